@@ -64,7 +64,7 @@ export class World {
     /** Holds the files of PostgreSQL and Redis. */
     readonly folder: string,
     readonly simulator: Simulator,
-    public postgres: EmbeddedPostgres,
+    readonly postgres: EmbeddedPostgres,
     /** Without a proxy, for whoever looks from outside. */
     private readonly sqlPool: pg.Pool,
     readonly databaseProxy: TcpProxy,
@@ -193,12 +193,16 @@ export class World {
     await delay(this.random.fraction() * ms);
   }
 
-  /** Ends the run's own PostgreSQL, and starts it again at its port. */
+  /** Ends the run's own PostgreSQL, as soon as the one that was ended before is back; its holder starts it again. */
   async endPostgres(signal: NodeJS.Signals): Promise<void> {
-    const port = Number(new URL(this.postgres.url).port);
-    killPostmaster(this.postgres.home, signal);
-    await this.postgres.release();
-    this.postgres = await startEmbeddedPostgres({ dataRoot: path.join(this.folder, 'data'), port });
+    await this.reach('PostgreSQL runs', () => {
+      try {
+        killPostmaster(this.postgres.home, signal);
+        return true;
+      } catch {
+        return false;
+      }
+    });
   }
 
   /** Starts Redis again at its port, with nothing in it. */

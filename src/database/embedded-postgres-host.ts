@@ -2,7 +2,7 @@
 // owner's process the package would stop the server, and then the process, at the first SIGTERM or Ctrl-C, hand it the
 // owner's secrets, and leave it behind when the owner is killed.
 import { execFileSync } from 'node:child_process';
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import * as fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -18,17 +18,17 @@ export interface HostOrder {
   readonly modules: string;
   readonly fsync: boolean;
   readonly maxConnections: number;
-  /** Random if undefined. */
-  readonly port?: number | undefined;
+  /** Where a server that died has to stand again. */
+  readonly port?: number;
 }
 
+const BEAT_MS = 500;
+/** Without a beat for so long the other host, which may run in another container, counts as gone. */
+const SILENT_MS = 5_000;
 const POLL_MS = 100;
-/** How long a host may take to notice that its owner was killed. */
-const SETTLE_MS = 1_000;
-/** How long a server may take to stop, or the processes of a killed one to end. */
+/** How long a server may take to stop, or what a killed one left behind to notice. */
 const ORPHANS_MS = 30_000;
-/** Faults that end with the processes of a killed server, or with another port. */
-const PASSING = /shared memory block|could not bind|could not create any TCP/;
+const PASSING = /shared memory block|could not bind|could not create any TCP|lock file "postmaster.pid"/;
 const IN_USE = 3;
 
 const order = JSON.parse(process.argv[2] ?? '') as HostOrder;
@@ -38,9 +38,11 @@ const { default: EmbeddedPostgres } = createRequire(path.join(order.modules, 'fr
 const cluster = path.join(order.home, 'cluster');
 const data = path.join(cluster, 'data');
 const logFile = path.join(cluster, 'server.log');
-const pidFile = path.join(data, 'postmaster.pid');
+const claim = path.join(order.home, 'in-use');
+const claimId = randomUUID();
 let said = '';
 let isServing = false;
+let beating: NodeJS.Timeout | undefined;
 
 async function main(): Promise<void> {
   if (order.user) {
@@ -50,64 +52,75 @@ async function main(): Promise<void> {
   }
   process.umask(0o077);
   process.stdin.on('end', stop).on('error', stop).resume();
-  await takeFolder();
+  await claimHome();
+  beating = setInterval(beat, BEAT_MS);
+  await endServer();
   if (!fs.existsSync(cluster)) await makeCluster();
   const port = await startServer();
   isServing = true;
   process.stdout.write(`${port}\n`);
 }
 
-interface Server {
-  readonly pid: number;
-  readonly parent: number;
-  /** False once its host was killed. */
-  readonly isHosted: boolean;
-  readonly isStopping: boolean;
+/** Waits for a host that gives no sign of life, and leaves the folder to one that gives two. */
+async function claimHome(): Promise<void> {
+  let [seen, since, signs] = [readClaim(), performance.now(), 0];
+  for (;;) {
+    try {
+      return fs.writeFileSync(claim, claimId, { flag: 'wx' });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+    await delay(POLL_MS);
+    const found = readClaim();
+    if (found !== seen) [seen, since, signs] = [found, performance.now(), signs + 1];
+    if (signs === 2) process.exit(IN_USE);
+    if (performance.now() - since > SILENT_MS) fs.rmSync(claim, { force: true });
+  }
 }
 
-/** The running server of the folder. After a crash, the number in its file may be another program's. */
-function runningServer(): Server | undefined {
+function readClaim(): string | undefined {
   try {
-    const lines = fs.readFileSync(pidFile, 'utf8');
-    const pid = Number.parseInt(lines, 10);
-    const { parent, command } = processOf(pid);
-    if (!command.includes(data)) return undefined;
-    const isHosted = processOf(parent).command.includes('embedded-postgres-host');
-    return { pid, parent, isHosted, isStopping: /^stopping/m.test(lines) };
+    return fs.readFileSync(claim, 'utf8') + fs.statSync(claim).mtimeMs;
   } catch {
     return undefined;
   }
 }
 
-/** @throws {Error} if the process has ended */
-function processOf(pid: number): { parent: number; command: string } {
-  if (process.platform !== 'linux') {
-    const line = execFileSync('ps', ['-o', 'ppid=,command=', '-p', String(pid)], { encoding: 'utf8' });
-    return { parent: Number.parseInt(line, 10), command: line };
+/** Says that this host lives. It ends with its server, and its server with the claim: the data is another's by then. */
+function beat(): void {
+  const pid = postmaster();
+  if (!readClaim()?.startsWith(claimId)) {
+    if (pid) process.kill(pid, 'SIGQUIT');
+    process.exit(IN_USE);
   }
-  const [, parent] = /^PPid:\s*(\d+)/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return { parent: Number(parent), command: fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8') };
+  fs.utimesSync(claim, new Date(), new Date());
+  if (isServing && !pid) leave(1);
 }
 
-/** Stops a server whose host was killed, waits for one that is being stopped, and ends this host if another is in use. */
-async function takeFolder(): Promise<void> {
-  let inUseAtMs = performance.now() + SETTLE_MS;
-  for (let server = runningServer(); server; server = runningServer()) {
-    if (!server.isHosted) await end(server);
-    else if (server.isStopping) inUseAtMs = performance.now() + SETTLE_MS;
-    else if (performance.now() > inUseAtMs) process.exit(IN_USE);
-    await delay(POLL_MS);
+/** The process of the server, when it runs: after a crash its number may be another program's. */
+function postmaster(): number | undefined {
+  try {
+    const pid = Number.parseInt(fs.readFileSync(path.join(data, 'postmaster.pid'), 'utf8'), 10);
+    const command =
+      process.platform === 'linux'
+        ? fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+        : execFileSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' });
+    return command.includes(data) ? pid : undefined;
+  } catch {
+    return undefined;
   }
-  fs.rmSync(pidFile, { force: true });
 }
 
-async function end({ pid }: Server): Promise<void> {
-  process.kill(pid, 'SIGINT'); // PostgreSQL's "fast" shutdown
-  const hurryAtMs = performance.now() + ORPHANS_MS;
-  while (runningServer()?.pid === pid) {
-    if (performance.now() > hurryAtMs) process.kill(pid, 'SIGQUIT'); // "immediate"
+/** Stops the server, also one whose owner and host were killed. */
+async function endServer(): Promise<void> {
+  const pid = postmaster();
+  if (pid) process.kill(pid, 'SIGINT'); // PostgreSQL's "fast" shutdown
+  const hurryAt = performance.now() + ORPHANS_MS;
+  while (pid && postmaster() === pid) {
+    if (performance.now() > hurryAt) process.kill(pid, 'SIGQUIT'); // "immediate"
     await delay(POLL_MS);
   }
+  fs.rmSync(path.join(data, 'postmaster.pid'), { force: true });
 }
 
 function log(text: string): void {
@@ -115,10 +128,12 @@ function log(text: string): void {
   if (fs.existsSync(cluster)) fs.appendFileSync(logFile, text);
 }
 
-/** Creates the data and the password under another name, so that they appear together; the first of several hosts wins. */
+/** Data and password appear together and whole, for it is made under another name. */
 async function makeCluster(): Promise<void> {
-  const draft = fs.mkdtempSync(`${cluster}.new-`);
+  const draft = `${cluster}.new`;
   const password = randomBytes(24).toString('base64url');
+  fs.rmSync(draft, { recursive: true, force: true });
+  fs.mkdirSync(draft);
   fs.writeFileSync(path.join(draft, 'password'), password);
   const made = new EmbeddedPostgres({
     databaseDir: path.join(draft, 'data'),
@@ -128,15 +143,10 @@ async function makeCluster(): Promise<void> {
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--lc-messages=C', ...(order.fsync ? [] : ['--no-sync'])],
     onLog: log,
   });
-  try {
-    await made.initialise();
-    fs.renameSync(draft, cluster);
-  } catch {
-    if (!fs.existsSync(cluster))
-      throw new Error(`initdb failed (${complaint()}): fix that, or set DATABASE_URL to use another PostgreSQL.`);
-  }
-  for (const name of fs.readdirSync(order.home))
-    if (name.startsWith('cluster.new')) fs.rmSync(path.join(order.home, name), { recursive: true, force: true });
+  await made.initialise().catch(() => {
+    throw new Error(`initdb failed (${complaint()}): fix that, or set DATABASE_URL to use another PostgreSQL.`);
+  });
+  fs.renameSync(draft, cluster);
 }
 
 /** @returns its port; below those that systems take for outgoing connections, so that nobody sits on it meanwhile */
@@ -166,7 +176,6 @@ async function startServer(): Promise<number> {
       await new EmbeddedPostgres({ databaseDir: data, port, postgresFlags, onLog: log }).start();
       return port;
     } catch {
-      if (runningServer()?.isHosted) process.exit(IN_USE);
       if (!PASSING.test(complaint()) || performance.now() > giveUpAt)
         throw new Error(
           `The embedded PostgreSQL in ${order.home} does not start (${complaint()}): see ${logFile}, or set DATA_DIR to another folder or DATABASE_URL to another PostgreSQL.`,
@@ -183,14 +192,20 @@ function complaint(): string {
 }
 
 async function stop(): Promise<void> {
-  const server = runningServer();
-  if (server?.parent === process.pid) await end(server);
-  process.exit(0);
+  isServing = false;
+  clearInterval(beating);
+  await endServer();
+  leave(0);
 }
 
 function fail(error: Error): void {
   process.stderr.write(error.message);
-  process.exit(1);
+  leave(1);
+}
+
+function leave(code: number): void {
+  if (readClaim()?.startsWith(claimId)) fs.rmSync(claim, { force: true });
+  process.exit(code);
 }
 
 process.on('uncaughtException', fail);

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import * as fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { explained } from './connect-fault.js';
 import { makeDataFolder } from './data-folder.js';
@@ -28,34 +29,45 @@ export class EmbeddedPostgresInUse extends Error {}
 const HOST = path.resolve(migrationsFolder(), '../../dist/src/database/embedded-postgres-host.js');
 /** The exit code of a host that finds another one in the folder. */
 const IN_USE = 3;
+const RETRY_MS = 250;
 const PLATFORM = `@embedded-postgres/${process.platform}-${process.arch}`;
 /** Where root's servers live when their user can't get at the project, such as a clone in root's own home. */
 const ELSEWHERE = '/var/lib/notebridge';
 
 /**
- * Starts a real PostgreSQL on 127.0.0.1, by the package embedded-postgres. This process owns it: the server stops when
- * this process releases it or ends, even if it is killed. As root it runs as another user.
+ * A real PostgreSQL on a random port of 127.0.0.1, by the package embedded-postgres. This process owns it; one that dies
+ * is started again at the same address. It stops when this process lets go of it or ends, however it ends. As root it
+ * runs as another user.
  *
- * @param options fsync is off only in tests that don't judge durability; the port is random if undefined
- * @throws {EmbeddedPostgresInUse} if another process owns the server of this folder
- * @throws {Error} one sentence, if the package is missing or the data can't be used
+ * @param options fsync is off only in tests that don't judge durability
+ * @throws {EmbeddedPostgresInUse} when another process owns the folder's server
+ * @throws {Error} one sentence, when the package is missing or the data can't be used
  */
 export async function startEmbeddedPostgres(options: {
   readonly dataRoot: string;
   readonly fsync?: boolean;
   readonly maxConnections?: number;
-  readonly port?: number;
 }): Promise<EmbeddedPostgres> {
   const { dataRoot, fsync = true, maxConnections = 200 } = options;
   makeDataFolder(dataRoot);
   const user = serverUser(path.join(dataRoot, 'postgres'));
   const home = homeIn(path.resolve(dataRoot), user);
-  const order = { home, user, modules: modulesFor(home, user), fsync, maxConnections, port: options.port };
-  const host = startHost(order);
+  const order = { home, user, modules: modulesFor(home, user), fsync, maxConnections };
+  let host = startHost(order);
+  let isReleased = false;
   const port = await host.port;
+  const kept = (async () => {
+    for (;;) {
+      await host.ended;
+      if (!isReleased) await delay(RETRY_MS);
+      if (isReleased) return;
+      host = startHost({ ...order, port });
+    }
+  })();
   const release = () => {
+    isReleased = true;
     host.end();
-    return host.ended;
+    return kept;
   };
   const passwordFile = path.join(home, 'cluster', 'password');
   const url = `postgresql://notebridge:${fs.readFileSync(passwordFile, 'utf8')}@127.0.0.1:${port}/notebridge`;

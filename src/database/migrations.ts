@@ -66,7 +66,7 @@ export async function missingMigrations(client: pg.Client): Promise<Migration[]>
   const { rows } = await client.query<{ name: string; checksum: string }>(APPLIED);
   const ours = new Map(migrations.map(({ name, checksum }) => [name, checksum]));
   const foreign = rows.find(({ name, checksum }) => ours.get(name) !== checksum);
-  if (foreign) throw new Error(`${OTHER_VERSION} (migration ${foreign.name}).`);
+  if (foreign) throw new Error(`${OTHER_VERSION} (migration ${foreign.name})`);
   const applied = new Set(rows.map(({ name }) => name));
   return migrations.filter(({ name }) => !applied.has(name));
 }

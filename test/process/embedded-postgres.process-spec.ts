@@ -8,6 +8,7 @@ import {
   realpathSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
@@ -34,6 +35,7 @@ const KEPT = 'SELECT answer FROM kept';
 const run = usePrograms();
 const folders: string[] = [];
 const homes = new Set<string>();
+let beating: NodeJS.Timeout | undefined;
 
 function newFolder(): string {
   const folder = mkdtempSync(path.join(process.env.TEST_FOLDER ?? '', 'embedded-'));
@@ -79,6 +81,14 @@ function hostOf(home: string): number {
   return Number(stdout);
 }
 
+/** Marks the cluster as in use by another container. */
+function beatElsewhere(home: string): string {
+  const file = path.join(home, 'in-use');
+  writeFileSync(file, 'another');
+  beating = setInterval(() => utimesSync(file, new Date(), new Date()), 200);
+  return file;
+}
+
 /** Keeps the shared memory of a killed server until it ends; until then no server can start. */
 const BUSY = `DO $$ BEGIN WHILE (pg_stat_file('go', true)).size IS NULL LOOP END LOOP; END $$`;
 const RUNNING = `SELECT 1 FROM pg_stat_activity WHERE query LIKE 'DO %' AND state = 'active'`;
@@ -101,6 +111,7 @@ describe('the embedded PostgreSQL', () => {
     await query(owner.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
     await release(owner);
   });
+  afterEach(() => clearInterval(beating));
   afterAll(() => {
     for (const folder of [...homes, ...folders]) rmSync(folder, { recursive: true, force: true });
   });
@@ -123,7 +134,7 @@ describe('the embedded PostgreSQL', () => {
     expect(await query(owner.url, KEPT)).toEqual([[42]]);
     await release(owner);
     expect(processIdentity(pid)).toBeNull();
-    expect(existsSync(pidFile(owner.home))).toBe(false);
+    expect([pidFile(owner.home), path.join(owner.home, 'in-use')].filter(existsSync)).toEqual([]);
   });
 
   it('ends with a killed owner, and the next owner finds every row', async () => {
@@ -141,6 +152,8 @@ describe('the embedded PostgreSQL', () => {
   it('is stopped by the next owner when only the server survived', async () => {
     const first = await own(dataRoot);
     const pid = postmasterOf(first.home);
+    // A running owner would start another host.
+    first.program.signal('SIGSTOP');
     process.kill(hostOf(first.home), 'SIGKILL');
     await first.program.kill();
     expect(processIdentity(pid)).not.toBeNull();
@@ -150,28 +163,26 @@ describe('the embedded PostgreSQL', () => {
     await release(second);
   });
 
-  it('starts after it was killed during a statement, and its owner with it', async () => {
-    const first = await own(dataRoot);
-    const statement = query(first.url, BUSY).catch(() => {});
-    await until('the statement runs', async () => (await query(first.url, RUNNING)).length > 0);
-    killPostmaster(first.home);
-    await first.program.kill();
-    const starting = own(dataRoot);
-    await until('a server was refused', () => logOf(first.home).includes('shared memory block'));
-    writeFileSync(path.join(dataOf(first.home), 'go'), '');
+  it('is restarted at the same address when it is killed during a statement', async () => {
+    const owner = await own(dataRoot);
+    const statement = query(owner.url, BUSY).catch(() => {});
+    await until('the statement runs', async () => (await query(owner.url, RUNNING)).length > 0);
+    killPostmaster(owner.home);
+    await until('another server was refused', () => logOf(owner.home).includes('shared memory block'));
+    writeFileSync(path.join(dataOf(owner.home), 'go'), '');
     await statement;
-    const second = await starting;
-    expect(await query(second.url, KEPT)).toEqual([[42]]);
-    await release(second);
+    expect(await until('the server is back', () => query(owner.url, KEPT).catch(() => null))).toEqual([[42]]);
+    await release(owner);
   });
 
-  it('keeps the server of the next owner when an earlier one, whose server was killed, ends', async () => {
+  it('starts after it and its owner were killed', async () => {
     const first = await own(dataRoot);
     const pid = postmasterOf(first.home);
-    killPostmaster(first.home);
-    await until('the server has ended', () => processIdentity(pid) === null);
+    // A running owner would start another server.
+    first.program.signal('SIGSTOP');
+    process.kill(pid, 'SIGKILL');
+    await first.program.kill();
     const second = await own(dataRoot);
-    await release(first);
     expect(await query(second.url, KEPT)).toEqual([[42]]);
     await release(second);
   });
@@ -225,6 +236,17 @@ describe('the embedded PostgreSQL', () => {
     expect((await Promise.all(programs.map((program) => program.ended()))).filter((code) => code === 0)).toHaveLength(
       1,
     );
+  });
+
+  it('is not touched while another container renews the mark, and starts afterwards', async () => {
+    const owner = await own(dataRoot);
+    const pid = postmasterOf(owner.home);
+    beatElsewhere(owner.home);
+    await until('the former owner has stopped its server', () => processIdentity(pid) === null);
+    expect((await refusal(dataRoot, IN_USE))[1]).toBe(owner.home);
+    clearInterval(beating);
+    await until('the server is back', () => query(owner.url, KEPT).catch(() => null));
+    await release(owner);
   });
 
   it('gives the service a role that owns nothing', async () => {
