@@ -6,8 +6,11 @@ import { store } from './store.js';
 export type Session = Schemas['BrowserSessionResponse'];
 export type Scope = Session['key']['scopes'][number];
 
-/** Milliseconds between two looks whether the session still holds. */
+/** How often the page asks whether its session still holds. */
 const LOOK_MS = 30_000;
+
+/** Maximum wait for the end of a session: if the clocks differ by weeks, a timer above 2^31 ms would fire immediately. */
+const MAX_WAIT_MS = 86_400_000;
 
 const SESSION = queryOptions({
   queryKey: ['session'],
@@ -25,7 +28,7 @@ export function useSession(): UseQueryResult<Session | null> {
     ...SESSION,
     refetchIntervalInBackground: true,
     refetchInterval: ({ state: { data } }) =>
-      data ? Math.max(LOOK_MS, isPaused ? Date.parse(data.expiresAt) - Date.now() : 0) : false,
+      data ? Math.max(LOOK_MS, isPaused ? Math.min(MAX_WAIT_MS, Date.parse(data.expiresAt) - Date.now()) : 0) : false,
   });
 }
 
