@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { HANG_MS } from '../../harness/until.js';
 import { brokenLaws, isBusy } from './judge.js';
+import type { Operation } from './openapi.js';
 import type { FuzzRequest, RequestMaker } from './request-maker.js';
 import type { FuzzAnswer, Sender } from './send.js';
 
@@ -29,11 +30,18 @@ interface Tally {
   mostOvertaken: number;
 }
 
-/** Sends the requests of the numbers below `count`, so many at once, and judges every answer. */
+/** The name of an operation in a tally. */
+export const nameOf = ({ method, path }: Operation): string => `${method} ${path}`;
+
+/**
+ * Sends the requests of the numbers below `count`, several at a time, and judges every answer.
+ *
+ * @param more requests for each operation without a success, because all its requests may have been spoilt
+ */
 export async function fuzz(
   maker: RequestMaker,
   sender: Sender,
-  count: number,
+  { count, more }: { count: number; more: number },
   slugs: ReadonlySet<string>,
 ): Promise<Tally> {
   const tally: Tally = { statuses: {}, busy: 0, successes: new Set(), broken: [], mostOvertaken: 0 };
@@ -59,9 +67,18 @@ export async function fuzz(
       await delay(AGAIN_MS);
     }
   };
+  const { operations } = maker;
+  const nextNumber = (): number | undefined => {
+    if (next < count) return next++;
+    while (next < count + more * operations.length) {
+      const operation = operations[next++ % operations.length] as Operation;
+      if (!tally.successes.has(nameOf(operation))) return next - 1;
+    }
+    return undefined;
+  };
   const work = async () => {
-    while (next < count) {
-      const request = maker.make(next++);
+    for (let number = nextNumber(); number !== undefined; number = nextNumber()) {
+      const request = maker.make(number);
       if (request.number % PROBE_EVERY === 0) await probe();
       const answer = await sendUntilServed(request);
       answered += 1;
@@ -69,7 +86,7 @@ export async function fuzz(
       const laws = brokenLaws(request, answer, slugs);
       for (const law of laws) tally.broken.push(lineOf(request, answer.status, law));
       if (laws.length > 0 || !(Number(answer.status) < 300)) continue;
-      tally.successes.add(`${request.operation.method} ${request.operation.path}`);
+      tally.successes.add(nameOf(request.operation));
       if (answer.type.startsWith('application/json') && answer.text !== '') {
         maker.known.learn(request.operation.path, JSON.parse(answer.text));
       }
