@@ -43,7 +43,7 @@ export class Erasure implements OnModuleInit {
   /**
    * Erases the copies of a locked person, and audits what was erased.
    *
-   * @param names whether the names and the email of its own row are erased as well
+   * @param names true if the caller erases the names and the email in the person's row, so that the audit log says it
    */
   async erase(tx: PoolClient, { kind, externalId }: PersonRow, { names }: { names: boolean }): Promise<void> {
     const person = { kind, externalId, platformUserIds: await usersOf(tx, { kind, externalId }) };
