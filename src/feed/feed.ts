@@ -8,6 +8,8 @@ export const FEED_TYPES = {
   'person.synced': 'The platform has the provider or client as you want it.',
   'person.needs-review':
     'The provider or client does not go on by itself; `code` says why. Show it to an administrator (console, People).',
+  'person.failed':
+    'The platform rejects the provider or client for good; `code` says why. Correct the data and PUT it again.',
   'person.deleted': "The provider or client is deleted here, and the platform's user with it.",
   'user.created': 'The platform made a user; the subject is the person it belongs to, or `people/unknown-to-ehr`.',
   'session.created': 'A session exists, also one that began in the recorder: link it to your appointment.',

@@ -11,7 +11,7 @@ import { PeopleProcessor } from './reconcile/people.processor.js';
 import { PlatformPeople } from './reconcile/platform-people.js';
 import { Reconciler } from './reconcile/reconciler.js';
 import { CallResultsRepository } from './reconcile/results.repository.js';
-import { CircuitsRepository } from './store/circuits.repository.js';
+import { BreakersRepository } from './store/breakers.repository.js';
 import { DependentsRepository } from './store/dependents.repository.js';
 import { DuePeopleRepository } from './store/due-people.repository.js';
 import { Erasure } from './store/erasure.js';
@@ -24,7 +24,7 @@ const shared = [
   ProfileSeal,
   ResolvedPartiesRepository,
   PlatformPeople,
-  CircuitsRepository,
+  BreakersRepository,
   ClaimRepository,
   CallResultsRepository,
   DependentsRepository,

@@ -58,6 +58,8 @@ export const WHY_UNKNOWN: Record<NonNullable<Import['etaUnknown']>, string> = {
   'platform-unauthorized': 'the platform refuses PLATFORM_API_KEY, so nothing is sent',
   'platform-address': 'PLATFORM_BASE_URL does not lead to the platform, so nothing is sent',
   'platform-fault': 'the platform gives no readable answers, so little is sent',
+  'platform-rejects': 'the platform rejects an operation for everyone; see System health',
+  'rate-limited': 'the platform asked for fewer calls',
 };
 
 /** What an import is called: its files, as their sender named them. */

@@ -19,14 +19,13 @@ CREATE TABLE "people" (
     "kind" "person_kind" NOT NULL,
     "external_id" TEXT NOT NULL,
     "wanted" BOOLEAN NOT NULL DEFAULT true,
-    "profile" BYTEA NOT NULL,
-    "profile_hash" BYTEA NOT NULL,
+    "profile" BYTEA,
+    "profile_hash" BYTEA,
     "email_fingerprint" BYTEA,
     "wanted_at" TIMESTAMPTZ(6) NOT NULL DEFAULT clock_timestamp(),
     "platform_user_id" TEXT,
     "invite_url" BYTEA,
     "origin" TEXT,
-    "role_known" BOOLEAN NOT NULL DEFAULT true,
     "applied_profile" BYTEA,
     "applied_providers" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "providers_known" BOOLEAN NOT NULL DEFAULT false,
@@ -43,7 +42,9 @@ CREATE TABLE "people" (
     "failures" INTEGER NOT NULL DEFAULT 0,
     "retry_at" TIMESTAMPTZ(3),
     "refused_operation" TEXT,
+    "refusal_kind" TEXT,
     "refused_at" TIMESTAMPTZ(3),
+    "refusals" INTEGER NOT NULL DEFAULT 0,
     "state" "person_state" NOT NULL DEFAULT 'pending',
     "step" TEXT,
     "error_code" TEXT,
@@ -66,6 +67,8 @@ CREATE INDEX "people_email_fingerprint_idx" ON "people"("email_fingerprint");
 CREATE INDEX "people_lane_step_due_at_idx" ON "people"("lane", "step", "due_at") WHERE "due_at" IS NOT NULL AND "paused_by_import" IS NULL;
 -- A probe goes to who was refused longest ago.
 CREATE INDEX "people_step_refused_at_idx" ON "people"("step", "refused_at") WHERE "refused_at" IS NOT NULL;
+-- Few creates of clients without an email may be in flight.
+CREATE INDEX "people_attempt_look_up_at_idx" ON "people"("attempt_look_up_at") WHERE "attempt_operation" = 'createClient' AND "attempt_email" IS NULL;
 CREATE INDEX "people_applied_providers_idx" ON "people" USING GIN ("applied_providers");
 CREATE UNIQUE INDEX "people_kind_external_id_key" ON "people"("kind", "external_id");
 
@@ -115,25 +118,14 @@ CREATE INDEX "platform_calls_person_id_id_idx" ON "platform_calls"("person_id", 
 CREATE TABLE "call_budgets" (
     "account" TEXT NOT NULL,
     "blocked_until" TIMESTAMPTZ(6),
-    "failures" INTEGER NOT NULL DEFAULT 0,
     "bulk_next_at" TIMESTAMPTZ(6),
     CONSTRAINT "call_budgets_pkey" PRIMARY KEY ("account")
 );
 
-CREATE TABLE "circuits" (
+CREATE TABLE "circuit_breakers" (
     "operation" TEXT NOT NULL,
-    "opened_at" TIMESTAMPTZ(3),
-    "probe_at" TIMESTAMPTZ(3),
-    "failures" INTEGER NOT NULL DEFAULT 0,
-    "code" TEXT NOT NULL DEFAULT 'platform-unauthorized',
-    "closed_at" TIMESTAMPTZ(3),
-    CONSTRAINT "circuits_pkey" PRIMARY KEY ("operation")
-);
-
-CREATE TABLE "platform_addresses" (
-    "address" TEXT NOT NULL,
-    "seen_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT "platform_addresses_pkey" PRIMARY KEY ("address")
+    "state" JSONB NOT NULL,
+    CONSTRAINT "circuit_breakers_pkey" PRIMARY KEY ("operation")
 );
 
 CREATE TABLE "imports" (
@@ -591,6 +583,7 @@ CREATE TABLE "platform_users" (
     CONSTRAINT "platform_users_pkey" PRIMARY KEY ("platform_user_id")
 );
 CREATE INDEX "platform_users_person_id_idx" ON "platform_users"("person_id");
+CREATE INDEX "platform_users_external_user_id_idx" ON "platform_users"("external_user_id") WHERE "external_user_id" IS NOT NULL;
 
 CREATE TABLE "feed_events" (
     "id" BIGSERIAL NOT NULL,

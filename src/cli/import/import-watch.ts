@@ -29,6 +29,8 @@ const WHY_UNKNOWN: Record<NonNullable<ImportResponse['etaUnknown']>, string> = {
   'not-configured': 'PLATFORM_CONTRACT has no apiKey.header, so nothing is sent',
   'platform-unauthorized': 'the platform refuses the API key, so nothing is sent',
   'platform-address': 'the platform does not know the address, so nothing is sent',
+  'platform-rejects': 'the platform rejects an operation for everyone (npx notebridge status)',
+  'rate-limited': 'the platform asked for fewer calls',
   'platform-fault': 'the platform gives no readable answers, so little is sent',
 };
 

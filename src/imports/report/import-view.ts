@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { PageResponse } from '../../http/request/page.js';
-import type { StopCode } from '../../people/model/person-codes.js';
+import type { BreakerCode } from '../../people/model/circuit-breaker.js';
 import { type ImportFile, type ImportState, ROW_OUTCOMES, type RowOutcome } from '../model/import.js';
 import type { Guard, GuardName } from '../model/import-guards.js';
 import type { ImportRecord } from '../model/imports.repository.js';
@@ -40,7 +40,7 @@ export class RecognisedFileResponse {
 }
 
 /** Why it is not known when an import ends. */
-export type EtaUnknown = StopCode | 'paused' | 'not-configured' | 'platform-fault';
+export type EtaUnknown = BreakerCode | 'paused' | 'not-configured';
 
 export class ImportCallsResponse {
   made!: number;

@@ -8,7 +8,7 @@ import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { pollUntil } from '../../http/request/waiting.js';
 import { PlatformPeople } from '../../people/reconcile/platform-people.js';
-import { CircuitsRepository } from '../../people/store/circuits.repository.js';
+import { BreakersRepository } from '../../people/store/breakers.repository.js';
 import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
 import { IMPORT_QUEUE, USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
@@ -32,7 +32,7 @@ export class ImportsService {
     private readonly outcomes: OutcomesRepository,
     private readonly calls: RateLimiterRepository,
     private readonly platform: PlatformPeople,
-    private readonly circuits: CircuitsRepository,
+    private readonly breakers: BreakersRepository,
     private readonly notifier: QueueNotifier,
     private readonly audit: Audit,
   ) {}
@@ -194,7 +194,7 @@ export class ImportsService {
     if (state === 'paused') return 'paused';
     if (state !== 'running' && state !== 'planned') return null;
     if (!this.platform.isConfigured) return 'not-configured';
-    const [stopped] = await this.circuits.stopped();
+    const [stopped] = await this.breakers.open();
     return stopped?.code ?? null;
   }
 }

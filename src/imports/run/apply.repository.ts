@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient, QueryResultRow } from 'pg';
+import { RESET_ASSIGNMENTS } from '../../people/store/person-row.js';
 import { BATCH_BY_KEY } from '../model/imports.repository.js';
 import { namesOneOf } from '../plan/plan.repository.js';
 import { PROVIDER_IN_USE } from '../plan/snapshot-deletes.repository.js';
@@ -209,7 +210,7 @@ export class ApplyRepository {
          ORDER BY array_position($2::int[], r.row_no)) AS r
        ON CONFLICT (kind, external_id) DO UPDATE SET wanted = true, profile = excluded.profile,
          profile_hash = excluded.profile_hash, email_fingerprint = excluded.email_fingerprint,
-         fault = NULL, retry_at = NULL, failures = 0, lost_creates = 0, wanted_at = excluded.wanted_at,
+         ${RESET_ASSIGNMENTS}, wanted_at = excluded.wanted_at,
          lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END,
          paused_by_import = CASE WHEN p.due_at IS NULL OR p.lane = 'bulk' THEN excluded.paused_by_import END,
          review = CASE WHEN p.email_fingerprint IS DISTINCT FROM excluded.email_fingerprint THEN NULL ELSE p.review END,
@@ -272,8 +273,7 @@ export class ApplyRepository {
       `SELECT r.person_id AS id, r.row_no AS "rowNo" FROM import_rows r WHERE ${IN_BATCH} AND r.outcome = 'pending'`,
     );
     await batch.tx.query(
-      `UPDATE people p SET wanted = false, fault = NULL, review = NULL, retry_at = NULL, failures = 0,
-         checked_absent_at = NULL, wanted_at = clock_timestamp(),
+      `UPDATE people p SET wanted = false, ${RESET_ASSIGNMENTS}, review = NULL, checked_absent_at = NULL, wanted_at = clock_timestamp(),
          paused_by_import = CASE WHEN p.due_at IS NULL OR p.lane = 'bulk' THEN $1::uuid END,
          lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END, state = 'deleting', step = NULL,
          updated_at = clock_timestamp(), due_at = clock_timestamp() + gone.row_no * interval '1 microsecond'

@@ -2,7 +2,9 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import type { ImportRow } from '../../generated/prisma/client.js';
+import { BLIND_CREATE } from '../../people/model/next-step.js';
 import type { PersonKind } from '../../people/model/person.js';
+import { RESET_ASSIGNMENTS } from '../../people/store/person-row.js';
 import { OF_ANY_ACCOUNT } from '../../platform/rate-limit/rate-limiter.repository.js';
 import { ERASED, type PlannedOutcome, type RowOutcome } from '../model/import.js';
 import type { Guard } from '../model/import-guards.js';
@@ -27,9 +29,17 @@ export interface ImportTotals {
   remaining: RemainingCalls[];
 }
 
+/**
+ * A rejection counts once it is final, or once it was repeated while the operation is not stopped for everyone: otherwise
+ * the person goes on by itself.
+ */
+const isFailed = (person: string) => `(${person}.state = 'failed' AND (${person}.fault IS NOT NULL
+  OR ${person}.refusals > 1 AND NOT EXISTS (SELECT 1 FROM circuit_breakers b
+    WHERE b.operation = ${person}.refused_operation AND b.state->>'block' IS NOT NULL)))`;
+
 /** A client's provider failed, is in review or is to be deleted: the client does not follow by itself. */
 const isHopeless = (client: string) => `EXISTS (SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
-  WHERE cp.client_id = ${client}.id AND (q.state IN ('failed', 'needs-review') OR NOT q.wanted))`;
+  WHERE cp.client_id = ${client}.id AND (${isFailed('q')} OR q.state = 'needs-review' OR NOT q.wanted))`;
 
 /** Clients whose list on the platform holds a provider who is to be deleted. */
 const LISTING = 'SELECT 1 FROM people c WHERE c.applied_providers @> ARRAY[p.platform_user_id] AND c.wanted';
@@ -39,7 +49,7 @@ const LEAVING = `EXISTS (SELECT 1 FROM email_claims e JOIN people h ON h.id = e.
   WHERE e.fingerprint = p.email_fingerprint AND NOT h.wanted AND h.state = 'deleting')`;
 
 /** The check has said whether the person is on the platform. */
-const IS_CHECKED = `(p.checked_absent_at IS NOT NULL OR p.platform_user_id IS NOT NULL OR p.step IN ('createProvider', 'createClient'))`;
+const IS_CHECKED = `(p.checked_absent_at IS NOT NULL OR p.platform_user_id IS NOT NULL OR p.step IN ('createProvider', 'createClient', '${BLIND_CREATE}'))`;
 
 /** The calls that a pending row still takes at least or, by the plan, at most. */
 const calls = (planned: 'r.calls_min' | 'r.calls_max') => `CASE
@@ -67,7 +77,7 @@ export class OutcomesRepository {
            CASE
              WHEN p.wanted = (r.planned = 'delete') THEN 'skipped'
              WHEN p.state = 'deleted' THEN 'deleted'
-             WHEN p.state = 'failed' THEN 'failed'
+             WHEN ${isFailed('p')} THEN 'failed'
              WHEN p.state = 'needs-review' AND NOT (p.error_code = 'email-taken' AND ${LEAVING}) THEN 'needsReview'
              WHEN p.state = 'synced' THEN
                CASE WHEN r.planned = 'provider-change' THEN 'updated' WHEN p.origin = 'created' THEN 'created' ELSE 'linked' END
@@ -120,7 +130,7 @@ export class OutcomesRepository {
     const rowNos = skipped.map(({ rowNo }) => rowNo);
     const guards = await this.plans.evaluateThresholds(tx, record.id, rowNos);
     await tx.query(
-      `UPDATE people p SET fault = NULL, retry_at = NULL, failures = 0, lost_creates = 0, checked_absent_at = NULL, paused_by_import = NULL,
+      `UPDATE people p SET ${RESET_ASSIGNMENTS}, checked_absent_at = NULL, paused_by_import = NULL,
          review = CASE WHEN review = 'platform-user-missing' THEN review END,
          lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END,
          state = CASE WHEN p.wanted THEN 'pending' ELSE 'deleting' END::person_state,

@@ -4,18 +4,23 @@ import { Database } from '../../database/database.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { PERSON_KINDS, PERSON_STATES, type PersonKind, type PersonState } from '../model/person.js';
-import type { StopCode } from '../model/person-codes.js';
+import type { BreakerCode } from '../model/circuit-breaker.js';
 import { PlatformPeople } from '../reconcile/platform-people.js';
-import { CircuitsRepository } from '../store/circuits.repository.js';
+import { BreakersRepository } from '../store/breakers.repository.js';
+import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 
-const REASONS: Record<StopCode, (operations: string) => string> = {
-  'platform-address': (operations) =>
-    `Another server answers ${operations}; check PLATFORM_BASE_URL and PLATFORM_CONTRACT. Work is kept.`,
-  'platform-unauthorized': (operations) =>
-    `The platform answers 403 to ${operations}; check PLATFORM_API_KEY. Work is kept.`,
-  'platform-fault': (operations) =>
-    `The platform gives no readable answer to ${operations}; single calls test whether it recovers. Work is kept.`,
+/** What each open breaker means, and what to do. */
+const REASONS: Record<BreakerCode, (operation: string, status: number | null) => string> = {
+  'platform-address': (operation) =>
+    `The URL of ${operation} is not the platform's; check PLATFORM_BASE_URL and PLATFORM_CONTRACT.`,
+  'platform-unauthorized': (operation) => `The platform answers 401 or 403 to ${operation}; check PLATFORM_API_KEY.`,
+  'platform-rejects': (operation, status) => `The platform answers ${status} to ${operation} for everyone.`,
+  'platform-fault': (operation) => `The platform gives no readable answer to ${operation}.`,
+  'rate-limited': (operation) => `The platform answers 429 to ${operation}.`,
 };
+
+/** Breakers that an operator can close are named first. */
+const ORDER = Object.keys(REASONS);
 
 /** A person who has been in one state for too long. */
 export interface StuckPerson {
@@ -58,7 +63,8 @@ export class PeopleMonitoring {
     metrics: Metrics,
     private readonly database: Database,
     private readonly clock: Clock,
-    private readonly circuits: CircuitsRepository,
+    private readonly breakers: BreakersRepository,
+    private readonly users: PlatformUsersRepository,
     private readonly platform: PlatformPeople,
   ) {
     const declare = (name: string, help: string, field: 'people' | 'stuck') =>
@@ -73,22 +79,24 @@ export class PeopleMonitoring {
     declare('people_stuck', 'People in one state for too long', 'stuck');
   }
 
-  /** Degraded while an operation is stopped, or while the contract lacks the API key's header. */
+  /** Degraded while a circuit breaker is open, or while the contract lacks the API key's header. */
   @HealthIndicator('people')
   async check(): Promise<Health> {
     if (!this.platform.isConfigured) {
       const reason = 'PLATFORM_CONTRACT has no apiKey.header, so nothing is sent. Work is kept.';
       return { status: 'degraded', reason };
     }
-    const stopped = await this.circuits.stopped();
-    const [first] = stopped;
-    if (!first) return { status: 'ok' };
-    // Refusals come first, because an operator can fix them.
-    const refused = stopped.filter(({ code }) => code !== 'platform-fault');
-    const shown = refused.length > 0 ? refused : stopped;
-    const operations = shown.map(({ operation }) => operation).join(', ');
-    const code = shown.some((one) => one.code === 'platform-address') ? 'platform-address' : first.code;
-    return { status: 'degraded', reason: REASONS[code](operations), facts: { stopped: operations } };
+    const open = await this.breakers.open();
+    const secondUsers = await this.users.countSecond();
+    const facts = { ...(secondUsers > 0 && { secondUsers }) };
+    if (open.length === 0) return { status: 'ok', facts };
+    const sorted = open.sort((one, other) => ORDER.indexOf(one.code) - ORDER.indexOf(other.code));
+    const reasons = sorted.map(
+      ({ operation, code, status, nextProbeAt }) =>
+        `${REASONS[code](operation, status)} Next probe: ${nextProbeAt.toISOString()}.`,
+    );
+    const stopped = sorted.map(({ operation }) => operation).join(', ');
+    return { status: 'degraded', reason: [...reasons, 'Work is kept.'].join(' '), facts: { stopped, ...facts } };
   }
 
   /**

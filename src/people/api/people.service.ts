@@ -8,13 +8,13 @@ import { afterCommit, pollUntil } from '../../http/request/waiting.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { traceparentOf } from '../../tracing/trace.js';
-import { becameListable, type Person, type PersonKind, type PersonState } from '../model/person.js';
+import { becameListable, type Person, type PersonKind, type PersonState, RESET_ON_WRITE } from '../model/person.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
 import { applyLink, applyResolve, checkResolve, type ResolveAction } from '../model/resolve-rule.js';
 import { PlatformPeople } from '../reconcile/platform-people.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
-import { linkedColumns, type MoreColumns, PeopleRepository } from '../store/people.repository.js';
-import { type PersonRow, storedState } from '../store/person-row.js';
+import { linkedFields, type MoreFields, PeopleRepository } from '../store/people.repository.js';
+import type { PersonRow } from '../store/person-row.js';
 import { usersOf } from '../store/person-users.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import { type PersonResponse, showPerson } from './person-view.js';
@@ -24,6 +24,9 @@ import { traceOf } from './trace.js';
 /** States that the service does not leave automatically. */
 const SETTLED: PersonState[] = ['synced', 'failed', 'needs-review', 'deleted'];
 
+/** Maximum people that a search returns. */
+const SEARCH_MAX = 200;
+
 /** Moves a person ahead of all imports, even out of a paused one. */
 const EXPEDITED = { lane: 'interactive', pausedByImport: null } as const;
 
@@ -32,7 +35,7 @@ interface Change {
   row: PersonRow;
   /** The known state after the change. Defaults to that of `row`. */
   person?: Person;
-  columns?: MoreColumns;
+  fields?: MoreFields;
 }
 
 /** A person with the data that the platform received. */
@@ -85,7 +88,7 @@ export class PeopleService {
         throw new Problem(404, 'client-not-found', 'This client was deleted. PUT it again, with its providers.');
       await this.people.wantProviders(tx, id, providerIds);
       const row = await this.mustFind(tx, id);
-      return { row, person: { ...person, fault: null }, columns: { ...EXPEDITED, wantedAt: row.context.now } };
+      return { row, person: { ...person, ...RESET_ON_WRITE }, fields: { ...EXPEDITED, wantedAt: row.context.now } };
     });
   }
 
@@ -133,8 +136,10 @@ export class PeopleService {
   async resolve(key: PersonKey, action: ResolveAction, platformUserId?: string): Promise<PersonResponse> {
     return this.change(key, async (tx) => {
       const row = await this.mustLock(tx, key);
-      checkResolve(action, row.state, row.person);
-      if (action !== 'link') return { row, person: applyResolve(row.person, action), columns: EXPEDITED };
+      checkResolve(action, row.state, row.person, row.context);
+      if (action === 'delete') await this.users.forgetSecond(tx, row);
+      const fields = { ...EXPEDITED, wantedAt: row.context.now };
+      if (action !== 'link') return { row, person: applyResolve(row.person, action, row.context), fields };
       if (!platformUserId) {
         const detail = 'platformUserId is missing. To link, name the platform user in it.';
         throw new Problem(422, 'platform-user-id-needed', detail, { pointer: '/platformUserId' });
@@ -143,27 +148,19 @@ export class PeopleService {
         const detail = 'This platform user is linked to another person. Find out which of the two it belongs to.';
         throw new Problem(409, 'platform-user-taken', detail, { pointer: '/platformUserId' });
       }
-      return { row, person: applyLink(row.person, platformUserId), columns: linkedColumns(row, 'resolved') };
+      const person = applyLink(row.person, platformUserId, 'resolved');
+      return { row, person, fields: { ...fields, ...linkedFields(row) } };
     });
   }
 
   /** One page of people, ordered by external id. Deleted people only with state `deleted`. */
   async list(kind: PersonKind, state: PersonState | undefined, limit: number, after = ''): Promise<PersonRow[]> {
-    const ofState = state ? storedState(state) : { not: 'deleted' as const };
-    const where = { kind, externalId: { gt: after }, state: ofState };
-    return this.people.list({ where, orderBy: { externalId: 'asc' }, take: limit });
+    return this.people.page(kind, state, limit, after);
   }
 
   /** Finds people of both kinds by email or external id. */
   async search({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
-    const emailFingerprint = this.seal.emailFingerprint(email ?? null);
-    const where = {
-      kind: { in: ['provider' as const, 'client' as const] }, // so that the index on external ids is used
-      state: { not: 'deleted' as const },
-      ...(emailFingerprint && { emailFingerprint: new Uint8Array(emailFingerprint) }),
-      ...(externalId !== undefined && { externalId }),
-    };
-    const people = await this.people.list({ where, orderBy: [{ kind: 'asc' }, { externalId: 'asc' }], take: 200 });
+    const people = await this.people.search(this.seal.emailFingerprint(email ?? null), externalId, SEARCH_MAX);
     return people.map((row) => this.view(row));
   }
 
@@ -182,7 +179,7 @@ export class PeopleService {
   async findRecord(key: PersonKey): Promise<PersonRecord> {
     const row = await this.read(key);
     const users = await usersOf(this.database.pool, key);
-    const openProfile = (sealed: Uint8Array | null) => sealed && this.seal.open(row, sealed);
+    const openProfile = (sealed: Buffer | null) => sealed && this.seal.open(row, sealed);
     const { history: _, choices: __, ...trace } = traceOf(row, []);
     return {
       ...this.view(row),
@@ -199,8 +196,8 @@ export class PeopleService {
   private async change(key: PersonKey, work: (tx: PoolClient) => Promise<Change>): Promise<PersonResponse> {
     const changed = await this.database.transaction(async (tx) => {
       const before = key.kind === 'provider' ? await this.people.find(key, tx) : undefined;
-      const { row, person = row.person, columns } = await work(tx);
-      await this.people.update(tx, row, person, { ...columns, traceparent: traceparentOf() });
+      const { row, person = row.person, fields } = await work(tx);
+      await this.people.update(tx, row, person, { ...fields, traceparent: traceparentOf() });
       if (row.kind === 'client') await this.dependents.expediteProvidersOf(tx, row.id);
       else if (becameListable(before?.person, person)) await this.dependents.scheduleClientsOf(tx, row.id);
       const view = this.view(await this.mustFind(tx, row.id));

@@ -1,4 +1,4 @@
-import { newcomer } from '../reconcile/newcomer.spec-support.js';
+import { newcomer } from '../model/newcomer.spec-support.js';
 import type { Origin, PersonRow } from '../store/person-row.js';
 import { notPushable } from './person-view.js';
 

@@ -1,10 +1,11 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { PageResponse } from '../../http/request/page.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
-import type { PersonKind, PersonState } from '../model/person.js';
+import { operationOf } from '../model/next-step.js';
+import type { Origin, PersonKind, PersonState } from '../model/person.js';
 import { messageFor } from '../model/person-codes.js';
 import type { Profile, ProfileSeal } from '../model/profile.js';
-import type { Origin, PersonRow } from '../store/person-row.js';
+import type { PersonRow } from '../store/person-row.js';
 
 export class SyncErrorResponse {
   /** @example email-taken */
@@ -80,10 +81,13 @@ export class UnknownPlatformUserPageResponse extends PageResponse {
 /** The fields of a profile that cannot be decrypted. */
 const NO_PROFILE = { email: null, firstName: null, lastName: null };
 
+/** The profile of a person whose deletion was requested. */
+const ERASED_PROFILE = { email: null, firstName: '', lastName: '' };
+
 /** Decrypts a person for the API. @param isConfigured whether the platform can be called at all */
 export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: boolean): PersonResponse {
-  const { externalId, kind, platformUserId, origin, inviteUrl, state, step, updatedAt } = row;
-  const profile = ifReadable(() => seal.open(row, row.profile));
+  const { externalId, kind, platformUserId, inviteUrl, state, step, updatedAt } = row;
+  const profile = ifReadable(() => (row.profile ? seal.open(row, row.profile) : ERASED_PROFILE));
   const applied = ifReadable(() => row.appliedProfile && seal.open(row, row.appliedProfile));
   const invite = ifReadable(() => inviteUrl && seal.openText(row, 'invite_url', inviteUrl));
   const unreadable = [profile ? [] : PROFILE_FIELDS, invite === undefined ? 'inviteUrl' : []].flat();
@@ -97,11 +101,11 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
     ...(profile ?? NO_PROFILE),
     ...(kind === 'client' && { providers: row.context.providers.map((provider) => provider.externalId) }),
     platformUserId,
-    origin,
+    origin: row.person.origin,
     inviteUrl: invite ?? null,
     sync: {
       state,
-      step,
+      step: step && operationOf(step),
       error: code === null ? null : { code, message: messageFor(code, text) },
       notPushable: notPushable(row, profile, applied ?? null),
       updatedAt,
@@ -126,12 +130,12 @@ const PROFILE_FIELDS = ['email', 'firstName', 'lastName'] as const;
  * @param given the profile with which the user was created or found; null if neither, or unreadable
  */
 export function notPushable(
-  { person, origin }: PersonRow,
+  { person }: Pick<PersonRow, 'person'>,
   wanted: Profile | undefined,
   given: Profile | null,
 ): (keyof Profile)[] {
   if (person.platformUserId === null || !wanted || !given) return [];
   // A deletion may have emptied all fields but the email of a profile that was sent before.
-  const known = PROFILE_FIELDS.filter((field) => given[field] !== '' && (origin !== 'linked' || field === 'email'));
+  const known = PROFILE_FIELDS.filter((field) => given[field] !== '' && (person.origin !== 'linked' || field === 'email'));
   return known.filter((field) => wanted[field] !== given[field]);
 }

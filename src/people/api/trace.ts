@@ -28,7 +28,7 @@ export function traceOf(
     wanted: { present: person.wanted, hasEmail, providers },
     known: { platformUserId, unsettledCreate, checkedAbsentAt, appliedProviders, emailClaim, failures },
     nextStep: explain(nextStep(person, context), person),
-    choices: resolveChoices(state, person),
+    choices: resolveChoices(state, person, context),
     history: calls.map(({ grantedAt: at, operation, lane, status, outcome, durationMs }) => ({
       ...{ at, operation, lane, status, outcome, durationMs },
     })),
@@ -38,8 +38,7 @@ export function traceOf(
 const CHECKS = {
   wanted: 'The platform may already have a user with this email.',
   attempted: 'A create got no answer. A lookup by email shows whether it took effect.',
-  primary:
-    'The platform gave no readable answers recently. Its provider’s email is looked up first, because a lost create without an email needs a review.',
+  any: 'A lookup of any known email shows whether the platform answers at this URL, because the next call depends on it.',
 };
 
 function explain(step: Step, person: Person): NextStepResponse {

@@ -10,23 +10,20 @@ import {
   HandlesEvents,
   type InboxEvent,
 } from '../../webhooks/process/event-handlers.js';
-import { applyLink, applyUnlink } from '../model/resolve-rule.js';
-import { DependentsRepository } from '../store/dependents.repository.js';
-import { linkedColumns, PeopleRepository } from '../store/people.repository.js';
-import type { PersonRow } from '../store/person-row.js';
+import { applyLink } from '../model/resolve-rule.js';
+import { linkedFields, PeopleRepository } from '../store/people.repository.js';
 import { kindOfRole, PlatformUsersRepository, type UnknownPlatformUser } from '../store/platform-users.repository.js';
 
 /**
  * Handles USER_CREATED. Links the user to the person with its external id if the role fits and neither side is mapped;
- * this settles a client whose create got no answer. A user without such a person is listed as unknown to the EHR. A
- * user that was linked only by its email is unlinked if its role does not fit.
+ * this settles a client whose create got no answer. A user without such a person is listed as unknown to the EHR. The
+ * role of a user that is linked already is kept, because it decides whether a deletion may delete the user.
  */
 @Injectable()
 @HandlesEvents('USER_CREATED')
 export class UserCreatedHandler implements EventHandler {
   constructor(
     private readonly people: PeopleRepository,
-    private readonly dependents: DependentsRepository,
     private readonly users: PlatformUsersRepository,
     private readonly feed: Feed,
     private readonly notifier: QueueNotifier,
@@ -45,13 +42,13 @@ export class UserCreatedHandler implements EventHandler {
   private async link(tx: PoolClient, user: UnknownPlatformUser): Promise<void> {
     const { platformUserId, role, externalUserId } = user;
     const holder = await this.people.lock(tx, { platformUserId });
-    if (holder) return this.compareRole(tx, holder, user);
+    if (holder) return this.users.save(tx, { platformUserId, role, externalUserId: null });
     const kind = kindOfRole(role);
     const key = kind && externalUserId !== null ? { kind, externalId: externalUserId } : undefined;
     const row = key && (await this.people.lock(tx, key));
     const isOpen = row && row.person.platformUserId === null && (row.person.wanted || row.person.attempt !== null);
     if (!isOpen) return this.users.save(tx, user);
-    await this.people.update(tx, row, applyLink(row.person, platformUserId), linkedColumns(row, 'event'));
+    await this.people.update(tx, row, applyLink(row.person, platformUserId, 'event'), linkedFields(row));
     const subjects = { [row.kind]: [row.externalId], 'platform-user': [platformUserId] };
     await this.audit.system('person.linked-by-event', subjects, 'ok', tx);
   }
@@ -60,18 +57,6 @@ export class UserCreatedHandler implements EventHandler {
     const person = await this.people.find({ platformUserId: userId }, tx);
     const subject = person ? `${person.kind}s/${encodeURIComponent(person.externalId)}` : 'people/unknown-to-ehr';
     await this.feed.append(tx, { type: 'user.created', subject, data: { userId, role, externalUserId } });
-  }
-
-  private async compareRole(tx: PoolClient, row: PersonRow, user: UnknownPlatformUser): Promise<void> {
-    const { id, kind, person } = row;
-    if (person.roleKnown) return;
-    if (kindOfRole(user.role) === kind) {
-      await this.people.update(tx, row, { ...person, roleKnown: true });
-      return;
-    }
-    await this.users.save(tx, user);
-    await this.people.update(tx, row, applyUnlink(person), { origin: null, appliedProfile: null });
-    if (kind === 'provider') await this.dependents.scheduleClientsOf(tx, id);
   }
 
   afterCommit(): void {

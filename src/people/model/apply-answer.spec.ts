@@ -1,4 +1,4 @@
-import { newcomer } from '../reconcile/newcomer.spec-support.js';
+import { newcomer } from './newcomer.spec-support.js';
 import { type Answer, applyAnswer, applyGrant } from './apply-answer.js';
 import type { CallStep } from './next-step.js';
 import { listableUser, type Operation, type Person } from './person.js';

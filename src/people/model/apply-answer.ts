@@ -1,19 +1,21 @@
 import type { CallStep } from './next-step.js';
-import type { Attempt, Person, Refusal } from './person.js';
+import type { Attempt, Origin, Person, Refusal } from './person.js';
 
 /** The outcome of a user-management call. */
 export type Answer =
   | { kind: PlainAnswer }
+  | { kind: 'rejected'; isFinal: boolean }
   | { kind: 'exists'; userId: string; heldByAnother: boolean; role: 'fits' | 'differs' | null }
   | { kind: 'created'; userId: string; heldByAnother: boolean };
 
 /**
- * `not-found`: the user does not exist; a 404 that may come from a wrong address is `refused-for-all` instead.
- * `conflict`: 409 to a create, whose email is in use although the check did not find it.
+ * `not-found`: the user does not exist; `doubtful`: a 404 that may come from a wrong URL. `conflict`: 409 to a create,
+ * whose email is in use although the check did not find it. `forbidden`: a 403 for this person only; `stopped`: an
+ * answer that stops the operation for everyone.
  */
 export type PlainAnswer =
-  | ('absent' | 'applied' | 'deleted' | 'not-found' | 'rejected' | 'conflict')
-  | ('forbidden' | 'refused-for-all' | 'rate-limited' | 'not-sent' | 'unreachable' | 'unknown');
+  | ('absent' | 'applied' | 'deleted' | 'not-found' | 'doubtful' | 'conflict')
+  | ('forbidden' | 'stopped' | 'rate-limited' | 'not-sent' | 'unreachable' | 'unknown');
 
 /** A granted call: its row in the log, and the time from which it can no longer take effect. */
 type GrantedCall = Record<'now' | 'lookUpAt', Date> & { callId: string };
@@ -26,6 +28,24 @@ interface AnsweredCall extends GrantedCall {
   outdated: boolean;
   /** Earliest next create of a person whose creates got no answer. */
   createAgainAt: Date;
+}
+
+/** The waits before a rejected call is repeated: then hourly, for a day in all. */
+const REFUSAL_WAITS_MS = [15_000, 120_000, 900_000];
+const HOUR_MS = 3_600_000;
+
+/** Refusals in a row after which a rejection is final, whatever becomes of other people. */
+const REFUSALS_MAX = REFUSAL_WAITS_MS.length + 24;
+
+/**
+ * Whether a rejection is final: the operation succeeds for other people, or it was repeated for a day.
+ *
+ * @param refusal the operation's previous refusal of this person
+ * @param isOwn whether the rejection is only this person's (`isOwnRefusal`)
+ * @param isStopped whether the operation is blocked for everyone, so that the rejection may be everyone's
+ */
+export function isFinalRejection(refusal: Refusal | null, isOwn: boolean, isStopped: boolean): boolean {
+  return isOwn || (!isStopped && refusal !== null && refusal.count >= REFUSALS_MAX);
 }
 
 /** Maximum consecutive creates without an answer; then the person needs review. The last waits take an hour each. */
@@ -59,15 +79,15 @@ export function applyGrant(person: Person, step: CallStep, { callId, now, lookUp
  */
 export function applyAnswer(person: Person, step: CallStep, answer: Answer, call: AnsweredCall): Person {
   const after = merge(person, step, answer, call);
-  const refusal = refusalAfter(person, step, answer, call.now);
+  const refusal = refusalAfter(person, step, answer, call);
   return refusal === after.refusal ? after : { ...after, refusal };
 }
 
 function merge(person: Person, step: CallStep, answer: Answer, call: AnsweredCall): Person {
   const known = answer.kind === 'unknown' ? person : settle(person, call.callId);
   const cleared: Person = { ...known, failures: 0, retryAt: null };
-  // This check only tests whether the platform answers; its result is not about this client.
-  if (step.subject === 'primary' && READABLE.includes(answer.kind)) return cleared;
+  // This check only shows whether the platform answers; its result is not about this person.
+  if (step.subject === 'any' && READABLE.includes(answer.kind)) return cleared;
   switch (answer.kind) {
     case 'absent': {
       const isWanted = !call.outdated && (step.subject === 'wanted' || person.attempt?.email === person.email);
@@ -79,19 +99,15 @@ function merge(person: Person, step: CallStep, answer: Answer, call: AnsweredCal
     case 'exists':
       // The person may have another email or user by now; never link or delete a user of someone else.
       if (step.subject === 'wanted' && (call.outdated || person.platformUserId !== null)) return cleared;
-      if (person.platformUserId !== null)
-        return isSecondUser(person, answer) ? { ...cleared, review: 'second-user' } : cleared;
+      if (person.platformUserId !== null) return cleared;
       if (answer.role === 'differs') return { ...cleared, attempt: null, review: 'role-mismatch' };
       // The user found by the email of a lost create is the one that it created.
-      if (step.subject === 'attempted') return mapUser({ ...cleared, roleKnown: true }, answer, null);
-      return mapUser({ ...cleared, roleKnown: answer.role === 'fits' }, answer, null);
+      return mapUser(cleared, answer, step.subject === 'attempted' ? 'created' : 'linked', null);
     case 'created':
-      // An event has linked another user with this person's id, so an operator must decide which one is right.
-      if (person.platformUserId !== null && person.platformUserId !== answer.userId) {
-        return { ...cleared, review: 'second-user' };
-      }
+      // An event linked another user with this person's id; the user of this create stays unmapped (`secondUserOf`).
+      if (person.platformUserId !== null && person.platformUserId !== answer.userId) return cleared;
       // After a create, the list on the platform contains only the primary.
-      return mapUser({ ...cleared, roleKnown: true }, answer, step.providerUserIds ?? []);
+      return mapUser(cleared, answer, 'created', step.providerUserIds ?? []);
     case 'applied':
       return { ...cleared, appliedProviders: step.providerUserIds ?? [] };
     case 'deleted':
@@ -100,12 +116,19 @@ function merge(person: Person, step: CallStep, answer: Answer, call: AnsweredCal
       if (step.operation === 'deleteUser') return unmapUser(cleared);
       return { ...cleared, attempt: null, review: 'platform-user-missing' };
     case 'conflict':
-      if (!person.conflicted) return { ...cleared, lostCreates: 0, conflicted: true };
-      return call.outdated ? cleared : { ...cleared, lostCreates: 0, conflicted: false, fault: 'rejected' };
-    case 'rejected':
+      return { ...cleared, lostCreates: 0, conflicted: true };
+    case 'rejected': {
+      const rejected = { ...cleared, lostCreates: 0, conflicted: false };
+      if (call.outdated) return rejected;
+      if (answer.isFinal) return { ...rejected, fault: 'rejected' };
+      const waitMs = REFUSAL_WAITS_MS[refusalsBefore(person, step)] ?? HOUR_MS;
+      return { ...rejected, retryAt: new Date(call.now.getTime() + waitMs) };
+    }
     case 'forbidden':
-      return call.outdated ? cleared : { ...cleared, fault: answer.kind };
-    case 'refused-for-all':
+      return call.outdated ? cleared : { ...cleared, fault: 'forbidden' };
+    case 'doubtful':
+      return cleared;
+    case 'stopped':
     case 'rate-limited':
     case 'not-sent':
       return known;
@@ -116,9 +139,12 @@ function merge(person: Person, step: CallStep, answer: Answer, call: AnsweredCal
   }
 }
 
-/** Whether a lookup found a user of this person other than the one that an event linked. */
-function isSecondUser({ platformUserId }: Person, found: Answer & { kind: 'exists' }): boolean {
-  return found.userId !== platformUserId && !found.heldByAnother && found.role !== 'differs';
+/** The user of an answer that belongs to a person whom an event has linked to another user; undefined if none. */
+export function secondUserOf(person: Person, step: CallStep, answer: Answer): string | undefined {
+  if (person.platformUserId === null || (answer.kind !== 'created' && answer.kind !== 'exists')) return undefined;
+  if (answer.userId === person.platformUserId || answer.heldByAnother) return undefined;
+  if (answer.kind === 'exists' && (step.subject !== 'attempted' || answer.role === 'differs')) return undefined;
+  return answer.userId;
 }
 
 /** Delays the next create with increasing backoff; after the last one the person needs review. */
@@ -128,11 +154,20 @@ function backOff(person: Person, { createAgainAt }: AnsweredCall): Person {
   return { ...person, review: 'create-unanswered' };
 }
 
-/** The last refusal. Any answer of the operation except a transient fault or another refusal ends it. */
-function refusalAfter({ refusal }: Person, { operation }: CallStep, { kind }: Answer, now: Date): Refusal | null {
-  if (kind === 'forbidden' || kind === 'refused-for-all') return { operation, at: now };
-  if (TRANSIENT.includes(kind) || refusal?.operation !== operation) return refusal;
+/** The latest refusal. Any answer of the operation except a transient fault or another refusal ends it. */
+function refusalAfter(person: Person, step: CallStep, answer: Answer, { now, outdated }: AnsweredCall): Refusal | null {
+  const { refusal } = person;
+  const { operation } = step;
+  const refused = (kind: Refusal['kind']) => ({ operation, kind, at: now, count: refusalsBefore(person, step) + 1 });
+  if (answer.kind === 'stopped') return refusal?.kind === 'rejected' ? refusal : refused('stopped');
+  if (answer.kind === 'doubtful') return refused('doubtful');
+  if (answer.kind === 'rejected' && !answer.isFinal && !outdated) return refused('rejected');
+  if (TRANSIENT.includes(answer.kind) || refusal?.operation !== operation) return refusal;
   return null;
+}
+
+function refusalsBefore({ refusal }: Person, { operation }: CallStep): number {
+  return refusal?.operation === operation ? refusal.count : 0;
 }
 
 const TRANSIENT: Answer['kind'][] = ['rate-limited', 'not-sent', 'unreachable', 'unknown'];
@@ -167,14 +202,15 @@ function applyUnknown(person: Person, step: CallStep, { callId, now, retryAt, lo
 function mapUser(
   person: Person,
   { userId, heldByAnother }: { userId: string; heldByAnother: boolean },
+  origin: Origin,
   appliedProviders: string[] | null,
 ): Person {
   if (heldByAnother) return { ...person, attempt: null, review: 'platform-user-taken' };
   const known = { lostCreates: 0, conflicted: false };
-  return { ...person, ...known, platformUserId: userId, attempt: null, checkedAbsentAt: null, appliedProviders };
+  return { ...person, ...known, platformUserId: userId, origin, attempt: null, checkedAbsentAt: null, appliedProviders };
 }
 
 function unmapUser(person: Person): Person {
-  const nothing = { platformUserId: null, attempt: null, checkedAbsentAt: null, review: null };
-  return { ...person, ...nothing, roleKnown: true, appliedProviders: [] };
+  const nothing = { platformUserId: null, origin: null, attempt: null, checkedAbsentAt: null, review: null };
+  return { ...person, ...nothing, appliedProviders: [] };
 }

@@ -1,4 +1,4 @@
-import { newcomer } from '../reconcile/newcomer.spec-support.js';
+import { newcomer } from './newcomer.spec-support.js';
 import { CHECK_FRESH_MS, nextStep } from './next-step.js';
 import type { Attempt, DecisionContext, Operation, Person } from './person.js';
 

@@ -1,4 +1,5 @@
-import type { DecisionContext, Operation, Person, PersonState } from './person.js';
+import { type Breakers, breakerOf, isProven, isSilent, type Phase, phaseOf } from './circuit-breaker.js';
+import { type DecisionContext, OPERATIONS, type Operation, type Person, type PersonState } from './person.js';
 import type { Review } from './person-codes.js';
 
 /** The next call to the platform, and when it may be sent. */
@@ -7,8 +8,11 @@ export interface CallStep {
   operation: Operation;
   state: PersonState;
   notBefore: Date | null;
-  /** For a check: the desired email, the email that an unsettled create sent, or the email of the primary provider. */
-  subject?: 'wanted' | 'attempted' | 'primary';
+  /**
+   * For a check: the desired email, the email that an unsettled create sent, or any known email, which only shows
+   * whether the platform answers.
+   */
+  subject?: 'wanted' | 'attempted' | 'any';
   /** Platform user ids: only the primary for a client's create, all of them for its list. */
   providerUserIds?: string[];
 }
@@ -33,6 +37,49 @@ interface RestStep {
 
 export type Step = CallStep | ClaimEmailStep | RestStep;
 
+/** The queue of clients without an email who wait for their create, of which few may be in flight. */
+export const BLIND_CREATE = 'createClientWithoutEmail';
+
+/** The queues in which people wait for a call: one for each operation, and `BLIND_CREATE`. */
+export const QUEUES: readonly string[] = OPERATIONS.flatMap((operation) =>
+  operation === 'createClient' ? [operation, BLIND_CREATE] : [operation],
+);
+
+/** The queue in which a person waits for a call. A check that precedes a blind create waits with it. */
+export function queueOf({ operation, subject }: CallStep, { email, platformUserId }: Person): string {
+  const isBlind = operation === 'createClient' ? email === null : subject === 'any' && platformUserId === null;
+  return isBlind ? BLIND_CREATE : operation;
+}
+
+/** The operation for which a queue waits. */
+export function operationOf(queue: string): Operation {
+  return queue === BLIND_CREATE ? 'createClient' : (queue as Operation);
+}
+
+/** Whether the calls of a queue may go out: `half-open` for one probe only. */
+export interface Gate {
+  queue: string;
+  phase: Phase;
+  /** When an open gate lets a probe out, in milliseconds since the epoch. */
+  until: number;
+  /** The person of the latest probe. */
+  person: string | null;
+}
+
+/** The gates of all queues. A blind create needs the check, too, while nothing readable comes back. */
+export function gatesOf(breakers: Breakers, now: number): Gate[] {
+  return QUEUES.map((queue) => {
+    const operation = operationOf(queue);
+    const needed: Operation[] = queue === BLIND_CREATE && isSilent(breakers, now) ? [operation, 'checkUser'] : [operation];
+    const all = needed.map((one) => breakerOf(breakers, one));
+    const phases = all.map((breaker) => phaseOf(breaker, now));
+    const phase = (['open', 'half-open'] as const).find((one) => phases.includes(one)) ?? 'closed';
+    const open = all.filter((_, place) => phases[place] === 'open');
+    const until = Math.max(0, ...open.map(({ block }) => block?.until ?? 0));
+    return { queue, phase, until, person: all.find(({ block }) => block)?.block?.person ?? null };
+  });
+}
+
 /** How long a check that did not find the email allows a create. */
 export const CHECK_FRESH_MS = 10 * 60_000;
 
@@ -56,16 +103,16 @@ function presenceStep(person: Person, context: DecisionContext): Step {
     return call(person, 'checkUser', 'pending', { subject: 'wanted' });
   }
   if (person.kind === 'provider') return call(person, 'createProvider', 'pending');
-  // A lost create without an email needs review, so a check first tests whether the platform answers.
-  if (person.email === null && context.answersMissing) {
-    return call(person, 'checkUser', 'pending', { subject: 'primary' });
+  // A lost create without an email needs review, so a check first shows whether the platform answers.
+  if (person.email === null && isSilent(context.breakers, context.now.getTime())) {
+    return call(person, 'checkUser', 'pending', { subject: 'any' });
   }
   return call(person, 'createClient', 'pending', { providerUserIds: wantedList(context).slice(0, 1) });
 }
 
 function mirroredStep(person: Person, context: DecisionContext): Step {
   // A delete without an answer is completed first, so that the person can safely be created again.
-  if (person.attempt?.operation === 'deleteUser') return call(person, 'deleteUser', 'pending');
+  if (person.attempt?.operation === 'deleteUser') return believedCall(person, context, 'deleteUser', 'pending');
   if (person.kind === 'provider') return rest('synced', null);
   if (awaitsProvider(person, context)) return rest('waiting', 'provider-not-mirrored');
   const wanted = wantedList(context);
@@ -74,23 +121,36 @@ function mirroredStep(person: Person, context: DecisionContext): Step {
     // An earlier list without an answer may still replace this one, so this one is sent again once it cannot.
     if (context.now < person.attempt.lookUpAt) return rest('synced', null, person.attempt.lookUpAt);
   }
-  return call(person, 'setClientProviders', 'pending', { providerUserIds: wanted });
+  return believedCall(person, context, 'setClientProviders', 'pending', { providerUserIds: wanted });
 }
 
 function absenceStep(person: Person, context: DecisionContext): Step {
-  if (person.review === 'second-user') return review(person.review);
   if (person.platformUserId !== null) {
-    if (isFoundOnlyByEmail(person)) return review('delete-linked');
+    if (isFoundOnlyByEmail(person, context)) return review('delete-linked');
+    if (context.hasSecondUser) return review('platform-user-taken');
     if (context.stillListed) return rest('deleting', 'clients-still-listed');
-    return call(person, 'deleteUser', 'deleting');
+    return believedCall(person, context, 'deleteUser', 'deleting');
   }
   if (person.attempt) return settleAttempt(person, context, 'deleting', 'delete-unknown');
   return rest('deleted', null);
 }
 
-/** Whether a client's user may belong to someone else, because it was found by its email and its role is unknown. */
-export function isFoundOnlyByEmail(person: Person): boolean {
-  return person.kind === 'client' && person.platformUserId !== null && !person.roleKnown;
+/** Whether the user may belong to someone else: found by its email, without a report that its role fits. */
+export function isFoundOnlyByEmail({ platformUserId, origin }: Person, { role }: Pick<DecisionContext, 'role'>): boolean {
+  return platformUserId !== null && origin === 'linked' && role !== 'fits';
+}
+
+/** A call whose 404 is believed only at a proven base URL. After a doubtful one, a check proves the URL first. */
+function believedCall(
+  person: Person,
+  { breakers, base, now }: DecisionContext,
+  operation: Operation,
+  state: PersonState,
+  more: Pick<CallStep, 'providerUserIds'> = {},
+): CallStep {
+  const isDoubtful = person.refusal?.kind === 'doubtful' && person.refusal.operation === operation;
+  if (!isDoubtful || isProven(breakers, operation, base, now.getTime())) return call(person, operation, state, more);
+  return call(person, 'checkUser', state, { subject: 'any' });
 }
 
 function settleAttempt(person: Person, context: DecisionContext, state: PersonState, code: Review): Step {
@@ -122,7 +182,9 @@ function call(
   state: PersonState,
   more: Pick<CallStep, 'subject' | 'providerUserIds'> = {},
 ): CallStep {
-  return { do: 'call', operation, state, notBefore: person.retryAt, ...more };
+  // A rejected person stays failed while the call is retried.
+  const shown = person.refusal?.kind === 'rejected' ? 'failed' : state;
+  return { do: 'call', operation, state: shown, notBefore: person.retryAt, ...more };
 }
 
 function review(code: Review): RestStep {

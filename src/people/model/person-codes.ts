@@ -1,3 +1,5 @@
+import type { BreakerCode } from './circuit-breaker.js';
+
 /** Reasons why an operator must decide. */
 const REVIEWS = {
   'email-taken': 'Another person of the EHR has this email. Correct one of the two, or resolve this one with "ignore".',
@@ -6,7 +8,7 @@ const REVIEWS = {
   'delete-unknown':
     'A create without an email got no answer before the deletion. Look on the platform, then resolve with "link" (deletes the user) or "ignore".',
   'platform-user-taken':
-    'The platform user with this email is linked to another person. Resolve with "link" to the right user.',
+    'People and platform users do not match: the user with this email is linked to another person, or the platform has a second user for a deleted person. See /v1/people/unknown-to-ehr, then resolve with one of the choices.',
   'platform-user-missing':
     'The platform no longer knows this user. Resolve with "create" to create it again, or with "link" to another user.',
   'role-mismatch':
@@ -14,29 +16,30 @@ const REVIEWS = {
   'create-unanswered':
     'For hours, every create of this person got no readable answer and had no effect. Ask the support of the platform, then resolve with "retry".',
   'delete-linked':
-    'This client was linked only by its email, and the role of the user is unknown. Look on the platform, then resolve with "delete", or with "ignore" to keep the user there.',
-  'second-user':
-    'The platform created a second user for this person, listed in /v1/people/unknown-to-ehr. Delete one of the two there, then resolve with "retry", or with "link" to the other.',
+    'This person was linked only by its email, so the platform user may be someone else. Look on the platform, then resolve with "delete", or with "ignore" to keep the user there.',
 };
 export type Review = keyof typeof REVIEWS;
 
 /** Reasons why no call is made until the person is changed or resolved. */
 const FAULTS = {
-  rejected: 'The platform rejected this person. Correct the data and PUT it again.',
+  rejected:
+    'The platform rejected this person. Correct the data and PUT it again. The call is repeated for a day, unless it succeeds for other people.',
   forbidden: 'The platform answers 403 only for this person. Ask its support, then resolve with "retry".',
   ignored: 'An operator chose to ignore this person. PUT it again, or resolve with "retry", to continue.',
 };
 export type Fault = keyof typeof FAULTS;
 
-/** Reasons why an operation is stopped for all people. */
-const STOPS = {
+/** Reasons why an operation is stopped for everyone, until a probe succeeds. */
+const STOPS: Record<BreakerCode, string> = {
+  'rate-limited': 'The platform asked for fewer calls. The call is retried automatically.',
   'platform-unauthorized':
-    'The platform answers 403. Check PLATFORM_API_KEY; queued work resumes automatically once the key is valid.',
+    'The platform answers 401 or 403. Check PLATFORM_API_KEY; queued work resumes automatically once the key is valid.',
   'platform-address':
     'This URL is not the platform’s user-management API (404, 405, a redirect or HTML). Fix PLATFORM_BASE_URL or the paths in PLATFORM_CONTRACT; queued work then resumes automatically.',
   'platform-fault': 'The platform gave no readable answer. The call is retried automatically.',
+  'platform-rejects':
+    'The platform rejects this operation for everyone. See /health/ready for the status; queued work resumes automatically.',
 };
-export type StopCode = keyof typeof STOPS;
 
 /** The meaning and the remedy of each code, without personal data. */
 export const PERSON_CODES: Record<string, string> = {
@@ -53,7 +56,6 @@ export const PERSON_CODES: Record<string, string> = {
   'platform-unreachable': 'The platform cannot be reached. The call is retried automatically.',
   unreadable:
     'The data of this person cannot be decrypted, so nothing is sent. See vault in /health/ready; add the missing key to DATA_KEYS, or PUT the person again.',
-  'rate-limited': 'The platform asked for fewer calls. The call is retried automatically.',
 };
 
 /**

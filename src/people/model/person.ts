@@ -1,3 +1,4 @@
+import type { Breakers } from './circuit-breaker.js';
 import type { Fault, Review } from './person-codes.js';
 
 /** A provider (a clinician) or a client (a patient), as the platform distinguishes them. */
@@ -34,10 +35,19 @@ export interface Attempt {
   lookUpAt: Date;
 }
 
-/** A refusal caused by the key, by the address, or by this person. */
+/** How a person got its user: created here, found by its email, named by an event, or linked manually. */
+export type Origin = 'created' | 'linked' | 'event' | 'resolved';
+
+/**
+ * The latest refusal of an operation, until the operation gets another answer. `rejected`: a 4xx about this person.
+ * `stopped`: an answer that stops the operation for everyone. `doubtful`: a 404 that may come from a wrong URL.
+ */
 export interface Refusal {
   operation: Operation;
+  kind: 'rejected' | 'stopped' | 'doubtful';
   at: Date;
+  /** Refusals in a row. */
+  count: number;
 }
 
 /** The desired and the known state of a person. Contains no personal data. */
@@ -47,8 +57,8 @@ export interface Person {
   wanted: boolean;
   email: Fingerprint | null;
   platformUserId: string | null;
-  /** Whether the role of the user is known: created here, named by an event, or confirmed by an operator. */
-  roleKnown: boolean;
+  /** Null without a user. */
+  origin: Origin | null;
   attempt: Attempt | null;
   /** Consecutive creates without an answer; a check that finds no user does not reset it. */
   lostCreates: number;
@@ -60,13 +70,15 @@ export interface Person {
   appliedProviders: string[] | null;
   fault: Fault | null;
   review: Review | null;
-  /** The last refusal that may affect all people; null once the operation gets another answer. */
   refusal: Refusal | null;
-  /** Earliest retry after a transient fault. */
+  /** Earliest retry after a transient fault or a refusal. */
   retryAt: Date | null;
   /** Consecutive transient faults. */
   failures: number;
 }
+
+/** What every write by the EHR, and every decision of an operator, resets: the outcomes of earlier calls. */
+export const RESET_ON_WRITE = { fault: null, refusal: null, retryAt: null, failures: 0, lostCreates: 0 } as const;
 
 /** Everything besides the person that its next step depends on. */
 export interface DecisionContext {
@@ -75,10 +87,15 @@ export interface DecisionContext {
   claim: 'held' | 'free' | 'taken';
   /** The desired providers of a client, primary first, each with its `listableUser`. */
   providers: { externalId: string; platformUserId: string | null }[];
-  /** True if the latest calls got no readable answer, so that a call may take effect without an answer. */
-  answersMissing: boolean;
   /** True if a client's list on the platform still contains this provider and is about to change. */
   stillListed: boolean;
+  /** The role that the platform reported for the user of a person to delete; null if none. */
+  role: 'fits' | 'differs' | null;
+  /** True if the platform has another user with the external id of a person to delete. */
+  hasSecondUser: boolean;
+  breakers: Breakers;
+  /** The digest of the base URL to which calls are sent. */
+  base: string;
 }
 
 /** Whether a change made a provider listable, or listable as another user. */

@@ -1,4 +1,4 @@
-import { newcomer } from '../reconcile/newcomer.spec-support.js';
+import { newcomer } from './newcomer.spec-support.js';
 import type { PersonState } from './person.js';
 import { applyResolve, checkResolve, type ResolveAction, resolveChoices } from './resolve-rule.js';
 

@@ -1,6 +1,6 @@
 import { Problem } from '../../http/problem/problem.js';
 import { isFoundOnlyByEmail } from './next-step.js';
-import type { Person, PersonState } from './person.js';
+import { type DecisionContext, type Origin, type Person, type PersonState, RESET_ON_WRITE } from './person.js';
 
 export const RESOLVE_ACTIONS = ['link', 'create', 'retry', 'ignore', 'delete'] as const;
 
@@ -22,13 +22,27 @@ const REFUSALS = {
  *
  * @throws {Problem} 409
  */
-export function checkResolve(action: ResolveAction, state: PersonState, person: Person): void {
-  const refusal = refusalOf(action, state, person);
+export function checkResolve(action: ResolveAction, state: PersonState, person: Person, context: UserFacts): void {
+  const refusal = refusalOf(action, state, person, context);
   if (refusal) throw new Problem(409, refusal, REFUSALS[refusal], { extensions: { state } });
 }
 
-function refusalOf(action: ResolveAction, state: PersonState, person: Person): keyof typeof REFUSALS | null {
-  if (action === 'delete') return !person.wanted && isFoundOnlyByEmail(person) ? null : 'nothing-to-resolve';
+/** What is known about the user of a person to delete. */
+type UserFacts = Pick<DecisionContext, 'role' | 'hasSecondUser'>;
+
+/** Whether a deletion waits for an operator, because the user may be someone else or not the only one. */
+function isDeletionInReview(person: Person, context: UserFacts): boolean {
+  if (person.wanted || person.platformUserId === null) return false;
+  return isFoundOnlyByEmail(person, context) || context.hasSecondUser;
+}
+
+function refusalOf(
+  action: ResolveAction,
+  state: PersonState,
+  person: Person,
+  context: UserFacts,
+): keyof typeof REFUSALS | null {
+  if (action === 'delete') return isDeletionInReview(person, context) ? null : 'nothing-to-resolve';
   const isLost = person.review === 'platform-user-missing';
   if (action === 'create' && person.platformUserId !== null && !isLost) {
     return state === 'needs-review' || state === 'failed' ? 'has-platform-user' : 'nothing-to-resolve';
@@ -45,10 +59,13 @@ interface ResolveChoice {
 }
 
 /** The accepted actions for a person that needs a review or has failed, otherwise none. Pure. */
-export function resolveChoices(state: PersonState, person: Person): ResolveChoice[] {
+export function resolveChoices(state: PersonState, person: Person, context: UserFacts): ResolveChoice[] {
   if (state !== 'needs-review' && state !== 'failed') return [];
-  const possible = RESOLVE_ACTIONS.filter((action) => refusalOf(action, state, person) === null);
-  return possible.map((action) => ({ action, does: person.wanted ? EFFECTS[action] : deletedEffect(action, person) }));
+  const possible = RESOLVE_ACTIONS.filter((action) => refusalOf(action, state, person, context) === null);
+  return possible.map((action) => ({
+    action,
+    does: person.wanted ? EFFECTS[action] : deletedEffect(action, person, isDeletionInReview(person, context)),
+  }));
 }
 
 /** The effect of each action on a person that is not deleted. */
@@ -62,8 +79,7 @@ const EFFECTS: Record<ResolveAction, string> = {
 };
 
 /** The effect of an action on a deleted person. */
-function deletedEffect(action: ResolveAction, person: Person): string {
-  const isMapped = person.platformUserId !== null;
+function deletedEffect(action: ResolveAction, person: Person, isInReview: boolean): string {
   switch (action) {
     case 'link':
       return 'Links this person to the named platform user, and deletes that user.';
@@ -72,43 +88,38 @@ function deletedEffect(action: ResolveAction, person: Person): string {
     case 'retry':
       return EFFECTS.retry;
     case 'delete':
-      return 'Deletes the platform user that was found by the email, even if someone else uses it.';
+      return 'Deletes the linked platform user, even if someone else uses it. Any other user of this person stays.';
     case 'ignore':
-      return isMapped && !isFoundOnlyByEmail(person)
+      return person.platformUserId !== null && !isInReview
         ? 'Deletes the known platform user. Any other user of this person stays.'
         : 'Sends nothing. The person counts as deleted, and any platform user of it stays.';
   }
 }
 
 /** Forgets open calls and everything observed on the platform. */
-const UNOBSERVED = { attempt: null, appliedProviders: null, checkedAbsentAt: null, roleKnown: true };
+const UNOBSERVED = { attempt: null, appliedProviders: null, checkedAbsentAt: null };
 
-const NO_FAILURES = { review: null, retryAt: null, failures: 0, lostCreates: 0 };
+const RESET = { ...RESET_ON_WRITE, review: null } as const;
 
-/** Applies an action to a person. Pure. */
-export function applyResolve(person: Person, action: Exclude<ResolveAction, 'link'>): Person {
-  const cleared: Person = { ...person, ...NO_FAILURES };
+/** Applies an action to a person. Pure. @param context what is known about the user of a person to delete */
+export function applyResolve(person: Person, action: Exclude<ResolveAction, 'link'>, context: UserFacts): Person {
+  const reset: Person = { ...person, ...RESET };
   switch (action) {
     case 'create':
-      return { ...cleared, ...UNOBSERVED, platformUserId: null, fault: null };
+      return { ...reset, ...UNOBSERVED, platformUserId: null, origin: null };
     case 'retry':
-      return { ...cleared, fault: null, checkedAbsentAt: null };
+      return { ...reset, checkedAbsentAt: null };
     case 'delete':
-      return { ...cleared, roleKnown: true };
+      return { ...reset, origin: 'resolved' };
     case 'ignore': {
-      if (person.wanted) return { ...cleared, fault: 'ignored' };
-      const platformUserId = isFoundOnlyByEmail(person) ? null : person.platformUserId;
-      return { ...cleared, attempt: null, fault: null, platformUserId };
+      if (person.wanted) return { ...reset, fault: 'ignored' };
+      const kept = isDeletionInReview(person, context) ? { platformUserId: null, origin: null } : {};
+      return { ...reset, attempt: null, ...kept };
     }
   }
 }
 
 /** Links a person to a platform user, for an event or an operator. Pure. */
-export function applyLink(person: Person, platformUserId: string): Person {
-  return { ...person, ...NO_FAILURES, ...UNOBSERVED, fault: null, platformUserId };
-}
-
-/** Unlinks a person from a user that belongs to someone else. Pure. */
-export function applyUnlink(person: Person): Person {
-  return { ...person, ...UNOBSERVED, fault: null, review: 'role-mismatch', platformUserId: null };
+export function applyLink(person: Person, platformUserId: string, origin: Origin): Person {
+  return { ...person, ...RESET, ...UNOBSERVED, platformUserId, origin };
 }

@@ -9,10 +9,11 @@ import {
   RateLimiterRepository,
   SEND_WITHIN_MS,
 } from '../../platform/rate-limit/rate-limiter.repository.js';
-import { type Lease, leaseColumns } from '../../queue/due-rows/lease.js';
+import { type Lease, safeAtOf } from '../../queue/due-rows/lease.js';
 import { applyGrant } from '../model/apply-answer.js';
-import { type CallStep, isCreate } from '../model/next-step.js';
-import { CircuitsRepository } from '../store/circuits.repository.js';
+import { breakerOf } from '../model/circuit-breaker.js';
+import { type CallStep, gatesOf, isCreate, operationOf, QUEUES, queueOf } from '../model/next-step.js';
+import { BreakersRepository } from '../store/breakers.repository.js';
 import { DuePeopleRepository, LANES } from '../store/due-people.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
@@ -64,7 +65,7 @@ export class ClaimRepository {
     private readonly database: Database,
     private readonly calls: RateLimiterRepository,
     private readonly people: PeopleRepository,
-    private readonly circuits: CircuitsRepository,
+    private readonly breakers: BreakersRepository,
     private readonly due: DuePeopleRepository,
   ) {
     this.callMs = SEND_WITHIN_MS + env.PLATFORM_TIMEOUT_SECONDS * 1_000;
@@ -90,22 +91,25 @@ export class ClaimRepository {
 
   private async claim(tx: PoolClient): Promise<ClaimOutcome> {
     const window = await this.calls.lockWindow(tx);
-    const { blocked, probing } = await this.circuits.open(window.now, tx);
-    const lanes = LANES.filter((lane) => earliest(lane, window, this.calls.limit) <= window.now);
-    const stopped = [...blocked, ...probing];
+    const { now } = window;
+    const gates = gatesOf(await this.breakers.read(tx), now.getTime());
+    const phaseOfQueue = new Map(gates.map(({ queue, phase }) => [queue, phase]));
+    const closed = gates.filter(({ phase }) => phase === 'closed').map(({ queue }) => queue);
+    const halfOpen = gates.filter(({ phase }) => phase === 'half-open');
+    const lanes = LANES.filter((lane) => earliest(lane, window, this.calls.limit) <= now);
     for (let decisions = 0; decisions < DECISIONS_PER_CLAIM; decisions++) {
       let prober: string | undefined;
-      for (const operation of probing) prober ??= await this.due.takeProber(tx, lanes, operation, window.now);
-      const id = prober ?? (await this.due.take(tx, lanes, stopped, window.now));
+      for (const gate of halfOpen) prober ??= await this.due.takeProber(tx, lanes, gate, now);
+      const id = prober ?? (await this.due.take(tx, lanes, closed, now));
       const row = id === undefined ? undefined : await this.people.find({ id }, tx);
       if (!row) return { claim: null, noneDue: decisions === 0 };
       if (row.lane === 'bulk' && (await this.due.pauseWithImport(tx, row.id))) continue;
       const { step, code } = await this.people.decide(tx, row, row.person);
-      const isCallable =
-        step.do === 'call' &&
-        !(step.notBefore && step.notBefore > window.now) &&
-        !(prober ? blocked : stopped).includes(step.operation);
-      if (isCallable) return { claim: await this.grant(tx, window, row, step, code, probing), noneDue: false };
+      if (step.do === 'call' && !(step.notBefore && step.notBefore > now)) {
+        const phase = phaseOfQueue.get(queueOf(step, row.person));
+        const isOpen = phase === 'closed' || (phase === 'half-open' && prober !== undefined);
+        if (isOpen) return { claim: await this.grant(tx, window, row, step, code), noneDue: false };
+      }
       await this.people.save(tx, row, row.person, { step, code });
     }
     return { claim: null, noneDue: false };
@@ -117,18 +121,21 @@ export class ClaimRepository {
     row: PersonRow,
     step: CallStep,
     code: string | null,
-    probing: string[],
   ): Promise<Claim> {
     const { operation } = step;
     const sendBeforeMs = this.clock.monotonicMs() + SEND_WITHIN_MS;
     const grant = await this.calls.grant(tx, window, { personId: row.id, operation, lane: row.lane });
-    const lookUpAt = new Date(grant.grantedAt.getTime() + this.lookUpAfterMs);
-    const person = applyGrant(row.person, step, { callId: grant.id, now: grant.grantedAt, lookUpAt });
+    const { grantedAt } = grant;
+    const lookUpAt = new Date(grantedAt.getTime() + this.lookUpAfterMs);
+    const person = applyGrant(row.person, step, { callId: grant.id, now: grantedAt, lookUpAt });
     // After a crash, only the lease of a create lasts until the call can no longer take effect: no create is repeated.
     const { owner } = this.due;
-    const leased = leaseColumns(owner, isCreate(step) ? this.callMs : 0, grant.grantedAt);
-    const no = await this.people.save(tx, row, person, { step, code }, leased);
-    if (probing.includes(operation)) await this.circuits.probe(tx, operation);
+    const safeAt = safeAtOf(grantedAt, isCreate(step) ? this.callMs : 0);
+    const no = await this.people.save(tx, row, person, { step, code }, {}, { owner, safeAt });
+    for (const probed of new Set([operation, operationOf(queueOf(step, row.person))])) {
+      if (!breakerOf(row.context.breakers, probed).block) continue;
+      await this.breakers.markProbe(tx, probed, { id: grant.id, person: row.id }, grantedAt, this.callMs);
+    }
     return { row: { ...row, person }, step, grant, lease: { key: row.id, owner, no }, sendBeforeMs };
   }
 
@@ -140,12 +147,17 @@ export class ClaimRepository {
   async nextInMs(): Promise<number | null> {
     const sql = this.database.pool;
     const window = await this.calls.readWindow(sql);
-    const { blocked, probesAt } = await this.circuits.open(window.now);
-    const heads = await this.due.heads(sql, blocked);
-    const moments = heads.map(({ lane, dueAt }) =>
-      Math.max(dueAt.getTime(), earliest(lane, window, this.calls.limit).getTime()),
+    const gates = gatesOf(await this.breakers.read(sql), window.now.getTime());
+    const openAt = new Map(gates.map(({ queue, phase, until }) => [queue, phase === 'open' ? until : 0]));
+    const heads = await this.due.heads(sql, QUEUES);
+    const moments = heads.map(({ lane, queue, dueAt }) =>
+      Math.max(
+        dueAt.getTime(),
+        earliest(lane, window, this.calls.limit).getTime(),
+        queue === null ? 0 : (openAt.get(queue) ?? 0),
+      ),
     );
-    const next = Math.min(...moments, ...probesAt);
+    const next = Math.min(...moments);
     return next === Number.POSITIVE_INFINITY ? null : Math.max(0, next - window.now.getTime());
   }
 }

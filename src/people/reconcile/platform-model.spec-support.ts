@@ -1,3 +1,4 @@
+import type { RawAnswer } from '../model/interpret-answer.js';
 import type { Operation, PersonKind } from '../model/person.js';
 
 /** The fate of a call. `lost` and `late` leave the caller without an answer. */
@@ -19,10 +20,7 @@ export interface Arrival {
 }
 
 /** An answer of the platform, or the lack of one. */
-export type Reply =
-  | { kind: 'exists' | 'created'; userId: string }
-  | { kind: 'absent' | 'applied' | 'deleted' | 'not-found' | 'rejected' | 'conflict' }
-  | { kind: 'unauthorized' | 'wrong-address' | 'rate-limited' | 'unreachable' | 'not-sent' | 'unknown' };
+export type Reply = RawAnswer;
 
 export interface ModelUser {
   id: string;
@@ -66,7 +64,9 @@ export class PlatformModel {
       case 'refused':
         return { kind: 'unauthorized' };
       case 'rejected':
+        return { kind: 'rejected', status: 400 };
       case 'rate-limited':
+        return { kind: 'rate-limited', retryAfterMs: undefined };
       case 'unreachable':
       case 'not-sent':
         return { kind: weather.kind };
@@ -120,23 +120,23 @@ export class PlatformModel {
       case 'setClientProviders': {
         const user = this.users.get(arrival.platformUserId ?? '');
         if (!user) return { kind: 'not-found' };
-        if (!arrival.providerUserIds.every((id) => this.users.has(id))) return { kind: 'rejected' };
+        if (!arrival.providerUserIds.every((id) => this.users.has(id))) return { kind: 'rejected', status: 400 };
         user.providers = arrival.providerUserIds;
         return { kind: 'applied' };
       }
       case 'deleteUser': {
         const role = this.users.get(arrival.platformUserId ?? '')?.role;
-        law(arrival.role !== 'client' || role !== 'provider', 'the account of a provider was deleted as a client');
+        law(role === undefined || role === arrival.role, 'an account of another role was deleted');
         return { kind: this.users.delete(arrival.platformUserId ?? '') ? 'deleted' : 'not-found' };
       }
     }
   }
 
   private create({ role, email, partnerUserId, providerUserIds }: Arrival): Reply {
-    if (!providerUserIds.every((id) => this.users.has(id))) return { kind: 'rejected' };
+    if (!providerUserIds.every((id) => this.users.has(id))) return { kind: 'rejected', status: 400 };
     law(!this.userOf(partnerUserId), `a second user was created for ${partnerUserId}`);
     const holder = email === null ? undefined : [...this.users.values()].find((user) => user.email === email);
-    if (holder && this.newcomers.has(holder.id)) return { kind: 'conflict' };
+    if (holder && this.newcomers.has(holder.id)) return { kind: 'conflict', status: 409 };
     law(!holder, `${partnerUserId} was created although the platform knew the email`);
     return { kind: 'created', userId: this.make({ role, email, partnerUserId, providers: providerUserIds }) };
   }
@@ -150,5 +150,5 @@ export class PlatformModel {
 
 /** The reply of another server: a web page, or a 404 that looks like the platform's. */
 export function wrongServerReply(operation: Operation): Reply {
-  return { kind: operation === 'deleteUser' || operation === 'setClientProviders' ? 'not-found' : 'wrong-address' };
+  return { kind: operation === 'deleteUser' || operation === 'setClientProviders' ? 'not-found' : 'wrong-url' };
 }

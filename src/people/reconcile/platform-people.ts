@@ -6,15 +6,15 @@ import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
 import type { CallOptions } from '../../platform/http/platform-http.js';
 import type { CallOutcome } from '../../platform/rate-limit/rate-limiter.repository.js';
-import type { PlainAnswer } from '../model/apply-answer.js';
+import type { RawAnswer } from '../model/interpret-answer.js';
 import { type CallStep, isCreate } from '../model/next-step.js';
 import { type Profile, ProfileSeal } from '../model/profile.js';
+import { PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
 
 /** The outcome of a call: for the person, for the log, and the texts to store. */
 export interface CallResult {
-  /** The answer of the platform, before the database adds the holder of the user and the scope of a refusal. */
-  answer: { kind: PlainKind } | { kind: 'exists' | 'created'; userId: string };
+  answer: RawAnswer;
   outcome: CallOutcome;
   /** Shown as `sync.error.code` while the person is not settled. */
   errorCode?: string;
@@ -23,20 +23,24 @@ export interface CallResult {
   inviteUrl?: string | undefined;
 }
 
-type PlainKind = Exclude<PlainAnswer, 'forbidden' | 'refused-for-all'> | 'unauthorized' | 'wrong-address';
-
 /** The result if the permit was too old to use. */
 export const NOT_SENT: CallResult = {
   answer: { kind: 'not-sent' },
   outcome: { outcome: 'not-sent', status: null, durationMs: 0, reached: false },
 };
 
-/** The result if the person's data cannot be decrypted. It is retried as if the platform were unreachable. */
+/** The result if the person's data cannot be decrypted. It is retried with increasing backoff. */
 const UNREADABLE: CallResult = {
-  answer: { kind: 'unreachable' },
+  answer: { kind: 'unreadable' },
   outcome: { ...NOT_SENT.outcome, outcome: 'unreadable' },
   errorCode: 'unreadable',
 };
+
+/** The profile of a call that sends none. */
+const NO_PROFILE: Profile = { email: null, firstName: '', lastName: '' };
+
+/** Looked up if no email is known, only to learn whether the platform answers. The domain is reserved (RFC 2606). */
+const RESERVED_EMAIL = 'nobody@example.invalid';
 
 /** Makes the call of a step and returns its result. Stores nothing and never throws. */
 @Injectable()
@@ -46,6 +50,7 @@ export class PlatformPeople {
   constructor(
     private readonly contract: Contract,
     private readonly users: UsersClient,
+    private readonly people: PeopleRepository,
     private readonly seal: ProfileSeal,
     private readonly clock: Clock,
   ) {}
@@ -57,7 +62,7 @@ export class PlatformPeople {
 
   /** Makes one HTTP attempt. @param connectWithinMs maximum time to connect; after it nothing is sent */
   async perform(row: PersonRow, step: CallStep, connectWithinMs: number): Promise<CallResult> {
-    const profile = this.openProfile(row, step);
+    const profile = await this.openProfile(row, step);
     if (!profile) return UNREADABLE;
     const started = this.clock.monotonicMs();
     try {
@@ -70,13 +75,15 @@ export class PlatformPeople {
   }
 
   /** Decrypts the profile that the call is about; undefined if it cannot be decrypted. */
-  private openProfile(row: PersonRow, { subject }: CallStep): Profile | undefined {
+  private async openProfile(row: PersonRow, { operation, subject }: CallStep): Promise<Profile | undefined> {
+    if (operation === 'deleteUser' || operation === 'setClientProviders') return NO_PROFILE;
     try {
-      const [primary] = row.context.providers;
-      if (subject === 'primary' && primary && row.primaryProfile) {
-        return this.seal.open({ kind: 'provider', externalId: primary.externalId }, row.primaryProfile);
+      if (subject === 'any') {
+        const provider = await this.people.anyProvider();
+        return provider ? this.seal.open(provider.key, provider.profile) : NO_PROFILE;
       }
-      return this.seal.open(row, (subject === 'attempted' && row.attemptProfile) || row.profile);
+      const sealed = subject === 'attempted' ? row.attemptProfile : row.profile;
+      return sealed ? this.seal.open(row, sealed) : NO_PROFILE;
     } catch (error) {
       this.log.warn({ msg: 'a person could not be decrypted; nothing was sent', person: row.id, ...errorTrace(error) });
       return undefined;
@@ -91,7 +98,7 @@ export class PlatformPeople {
   ): Promise<Pick<CallResult, 'answer' | 'inviteUrl'>> {
     switch (operation) {
       case 'checkUser': {
-        const userId = await this.users.checkUser({ email: email ?? '' }, options);
+        const userId = await this.users.checkUser({ email: email ?? RESERVED_EMAIL }, options);
         return { answer: userId === undefined ? { kind: 'absent' } : { kind: 'exists', userId } };
       }
       case 'createProvider': {
@@ -116,11 +123,11 @@ export class PlatformPeople {
 }
 
 /** For each error: the answer, the code shown, and whether the call may have reached the platform. */
-const FAILURES: Record<PlatformError['kind'] | 'wrong-address', [PlainKind, code: string, reached?: false]> = {
-  'wrong-address': ['wrong-address', 'platform-address'],
+const FAILURES: Record<PlatformError['kind'] | 'wrong-url', [RawAnswer['kind'], code: string, reached?: false]> = {
+  'wrong-url': ['wrong-url', 'platform-address'],
   'rate-limited': ['rate-limited', 'rate-limited'],
   unauthorized: ['unauthorized', 'platform-unauthorized'],
-  'not-found': ['not-found', 'not-found'],
+  'not-found': ['not-found', 'platform-address'],
   rejected: ['rejected', 'rejected'],
   unreachable: ['unreachable', 'platform-unreachable', false],
   'not-configured': ['not-sent', 'not-configured', false],
@@ -131,17 +138,12 @@ const FAILURES: Record<PlatformError['kind'] | 'wrong-address', [PlainKind, code
 function failureResult(step: CallStep, error: unknown, durationMs: number): CallResult {
   const fault = error instanceof PlatformError ? error : undefined;
   const kind = fault?.kind ?? 'unknown-outcome';
-  const [answer, errorCode, reached = true] = FAILURES[fault?.isWrongAddress ? 'wrong-address' : kind];
-  const isConflict = kind === 'rejected' && fault?.status === 409 && isCreate(step);
+  const [answer, errorCode, reached = true] = FAILURES[fault?.isWrongAddress ? 'wrong-url' : kind];
+  const { status = null, retryAfterMs } = fault ?? {};
+  const isConflict = kind === 'rejected' && status === 409 && isCreate(step);
   return {
-    answer: { kind: isConflict ? 'conflict' : answer },
-    outcome: {
-      outcome: kind,
-      status: fault?.status ?? null,
-      durationMs,
-      reached,
-      ...(kind === 'rate-limited' && { rateLimited: { retryAfterMs: fault?.retryAfterMs } }),
-    },
+    answer: { kind: isConflict ? 'conflict' : answer, status: status ?? 0, retryAfterMs } as RawAnswer,
+    outcome: { outcome: kind, status, durationMs, reached },
     errorCode,
     ...(kind === 'rejected' && fault?.platformMessage && { errorText: fault.platformMessage }),
   };

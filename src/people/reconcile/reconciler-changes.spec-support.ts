@@ -1,4 +1,5 @@
-import { applyLink, applyResolve, applyUnlink } from '../model/resolve-rule.js';
+import { applyLink, applyResolve } from '../model/resolve-rule.js';
+import { RESET_ON_WRITE } from '../model/person.js';
 import type { ModelUser, PlatformModel } from './platform-model.spec-support.js';
 import { ReconcilerTables, type Row } from './reconciler-tables.spec-support.js';
 import { ReconcilerWitness } from './reconciler-witness.spec-support.js';
@@ -34,7 +35,7 @@ export abstract class ReconcilerChanges {
     const named = providers.filter((provider) => this.tables.people.has(provider));
     if (!row?.person.wanted || named.length === 0) return;
     row.wantedProviders = named;
-    row.person = { ...row.person, fault: null };
+    row.person = { ...row.person, ...RESET_ON_WRITE };
     row.wantedAt = this.tables.now;
     this.tables.afterChange(row);
   }
@@ -57,10 +58,10 @@ export abstract class ReconcilerChanges {
     const { platformUserId } = row.person;
     const isGone = this.platform.removedByOthers.has(platformUserId ?? '');
     const resolveAs = (action: Parameters<typeof applyResolve>[1]) => {
-      row.person = applyResolve(row.person, action);
+      row.person = applyResolve(row.person, action, this.tables.context(row));
     };
     const linkOr = (action: 'create' | 'ignore') => {
-      if (user) row.person = applyLink(row.person, user.id);
+      if (user) row.person = applyLink(row.person, user.id, 'resolved');
       else resolveAs(action);
     };
     if (row.code === 'delete-linked') {
@@ -84,26 +85,16 @@ export abstract class ReconcilerChanges {
     if (!user) return;
     const holder = this.tables.all().find(({ person }) => person.platformUserId === user.id);
     if (holder) {
-      this.compareRole(holder, user);
+      this.tables.reportedRoles.set(user.id, user.role);
+      this.tables.afterChange(holder);
       return;
     }
     const row = this.tables.people.get(user.partnerUserId ?? '');
     if (!row) this.tables.reportedRoles.set(user.id, user.role);
     if (!row || this.tables.heldByAnother(row, user.id) || row.person.platformUserId !== null) return;
     if (!row.person.wanted && row.person.attempt === null) return;
-    row.person = applyLink(row.person, user.id);
+    row.person = applyLink(row.person, user.id, 'event');
     this.witness.cleared(row);
-    this.tables.afterChange(row);
-  }
-
-  /** `UserCreatedHandler.compareRole` */
-  private compareRole(row: Row, user: ModelUser): void {
-    if (row.person.roleKnown) return;
-    if (user.role === row.kind) row.person = { ...row.person, roleKnown: true };
-    else {
-      this.tables.reportedRoles.set(user.id, user.role);
-      row.person = applyUnlink(row.person);
-    }
     this.tables.afterChange(row);
   }
 

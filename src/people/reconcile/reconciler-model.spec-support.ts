@@ -1,10 +1,10 @@
 import { type Answer, applyAnswer, applyGrant } from '../model/apply-answer.js';
-import { type CallStep, isCreate } from '../model/next-step.js';
+import { interpretAnswer } from '../model/interpret-answer.js';
+import { type CallStep, isCreate, QUEUES, queueOf } from '../model/next-step.js';
 import { listableUser, type Person } from '../model/person.js';
 import { law, PlatformModel, type Reply, type Weather, wrongServerReply } from './platform-model.spec-support.js';
 import { ReconcilerChanges } from './reconciler-changes.spec-support.js';
-import type { ReconcilerTables, Row } from './reconciler-tables.spec-support.js';
-import { isAnswered, RIGHT_ADDRESS } from './reconciler-witness.spec-support.js';
+import { BASE, type ReconcilerTables, type Row } from './reconciler-tables.spec-support.js';
 
 const SEND_WITHIN_MS = 1_000;
 const TIMEOUT_MS = 10_000;
@@ -32,9 +32,6 @@ interface Flight {
 export class ReconcilerModel extends ReconcilerChanges {
   readonly flights: Flight[] = [];
   calls = 0;
-  /** The configured address, and the addresses where user management has worked. */
-  private address = RIGHT_ADDRESS;
-  private readonly goodAddresses = new Set<string>();
   private grants = 0;
   private pausedUntil = 0;
 
@@ -48,7 +45,7 @@ export class ReconcilerModel extends ReconcilerChanges {
 
   /** Restarts the service with a wrong base URL, or with the right one. */
   moveTo(isRight: boolean): void {
-    this.address = isRight ? RIGHT_ADDRESS : 'wrong';
+    this.tables.base = isRight ? BASE : 'wrong';
   }
 
   /** A worker claims the `choice`th due person. */
@@ -59,7 +56,7 @@ export class ReconcilerModel extends ReconcilerChanges {
     if (!row) return;
     const step = this.tables.decide(row);
     if (step.do !== 'call' || (step.notBefore && step.notBefore.getTime() > this.now)) return;
-    if (this.tables.blocked(step.operation)) return;
+    if (this.tables.gateOf(queueOf(step, row.person))?.phase === 'open') return;
     const othersInFlight = this.flights.some((flight) => flight.row === row && !flight.hangs);
     const id = String(++this.grants);
     this.witness.granted(row, step, id, othersInFlight);
@@ -68,8 +65,8 @@ export class ReconcilerModel extends ReconcilerChanges {
     row.person = left;
     row.lease = id;
     row.leaseUntil = this.now + LEASE_MS;
-    this.tables.probe(step.operation);
-    const { address } = this;
+    this.tables.probe(row, step, id);
+    const address = this.tables.base;
     this.flights.push({ id, row, left, step, weather, grantedAt: this.now, reply: null, address, hangs });
   }
 
@@ -125,17 +122,18 @@ export class ReconcilerModel extends ReconcilerChanges {
     if (this.now < this.pausedUntil) return [];
     return this.tables.all().filter((row) => {
       const isDue = row.dueAt !== null && row.dueAt <= this.now;
-      return isDue && row.leaseUntil < this.now && !this.tables.blocked(row.step);
+      return isDue && row.leaseUntil < this.now && this.tables.gateOf(row.step)?.phase !== 'open' && !isHourly(row);
     });
   }
 
   private nextMoment(): number | null {
     const moments = this.tables.all().flatMap((row) => {
-      if (row.dueAt === null) return [];
+      if (row.dueAt === null || isHourly(row)) return [];
       return Math.max(row.dueAt, row.lease === null ? 0 : row.leaseUntil + 1, this.pausedUntil);
     });
     const commit = this.platform.nextCommitAt;
-    const all = [...moments, ...this.tables.nextProbeAt(), ...(commit === null ? [] : [commit])];
+    const probes = QUEUES.map((queue) => this.tables.gateOf(queue)?.until ?? 0);
+    const all = [...moments, ...probes, ...(commit === null ? [] : [commit])];
     const later = all.filter((moment) => moment > this.now);
     return later.length === 0 ? null : Math.min(...later);
   }
@@ -158,7 +156,7 @@ export class ReconcilerModel extends ReconcilerChanges {
     const { platformUserId } = left;
     const providerUserIds = step.providerUserIds ?? [];
     const arrival = { operation: step.operation, role, partnerUserId, email, platformUserId, providerUserIds };
-    const isThere = flight.address === RIGHT_ADDRESS;
+    const isThere = flight.address === BASE;
     flight.reply = isThere ? this.platform.arrive(arrival, flight.weather, this.now) : wrongServerReply(step.operation);
   }
 
@@ -168,13 +166,11 @@ export class ReconcilerModel extends ReconcilerChanges {
     if (flight.reply === null) this.reach(flight);
     const { row, step, reply } = flight;
     if (reply === null) return;
-    const hasReached = reply.kind !== 'unreachable' && reply.kind !== 'not-sent';
-    if (hasReached) this.tables.recentReplies = [reply.kind, ...this.tables.recentReplies].slice(0, 3);
     if (reply.kind === 'rate-limited') this.pausedUntil = Math.max(this.pausedUntil, this.now + PAUSE_MS);
+    const answer = this.judge(flight, reply);
     const isOurs = row.lease === flight.id || (isCreate(step) && row.person.attempt?.callId === flight.id);
     if (!isOurs) return;
     const wasListable = listableUser(row.person) !== null;
-    const answer = this.judge(flight, reply);
     const outdated = row.wantedAt >= flight.grantedAt;
     const times = {
       callId: flight.id,
@@ -197,21 +193,14 @@ export class ReconcilerModel extends ReconcilerChanges {
   }
 
   /** `CallResultsRepository.interpret` */
-  private judge({ row, step, grantedAt, address }: Flight, reply: Reply): Answer {
-    const { operation } = step;
-    if (reply.kind === 'unauthorized') return this.tables.refused(operation, row.person.refusal, grantedAt);
-    const isDoubtful = reply.kind === 'not-found' && !this.goodAddresses.has(address);
-    if (reply.kind === 'wrong-address' || isDoubtful) {
-      const { kind } = this.tables.refused(operation, row.person.refusal, grantedAt);
-      return { kind: kind === 'forbidden' ? 'unreachable' : 'refused-for-all' };
-    }
-    if (operation === 'createClient') this.tables.createAnswered(row, reply.kind, grantedAt);
-    if (isAnswered(reply)) this.tables.succeeded(operation);
-    if (isAnswered(reply) && reply.kind !== 'rejected') this.goodAddresses.add(address);
-    if (reply.kind !== 'exists' && reply.kind !== 'created') return reply as Answer;
-    const reported = this.tables.reportedRoles.get(reply.userId);
+  private judge({ id, row, step, grantedAt, address }: Flight, reply: Reply): Answer {
+    const at = { url: `${address}/${step.operation}`, base: address };
+    const { answer, signal } = interpretAnswer(reply, step, row.person, this.tables.breakers, at, this.now);
+    if (signal) this.tables.record({ id, person: row.id, grantedAt, ...at }, step.operation, signal);
+    if (!('userId' in answer)) return answer;
+    const reported = this.tables.reportedRoles.get(answer.userId);
     const role = reported === undefined ? null : reported === row.kind ? 'fits' : 'differs';
-    return { ...reply, heldByAnother: this.tables.heldByAnother(row, reply.userId), role };
+    return { ...answer, heldByAnother: this.tables.heldByAnother(row, answer.userId), role };
   }
 
   private moment(inMs: number): Date {
@@ -219,8 +208,13 @@ export class ReconcilerModel extends ReconcilerChanges {
   }
 }
 
+/** Whether a rejection is retried every hour, perhaps for ever, because the operation succeeds for no one. */
+function isHourly({ person }: Row): boolean {
+  return person.refusal?.kind === 'rejected' && person.refusal.count > 4;
+}
+
 /** The email that a check looks up. */
 function emailOf({ row, left, step }: Flight, tables: ReconcilerTables): string | null {
-  if (step.subject === 'primary') return tables.row(row.wantedProviders[0] ?? '').person.email;
+  if (step.subject === 'any') return null;
   return step.subject === 'attempted' ? (left.attempt?.email ?? null) : left.email;
 }

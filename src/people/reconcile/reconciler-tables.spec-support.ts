@@ -1,29 +1,39 @@
-import type { Answer } from '../model/apply-answer.js';
-import { nextStep, type Step } from '../model/next-step.js';
+import {
+  afterCall,
+  afterProbe,
+  afterProof,
+  type BreakerCall,
+  type Breakers,
+  breakerOf,
+  type Signal,
+} from '../model/circuit-breaker.js';
+import { type CallStep, type Gate, gatesOf, nextStep, operationOf, queueOf, type Step } from '../model/next-step.js';
 import {
   type DecisionContext,
   listableUser,
+  OPERATIONS,
   type Operation,
   type Person,
   type PersonKind,
   type PersonState,
-  type Refusal,
+  RESET_ON_WRITE,
 } from '../model/person.js';
-import { fromColumns, type KnownColumns, toColumns } from '../store/person-row.js';
-import { newcomer } from './newcomer.spec-support.js';
+import { fromFields, type KnownFields, toFields } from '../store/person-row.js';
+import { newcomer } from '../model/newcomer.spec-support.js';
 
 /** A row of `people` with its `client_providers`. Times are in milliseconds. */
 export class Row {
   wantedAt: number;
   wantedProviders: string[] = [];
   state: PersonState = 'pending';
-  step: Operation | null = null;
+  /** The queue of the next call. */
+  step: string | null = null;
   code: string | null = null;
   dueAt: number | null = null;
   lease: string | null = null;
   leaseUntil = 0;
   private desired: Pick<Person, 'wanted' | 'email'>;
-  private columns: KnownColumns;
+  private columns: KnownFields;
 
   constructor(
     readonly id: string,
@@ -33,17 +43,17 @@ export class Row {
     this.wantedAt = now;
     const { wanted, email, ...known } = newcomer(kind);
     this.desired = { wanted, email };
-    this.columns = toColumns(known, []);
+    this.columns = toFields(known, []);
   }
 
   /** The person as loaded from its columns, so that no other state survives a step. */
   get person(): Person {
-    return { kind: this.kind, ...this.desired, ...fromColumns(this.columns) };
+    return { kind: this.kind, ...this.desired, ...fromFields(this.columns) };
   }
 
   set person({ wanted, email, ...known }: Person) {
     this.desired = { wanted, email };
-    this.columns = toColumns(known, this.listed);
+    this.columns = toFields(known, this.listed);
   }
 
   /** The column `applied_providers`, which keeps its value while the list is unknown. */
@@ -52,26 +62,22 @@ export class Row {
   }
 }
 
-interface Circuit {
-  openedAt: number | null;
-  closedAt: number | null;
-  probeAt: number;
-}
+const PROBE_ANSWER_MS = 11_000;
 
-const PROBE_MS = 5_000;
-const PROBE_ANSWER_MS = 30_000;
+/** The digest of the base URL of the platform. */
+export const BASE = 'right';
 
 /** The tables in memory, with the rules of the repositories: claims, requeues, circuits, the desired state. */
 export class ReconcilerTables {
   readonly people = new Map<string, Row>();
   readonly claims = new Map<string, string>();
-  /** The newest answers in `platform_calls`. */
-  recentReplies: string[] = [];
   /** `platform_users` */
   readonly reportedRoles = new Map<string, PersonKind>();
-  private readonly circuits = new Map<Operation, Circuit>();
-  /** The latest creates of clients, all without an answer. */
-  private lostCreates: Row[] = [];
+  /** Each operation has succeeded at the right URL before, so that a 404 there can be believed. */
+  readonly breakers: Breakers = Object.fromEntries(
+    OPERATIONS.map((operation) => [operation, { ...breakerOf({}, operation), url: `${BASE}/${operation}`, base: BASE }]),
+  );
+  base = BASE;
   now = Date.UTC(2026, 0, 1);
 
   /** `PeopleRepository.wantPerson` */
@@ -82,9 +88,7 @@ export class ReconcilerTables {
       ...row.person,
       wanted: true,
       email,
-      fault: null,
-      retryAt: null,
-      failures: 0,
+      ...RESET_ON_WRITE,
       review: changed ? null : row.person.review,
       checkedAbsentAt: changed ? null : row.person.checkedAbsentAt,
     };
@@ -95,8 +99,7 @@ export class ReconcilerTables {
 
   /** `PeopleRepository.wantAbsence` */
   wantAbsence(row: Row): void {
-    const calm = { fault: null, review: null, retryAt: null, failures: 0, checkedAbsentAt: null };
-    row.person = { ...row.person, wanted: false, ...calm };
+    row.person = { ...row.person, ...RESET_ON_WRITE, wanted: false, review: null, checkedAbsentAt: null };
     row.wantedAt = this.now;
   }
 
@@ -117,7 +120,7 @@ export class ReconcilerTables {
     const until = step.do === 'call' ? (step.notBefore ?? context.now) : step.until;
     const code = step.do === 'call' ? null : step.code;
     row.state = step.state;
-    row.step = step.do === 'call' ? step.operation : null;
+    row.step = step.do === 'call' ? queueOf(step, row.person) : null;
     row.code = !isCall && until === null ? code : (code ?? row.code);
     row.dueAt = until?.getTime() ?? null;
     if (step.state === 'deleted') this.releaseClaims(row, []);
@@ -137,7 +140,10 @@ export class ReconcilerTables {
         externalId: id,
         platformUserId: listableUser(this.row(id).person),
       })),
-      answersMissing: this.recentReplies.length === 3 && this.recentReplies.every((kind) => kind === 'unknown'),
+      role: this.roleOf(row),
+      hasSecondUser: false,
+      breakers: this.breakers,
+      base: this.base,
       stillListed: mapped !== null && this.all('client').some((client) => isChangingList(client, mapped)),
     };
   }
@@ -169,46 +175,37 @@ export class ReconcilerTables {
     return [...this.people.values()].filter((row) => !kind || row.kind === kind);
   }
 
-  /** `CircuitsRepository.refused` */
-  refused(operation: Operation, refusal: Refusal | null, grantedAt: number): Answer {
-    const before = this.circuits.get(operation);
-    const refusedAt = refusal?.operation === operation ? refusal.at.getTime() : Infinity;
-    if (before?.closedAt && before.closedAt > refusedAt) return { kind: 'forbidden' };
-    if (before?.openedAt && grantedAt < before.openedAt) return { kind: 'refused-for-all' };
-    const openedAt = before?.openedAt ?? this.now;
-    const closedAt = before?.closedAt ?? null;
-    this.circuits.set(operation, { openedAt, closedAt, probeAt: this.now + PROBE_MS });
-    return { kind: 'refused-for-all' };
+  /** The phase of a person's queue. */
+  gateOf(queue: string | null): Gate | undefined {
+    return gatesOf(this.breakers, this.now).find((gate) => gate.queue === queue);
   }
 
-  /** Records a create; after three in a row without an answer, of different clients, creates are stopped. */
-  createAnswered(row: Row, kind: string, grantedAt: number): void {
-    if (kind === 'not-sent' || kind === 'unreachable') return;
-    this.lostCreates = kind === 'unknown' ? [row, ...this.lostCreates].slice(0, 3) : [];
-    if (new Set(this.lostCreates).size === 3) this.refused('createClient', null, grantedAt);
+  /** `BreakersRepository.markProbe` */
+  probe(row: Row, step: CallStep, id: string): void {
+    for (const operation of new Set([step.operation, operationOf(queueOf(step, row.person))])) {
+      const breaker = breakerOf(this.breakers, operation);
+      if (breaker.block) {
+        this.breakers[operation] = afterProbe(breaker, { id, person: row.id }, this.now, PROBE_ANSWER_MS);
+      }
+    }
   }
 
-  /** `CircuitsRepository.answered` */
-  succeeded(operation: Operation): void {
-    const circuit = this.circuits.get(operation);
-    if (circuit?.openedAt) this.circuits.set(operation, { ...circuit, openedAt: null, closedAt: this.now });
+  /** `BreakersRepository.record` */
+  record(call: BreakerCall, operation: Operation, signal: Signal): void {
+    const change = (of: Operation) =>
+      afterCall(breakerOf(this.breakers, of), of, call, signal, this.now, 0.5).breaker;
+    this.breakers[operation] = change(operation);
+    for (const other of OPERATIONS) {
+      const breaker = breakerOf(this.breakers, other);
+      if (other === operation || breaker.block?.probe !== call.id) continue;
+      this.breakers[other] = signal.kind === 'success' ? afterProof(breaker, call, this.now) : change(other);
+    }
   }
 
-  blocked(operation: Operation | null): boolean {
-    const circuit = operation && this.circuits.get(operation);
-    return circuit ? circuit.openedAt !== null && circuit.probeAt > this.now : false;
-  }
-
-  /** Marks a probe as sent, so that no other call of the operation starts. */
-  probe(operation: Operation): void {
-    const circuit = this.circuits.get(operation);
-    if (circuit?.openedAt) circuit.probeAt = this.now + PROBE_ANSWER_MS;
-  }
-
-  nextProbeAt(): number[] {
-    return [...this.circuits.values()]
-      .filter((one) => one.openedAt && one.probeAt > this.now)
-      .map((one) => one.probeAt);
+  /** The role that the platform reported for the user of a person to delete. */
+  private roleOf({ person, kind }: Row): 'fits' | 'differs' | null {
+    const role = person.wanted ? undefined : this.reportedRoles.get(person.platformUserId ?? '');
+    return role === undefined ? null : role === kind ? 'fits' : 'differs';
   }
 
   private claim(row: Row): boolean {

@@ -1,11 +1,9 @@
 import type { Answer } from '../model/apply-answer.js';
+import { isSilent } from '../model/circuit-breaker.js';
 import { type CallStep, CHECK_FRESH_MS, isCreate } from '../model/next-step.js';
 import type { Operation, Person } from '../model/person.js';
-import { law, type PlatformModel, type Reply } from './platform-model.spec-support.js';
-import type { ReconcilerTables, Row } from './reconciler-tables.spec-support.js';
-
-/** The address of the platform. */
-export const RIGHT_ADDRESS = 'right';
+import { law, type PlatformModel } from './platform-model.spec-support.js';
+import { BASE, type ReconcilerTables, type Row } from './reconciler-tables.spec-support.js';
 
 /** The observations of one person. */
 interface Memory {
@@ -57,9 +55,10 @@ export class ReconcilerWitness {
       law(!person.wanted || memory.maybeDeleted.size > 0, 'a desired person is deleted without an earlier delete');
       memory.maybeDeleted.add(call);
     }
-    const isBlind = isCreate(step) && person.email === null && this.tables.context(row).answersMissing;
+    const isBlind = isCreate(step) && person.email === null && isSilent(this.tables.breakers, this.tables.now);
     law(!isBlind, 'a person without an email was created while the platform gave no answers');
-    const isNeeded = person.wanted || memory.maybeCreated || step.operation !== 'checkUser';
+    const isAboutPerson = step.operation === 'checkUser' && step.subject !== 'any';
+    const isNeeded = person.wanted || memory.maybeCreated || !isAboutPerson;
     law(isNeeded, 'a deleted person was looked up without a create');
   }
 
@@ -68,16 +67,16 @@ export class ReconcilerWitness {
     const memory = this.memory(row.id);
     if (answer.kind === 'deleted' || answer.kind === 'not-found') memory.maybeDeleted.clear();
     else if (answer.kind !== 'unknown') memory.maybeDeleted.delete(flight.id);
-    if (step.subject === 'primary') return;
+    if (step.subject === 'any') return;
     if (answer.kind === 'absent') {
       const email = step.subject === 'attempted' ? (flight.left.attempt?.email ?? null) : flight.left.email;
       memory.absent = { email, at: this.tables.now };
     }
     const isSettled = answer.kind === 'absent' || answer.kind === 'exists' || isCreate(step);
     if (isSettled && answer.kind !== 'unknown') memory.maybeCreated = false;
-    const isRefused = answer.kind === 'forbidden' || answer.kind === 'refused-for-all';
+    const isRefused = answer.kind === 'forbidden' || answer.kind === 'stopped';
     const refusals = isRefused ? (memory.refusals.get(step.operation) ?? 0) + 1 : 0;
-    law(answer.kind !== 'not-found' || flight.address === RIGHT_ADDRESS, 'a 404 of another server was accepted');
+    law(answer.kind !== 'not-found' || flight.address === BASE, 'a 404 of another server was accepted');
     if (isAnswered(answer)) memory.refusals.set(step.operation, refusals);
     law(answer.kind !== 'forbidden' || refusals > 1, 'a first 403 counted only for the person');
     law(after.fault === null || row.wantedAt < flight.grantedAt, 'a person failed because of outdated data');
@@ -107,6 +106,6 @@ export class ReconcilerWitness {
 }
 
 /** Whether the platform performed the operation, or rejected it for this person. */
-export function isAnswered({ kind }: Answer | Reply): boolean {
+function isAnswered({ kind }: Answer): boolean {
   return !['rate-limited', 'unreachable', 'not-sent', 'unknown'].includes(kind);
 }

@@ -73,7 +73,7 @@ export class Reconciler implements OnModuleInit {
   }
 
   /** Makes a call within the trace of the EHR's last change of the person. */
-  private callTraced(claim: Claim): Promise<void> {
+  private callTraced(claim: Claim): Promise<number> {
     const { row, step, grant } = claim;
     const attributes = {
       'notebridge.person': row.id,
@@ -87,16 +87,17 @@ export class Reconciler implements OnModuleInit {
     return inSpan('process people', { kind: 'CONSUMER', causes, attributes }, () => this.call(claim));
   }
 
-  private async call(claim: Claim): Promise<void> {
+  private async call(claim: Claim): Promise<number> {
     const left = claim.sendBeforeMs - this.clock.monotonicMs();
     const result = left > 0 ? await this.platform.perform(claim.row, claim.step, left) : NOT_SENT;
-    const { state, code } = await inSpan('store people', {}, () =>
+    const { state, code, pauseMs } = await inSpan('store people', {}, () =>
       retryUntilStored(() => this.results.record(claim, result), this.clock),
     );
     const { outcome } = result.outcome;
     annotate({ 'notebridge.outcome': outcome, 'notebridge.state': state });
     if (result.errorCode !== undefined) markFailed(result.errorCode);
     this.log.debug({ person: claim.row.id, operation: claim.step.operation, outcome, state, code });
+    return pauseMs;
   }
 
   /** Runs in parallel with the call, which must be sent soon. Ignores errors, because the poller notifies as well. */

@@ -3,30 +3,37 @@ import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import { Database } from '../../database/database.js';
-import { toBytes } from '../../database/prisma.service.js';
 import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
 import { backoffMs } from '../../queue/backend/backoff.js';
 import { isHeld } from '../../queue/due-rows/lease.js';
-import { type Answer, applyAnswer } from '../model/apply-answer.js';
-import { isCreate } from '../model/next-step.js';
-import type { Operation, Person } from '../model/person.js';
-import type { StopCode } from '../model/person-codes.js';
+import { type Answer, applyAnswer, secondUserOf } from '../model/apply-answer.js';
+import { interpretAnswer, type RawAnswer } from '../model/interpret-answer.js';
+import { type CallStep, isCreate } from '../model/next-step.js';
+import type { Person } from '../model/person.js';
 import { ProfileSeal } from '../model/profile.js';
-import { CircuitsRepository } from '../store/circuits.repository.js';
-import { type MoreColumns, PeopleRepository } from '../store/people.repository.js';
+import { BreakersRepository } from '../store/breakers.repository.js';
+import { type MoreFields, PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
 import { PlatformUsersRepository, ROLES } from '../store/platform-users.repository.js';
 import type { Claim } from './claim.repository.js';
 import type { CallResult } from './platform-people.js';
+
+/** The state of a person after a call. */
+export interface RecordedCall {
+  state: string;
+  code: string | null;
+  /** How long all calls pause, in milliseconds, because of a 429; 0 if they do not. */
+  pauseMs: number;
+}
+
+/** Answers after which no error of the call is shown. */
+const DONE: string[] = ['absent', 'exists', 'created', 'applied', 'deleted', 'not-found', 'doubtful'] satisfies Answer['kind'][];
 
 /** Limits of the backoff after a transient fault of a person's call. */
 const RETRY_BACKOFF = { baseMs: 1_000, maxMs: 300_000 };
 
 /** Limits of the backoff after a create that got no answer and had no effect. */
 const CREATE_BACKOFF = { baseMs: 2_000, maxMs: 3_600_000 };
-
-/** Answers that prove the key and the address valid, because the operation is done or was done before. */
-const DONE: string[] = ['absent', 'exists', 'created', 'applied', 'deleted', 'not-found'] satisfies Answer['kind'][];
 
 /** Records the result of a call in one transaction: its log row, the person, and its dependents. */
 @Injectable()
@@ -36,31 +43,35 @@ export class CallResultsRepository {
     private readonly database: Database,
     private readonly calls: RateLimiterRepository,
     private readonly people: PeopleRepository,
-    private readonly circuits: CircuitsRepository,
+    private readonly breakers: BreakersRepository,
     private readonly users: PlatformUsersRepository,
     private readonly seal: ProfileSeal,
     private readonly random: Random,
   ) {}
 
-  /** @returns the person's state afterwards */
-  async record(claim: Claim, result: CallResult): Promise<{ state: string; code: string | null }> {
+  /** Records a result. @returns the person's state afterwards */
+  async record(claim: Claim, result: CallResult): Promise<RecordedCall> {
     const { step, grant, lease } = claim;
     return this.database.transaction(async (tx) => {
+      const isLimited = result.answer.kind === 'rate-limited';
+      // Locked before the breaker, as claims do.
+      if (isLimited) await this.calls.awaitGrants(tx);
       await this.calls.settle(tx, grant, result.outcome);
       const row = await this.people.lock(tx, { id: claim.row.id });
-      if (!row) return { state: 'gone', code: null };
+      const { answer, pauseMs } = await this.interpret(tx, claim, row ?? claim.row, result.answer);
+      if (!row) return { state: 'gone', code: null, pauseMs };
       // After a lost lease, only the answer to a create still counts, because a create is never sent twice.
       const isOurs = row.leaseOwner === lease.owner && row.leaseNo === lease.no;
       if (!isOurs && !(isCreate(step) && row.person.attempt?.callId === grant.id))
-        return { state: row.state, code: row.errorCode };
-      const { answer, errorCode } = await this.interpret(tx, claim, row, result);
+        return { state: row.state, code: row.errorCode, pauseMs };
       const person = this.merge(claim, row, answer);
-      await this.saveUsers(tx, row, person, answer);
+      await this.saveUsers(tx, row, step, person, answer);
+      const errorCode = DONE.includes(answer.kind) ? null : (result.errorCode ?? null);
       const { step: next, code } = await this.people.update(tx, { ...row, errorCode }, person, {
-        ...this.columns(claim, row, result, person),
+        ...this.fields(claim, row, result, person),
         ...(isOurs && { leaseOwner: null, leaseSafeAt: null }),
       });
-      return { state: next.state, code };
+      return { state: next.state, code, pauseMs };
     });
   }
 
@@ -77,39 +88,25 @@ export class CallResultsRepository {
     if (rows[0]?.ours) await this.record(claim, result);
   }
 
-  /** Adds from the database who holds the user of an answer, and whether a refusal affects only this person. */
+  /**
+   * Interprets an answer, records it in the breakers, delays all calls after a 429 that opened one, and looks up who
+   * holds the user of the answer.
+   */
   private async interpret(
     tx: PoolClient,
-    { step: { operation }, grant }: Claim,
+    { step, grant }: Claim,
     row: PersonRow,
-    { answer, errorCode = null }: { answer: CallResult['answer']; errorCode?: string | null },
-  ): Promise<{ answer: Answer; errorCode: string | null }> {
-    const code = await this.stopCode(tx, operation, answer.kind);
-    if (code !== null) {
-      const scope = await this.circuits.refused(tx, operation, grant, code, row.person.refusal);
-      // A wrong address fails no person. If other people's calls succeed, only this person is retried later.
-      const own = code === 'platform-address' ? 'unreachable' : 'forbidden';
-      return { answer: { kind: scope === 'own' ? own : 'refused-for-all' }, errorCode: code };
-    }
-    // A lost create without an email needs review, so unanswered creates continue only as single probes.
-    if (answer.kind === 'unknown' && operation === 'createClient' && (await this.calls.isUnanswered(tx, operation))) {
-      await this.circuits.refused(tx, operation, grant, 'platform-fault');
-    }
-    const isDone = DONE.includes(answer.kind);
-    if (isDone || answer.kind === 'rejected' || answer.kind === 'conflict') {
-      await this.circuits.answered(tx, operation, isDone);
-    }
-    if (answer.kind !== 'exists' && answer.kind !== 'created') return { answer: answer as Answer, errorCode };
-    return { answer: { ...answer, ...(await this.users.fit(tx, answer.userId, row)) }, errorCode };
-  }
-
-  /** The code with which an answer may stop its operation. A 404 means a missing user only at a proven address. */
-  private async stopCode(tx: PoolClient, operation: Operation, kind: string): Promise<StopCode | null> {
-    if (kind === 'unauthorized') return 'platform-unauthorized';
-    if (kind === 'wrong-address') return 'platform-address';
-    if (kind !== 'not-found') return null;
-    const isAboutUser = operation === 'setClientProviders' || operation === 'deleteUser';
-    return isAboutUser && (await this.circuits.isAddressGood(tx, operation)) ? null : 'platform-address';
+    raw: RawAnswer,
+  ): Promise<{ answer: Answer; pauseMs: number }> {
+    const { operation } = step;
+    const { breakers, now } = row.context;
+    const address = this.breakers.addressOf(operation);
+    const { answer, signal } = interpretAnswer(raw, step, row.person, breakers, address, now.getTime());
+    const call = { id: grant.id, person: row.id, operation, grantedAt: grant.grantedAt };
+    const delayMs = signal ? await this.breakers.record(tx, breakers, call, signal, now) : undefined;
+    const pauseMs = delayMs === undefined ? 0 : await this.calls.pause(tx, delayMs);
+    if ('userId' in answer) return { answer: { ...answer, ...(await this.users.fit(tx, answer.userId, row)) }, pauseMs };
+    return { answer, pauseMs };
   }
 
   private merge({ step, grant }: Claim, row: PersonRow, answer: Answer): Person {
@@ -127,30 +124,35 @@ export class CallResultsRepository {
   }
 
   /** Stores a second user of the person, and a deleted one. */
-  private async saveUsers(tx: PoolClient, row: PersonRow, person: Person, answer: Answer): Promise<void> {
-    const isFound = answer.kind === 'created' || answer.kind === 'exists';
-    if (isFound && person.review === 'second-user' && answer.userId !== person.platformUserId) {
+  private async saveUsers(
+    tx: PoolClient,
+    row: PersonRow,
+    step: CallStep,
+    person: Person,
+    answer: Answer,
+  ): Promise<void> {
+    const platformUserId = secondUserOf(row.person, step, answer);
+    if (platformUserId !== undefined) {
       const { kind, externalId: externalUserId } = row;
-      await this.users.save(tx, { platformUserId: answer.userId, role: ROLES[kind], externalUserId });
+      await this.users.save(tx, { platformUserId, role: ROLES[kind], externalUserId });
     }
     if (person.platformUserId === null && row.person.platformUserId !== null) {
       await this.users.saveDeleted(tx, row.person.platformUserId, row.id);
     }
   }
 
-  /** The other columns of a result: invite URL, applied profile, and the error message of the platform. */
-  private columns({ step, row: sent }: Claim, row: PersonRow, result: CallResult, person: Person): MoreColumns {
+  /** The other fields of a result: invite URL, applied profile, and the error message of the platform. */
+  private fields({ step, row: sent }: Claim, row: PersonRow, result: CallResult, person: Person): MoreFields {
     const isAttempted = step.subject === 'attempted';
     const { errorText, inviteUrl } = result;
+    // The message of a rejection stays while the call is retried.
+    const isKept = person.refusal?.kind === 'rejected' && errorText === undefined;
     return {
-      errorText: errorText ? toBytes(this.seal.sealText(row, 'error_text', errorText)) : null,
-      ...(inviteUrl && { inviteUrl: toBytes(this.seal.sealText(row, 'invite_url', inviteUrl)) }),
+      ...(!isKept && { errorText: errorText ? this.seal.sealText(row, 'error_text', errorText) : null }),
+      ...(inviteUrl && { inviteUrl: this.seal.sealText(row, 'invite_url', inviteUrl) }),
       ...(person.platformUserId === null && { inviteUrl: null }),
       ...(row.person.platformUserId === null &&
-        person.platformUserId !== null && {
-          origin: isAttempted || result.answer.kind === 'created' ? 'created' : 'linked',
-          appliedProfile: isAttempted ? sent.attemptProfile : sent.profile,
-        }),
+        person.platformUserId !== null && { appliedProfile: isAttempted ? sent.attemptProfile : sent.profile }),
     };
   }
 }

@@ -5,7 +5,7 @@ import type { Lane } from '../../platform/rate-limit/pacing.js';
 import { firstDue } from '../../queue/due-rows/first-due.js';
 import { isFree } from '../../queue/due-rows/lease.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
-import { OPERATIONS } from '../model/person.js';
+import { BLIND_CREATE, type Gate, QUEUES } from '../model/next-step.js';
 
 /** All lanes, most urgent first. */
 export const LANES: readonly Lane[] = ['interactive', 'bulk'];
@@ -18,9 +18,23 @@ const SOONEST = 'ORDER BY step, due_at LIMIT 1';
 
 const LOCK = 'FOR NO KEY UPDATE SKIP LOCKED';
 
+/**
+ * Maximum creates of clients without an email whose outcome may be lost together, over all processes. Such a client
+ * needs an operator, because no lookup can find its user.
+ */
+const BLIND_CREATES_MAX = 3;
+
+/** SQL of the number of such creates in flight, and of those that were just lost in a row. */
+const BLIND_CREATES = `(
+  (SELECT count(*) FROM (
+    SELECT 1 FROM people WHERE attempt_operation = 'createClient' AND attempt_email IS NULL AND attempt_look_up_at > now()
+    LIMIT ${BLIND_CREATES_MAX}) AS in_flight)
+  + coalesce((SELECT CASE WHEN state->'streak'->>'code' = 'platform-fault' THEN jsonb_array_length(state->'streak'->'people') END
+    FROM circuit_breakers WHERE operation = 'createClient'), 0))`;
+
 /** SQL of the time when the first unpaused person of a lane is due, leased or not: the earliest head of all steps. */
 export const firstPersonDue = (lane: Lane): string => {
-  const conditions = [...OPERATIONS.map((step) => `step = '${step}'`), 'step IS NULL'];
+  const conditions = [...QUEUES.map((queue) => `step = '${queue}'`), 'step IS NULL'];
   const heads = conditions.map((step) =>
     firstDue('people', `'${lane}'`, `${step} AND paused_by_import IS NULL`, 'step, due_at'),
   );
@@ -71,35 +85,38 @@ export class DuePeopleRepository {
   /**
    * Locks the most urgent due person that is free.
    *
-   * @param stopped operations to skip
+   * @param queues those whose calls may go out
    * @param now the time of the database clock
    * @returns the person's id
    */
-  async take(tx: PoolClient, lanes: Lane[], stopped: string[], now: Date): Promise<string | undefined> {
-    for (const { lane, step, dueAt } of await this.heads(tx, stopped, lanes)) {
+  async take(tx: PoolClient, lanes: Lane[], queues: string[], now: Date): Promise<string | undefined> {
+    for (const { lane, queue, dueAt } of await this.heads(tx, queues, lanes)) {
       if (dueAt > now) continue;
-      const isStep = step === null ? 'step IS NULL AND $5::text IS NULL' : 'step = $5';
-      const id = await this.lock(tx, `lane = $4 AND ${isStep}`, SOONEST, now, [lane, step]);
+      const isQueued = queue === null ? 'step IS NULL AND $5::text IS NULL' : 'step = $5';
+      const id = await this.lock(tx, `lane = $4 AND ${isQueued}`, SOONEST, now, [lane, queue]);
       if (id) return id;
     }
     return undefined;
   }
 
   /**
-   * Locks a person that is due for an operation: one that was never refused, otherwise the one refused longest ago.
-   * Locks none while the never refused one waits for its lane, because otherwise two people with their own refusals
-   * would take all probes of the people in the paced lane.
+   * Locks a person for the probe of a queue, if possible another one than last time: one that was never refused,
+   * otherwise the one refused longest ago. Locks none while the never refused one waits for its lane, because otherwise
+   * two people with their own refusals would take all probes of the people in the paced lane.
    *
    * @returns the person's id
    */
-  async takeProber(tx: PoolClient, lanes: Lane[], operation: string, now: Date): Promise<string | undefined> {
+  async takeProber(tx: PoolClient, lanes: Lane[], { queue, person }: Gate, now: Date): Promise<string | undefined> {
+    const isAnother = 'step = $5 AND id IS DISTINCT FROM $6::uuid';
     for (const lane of LANES) {
-      const condition = 'lane = $4 AND step = $5 AND refused_at IS NULL';
-      const id = await this.lock(tx, condition, SOONEST, now, [lane, operation]);
+      const condition = `lane = $4 AND ${isAnother} AND refused_at IS NULL`;
+      const id = await this.lock(tx, condition, SOONEST, now, [lane, queue, person]);
       if (id) return lanes.includes(lane) ? id : undefined;
     }
-    const condition = 'lane = ANY($4::lane[]) AND step = $5 AND refused_at IS NOT NULL';
-    return this.lock(tx, condition, 'ORDER BY step, refused_at LIMIT 1', now, [lanes, operation]);
+    const refused = `lane = ANY($4::lane[]) AND ${isAnother} AND refused_at IS NOT NULL`;
+    const id = await this.lock(tx, refused, 'ORDER BY step, refused_at LIMIT 1', now, [lanes, queue, person]);
+    if (id || person === null) return id;
+    return this.lock(tx, 'lane = ANY($4::lane[]) AND step = $5 AND id = $6', 'LIMIT 1', now, [lanes, queue, person]);
   }
 
   /**
@@ -120,21 +137,23 @@ export class DuePeopleRepository {
   }
 
   /**
-   * The first person of each lane and step, due or not, ordered by lane and due time. A null step is still undecided.
+   * The first person of each lane and queue, due or not, ordered by lane and due time. A null queue means that the step
+   * is still undecided. Omits blind creates while the most that may be lost are in flight.
    */
-  async heads(sql: Pick<Pool, 'query'>, stopped: string[], lanes = LANES) {
-    const steps = OPERATIONS.filter((operation) => !stopped.includes(operation));
+  async heads(sql: Pick<Pool, 'query'>, queues: readonly string[], lanes = LANES) {
     const head = (condition: string) =>
       `SELECT due_at FROM people WHERE lane = served.lane AND ${condition} AND ${FREE} ${SOONEST}`;
-    const { rows } = await sql.query<{ lane: Lane; step: string | null; dueAt: Date }>(
-      `SELECT served.lane, step, due_at AS "dueAt"
+    const { rows } = await sql.query<{ lane: Lane; queue: string | null; dueAt: Date }>({
+      name: 'people-heads',
+      text: `SELECT served.lane, step AS queue, due_at AS "dueAt"
        FROM unnest($3::lane[]) WITH ORDINALITY AS served(lane, place) CROSS JOIN LATERAL (
          SELECT wanted.step, head.due_at FROM unnest($4::text[]) AS wanted(step)
            CROSS JOIN LATERAL (${head('step = wanted.step')}) AS head
+         WHERE wanted.step <> '${BLIND_CREATE}' OR ${BLIND_CREATES} < ${BLIND_CREATES_MAX}
          UNION ALL SELECT NULL, due_at FROM (${head('step IS NULL')}) AS undecided) AS heads
        ORDER BY place, due_at`,
-      [...this.leaseParameters(), lanes, steps],
-    );
+      values: [...this.leaseParameters(), lanes, queues],
+    });
     return rows;
   }
 

@@ -1,18 +1,18 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
-import { PrismaService, toBytes } from '../../database/prisma.service.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { Feed, type FeedType } from '../../feed/feed.js';
-import type { Prisma } from '../../generated/prisma/client.js';
-import { newestOutcomes, UNANSWERED } from '../../platform/rate-limit/rate-limiter.repository.js';
-import { isCreate, nextStep, type Step } from '../model/next-step.js';
-import { becameListable, type Person, type PersonState } from '../model/person.js';
+import { breakerOf } from '../model/circuit-breaker.js';
+import { isCreate, nextStep, queueOf, type Step } from '../model/next-step.js';
+import { becameListable, type Person, type PersonKind, type PersonState } from '../model/person.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
-import { CircuitsRepository } from './circuits.repository.js';
+import { ALL_BREAKERS, BreakersRepository } from './breakers.repository.js';
 import { DependentsRepository } from './dependents.repository.js';
 import { Erasure } from './erasure.js';
-import { type Origin, type PersonRow, type Surroundings, storedState, toColumns, toPersonRow } from './person-row.js';
+import { COLUMNS, type PersonRow, RESET_ASSIGNMENTS, type StoredPerson, toFields, toPersonRow } from './person-row.js';
+import { ROLES } from './platform-users.repository.js';
 
 /** The states that the feed announces, with the types of their events. */
 const ANNOUNCED: Partial<Record<PersonState, FeedType>> = {
@@ -21,45 +21,50 @@ const ANNOUNCED: Partial<Record<PersonState, FeedType>> = {
   deleted: 'person.deleted',
 };
 
-/** Everything besides their own rows that the next steps of people depend on. */
-const SURROUNDINGS = `
-  SELECT p.id, clock_timestamp() AS now,
+const SELECTED = Object.entries(COLUMNS).map(([field, column]) => `p.${column} AS "${field}"`);
+
+/** The role of each kind of people, as SQL. */
+const ROLE = `CASE p.kind WHEN 'client' THEN '${ROLES.client}' ELSE '${ROLES.provider}' END`;
+
+/** SQL condition: person `p` is to be deleted, and has a user. */
+const IS_LEAVING = 'NOT p.wanted AND p.platform_user_id IS NOT NULL';
+
+/** People with everything that their next steps depend on; `$1` tells whether that includes the circuit breakers. */
+const READ = `
+  SELECT ${SELECTED.join(', ')}, clock_timestamp() AS now,
     coalesce((SELECT CASE WHEN c.person_id = p.id THEN 'held' ELSE 'taken' END
       FROM email_claims c WHERE c.fingerprint = p.email_fingerprint), 'free') AS claim,
     ARRAY(SELECT encode(c.fingerprint, 'hex') FROM email_claims c WHERE c.person_id = p.id) AS "emailClaims",
-    p.kind = 'client' AND p.email_fingerprint IS NULL AND p.platform_user_id IS NULL AND (
-      SELECT count(*) = ${UNANSWERED} AND coalesce(bool_and(outcome = 'unknown-outcome'), false)
-      FROM ${newestOutcomes('true')}) AS "answersMissing",
-    CASE WHEN p.kind = 'client' AND p.email_fingerprint IS NULL AND p.platform_user_id IS NULL THEN (
-      SELECT q.profile FROM client_providers cp JOIN people q ON q.id = cp.provider_id
-      WHERE cp.client_id = p.id ORDER BY cp.position LIMIT 1) END AS "primaryProfile",
     CASE WHEN p.kind = 'client' THEN coalesce((
       SELECT json_agg(json_build_object(
           'externalId', q.external_id, 'platformUserId', CASE WHEN q.wanted AND q.attempt_call_id IS NULL THEN q.platform_user_id END) ORDER BY cp.position)
       FROM client_providers cp JOIN people q ON q.id = cp.provider_id WHERE cp.client_id = p.id), '[]') ELSE '[]' END AS providers,
-    p.kind = 'provider' AND NOT p.wanted AND p.platform_user_id IS NOT NULL AND EXISTS (
+    p.kind = 'provider' AND ${IS_LEAVING} AND EXISTS (
       SELECT 1 FROM people c
       WHERE c.applied_providers @> ARRAY[p.platform_user_id] AND c.platform_user_id IS NOT NULL
-        AND c.state IN ('pending', 'waiting')) AS "stillListed"
-  FROM people p WHERE p.id = ANY($1::uuid[])`;
+        AND c.state IN ('pending', 'waiting')) AS "stillListed",
+    CASE WHEN ${IS_LEAVING} THEN (
+      SELECT CASE WHEN u.role = ${ROLE} THEN 'fits' ELSE 'differs' END
+      FROM platform_users u WHERE u.platform_user_id = p.platform_user_id) END AS role,
+    ${IS_LEAVING} AND EXISTS (
+      SELECT 1 FROM platform_users u WHERE u.external_user_id = p.external_id AND u.role = ${ROLE}
+        AND NOT EXISTS (SELECT 1 FROM people q WHERE q.platform_user_id = u.platform_user_id)) AS "hasSecondUser",
+    CASE WHEN $1::boolean THEN ${ALL_BREAKERS} END AS breakers
+  FROM people p`;
 
-/** A profile without names and email. */
-const EMPTIED = { email: null, firstName: '', lastName: '' };
+/** The fields that may contain names or an email, as a deletion leaves them. */
+const ERASED = { profile: null, profileHash: null, emailFingerprint: null, appliedProfile: null, inviteUrl: null } as const;
 
-/** Empties the other columns that may contain names or an email. */
-const ERASED_COLUMNS = { appliedProfile: null, inviteUrl: null } as const;
+/** Other fields that are stored with a decision. */
+export type MoreFields = Partial<StoredPerson>;
 
-/** Other columns that are stored with a decision. */
-export type MoreColumns = Prisma.PersonUncheckedUpdateInput;
-
-/** Columns stored with a link. The profile on the platform is known only if a lost create created the user. */
-export function linkedColumns({ person: { attempt }, attemptProfile }: PersonRow, origin: Origin): MoreColumns {
-  return { origin, appliedProfile: attempt && isCreate(attempt) ? attemptProfile : null };
+/** Fields stored with a link. The profile on the platform is known only if a lost create created the user. */
+export function linkedFields({ person: { attempt }, attemptProfile }: PersonRow): MoreFields {
+  return { appliedProfile: attempt && isCreate(attempt) ? attemptProfile : null };
 }
 
-/** SQL assignments for every write by the EHR. They move the person ahead of all imports, even out of a paused one. */
-const RESET_ON_WRITE = `lane = 'interactive', paused_by_import = NULL, fault = NULL, retry_at = NULL, failures = 0,
-  lost_creates = 0, wanted_at = clock_timestamp()`;
+/** SQL assignments for a write by the EHR. They move the person ahead of all imports, even out of a paused one. */
+const ON_WRITE = `lane = 'interactive', paused_by_import = NULL, wanted_at = clock_timestamp(), ${RESET_ASSIGNMENTS}`;
 
 /** The next step after the email was claimed or found taken, and the code shown with it. */
 interface Decision {
@@ -73,42 +78,61 @@ export class PeopleRepository {
   constructor(
     private readonly database: Database,
     private readonly prisma: PrismaService,
-    private readonly circuits: CircuitsRepository,
+    private readonly breakers: BreakersRepository,
     private readonly dependents: DependentsRepository,
     private readonly erasure: Erasure,
     private readonly feed: Feed,
     private readonly seal: ProfileSeal,
   ) {}
 
-  async find(where: Prisma.PersonWhereInput, tx?: PoolClient): Promise<PersonRow | undefined> {
-    return (await this.list({ where, take: 1 }, tx))[0];
+  async find(where: PersonFilter, tx?: PoolClient): Promise<PersonRow | undefined> {
+    const { condition, values } = conditionOf(where);
+    return (await this.read(condition, values, true, tx))[0];
   }
 
   /**
    * Locks a person for the rest of the transaction, even against transactions that only reference it. A weaker lock
    * would be upgraded when the platform user, which is a key, changes, and such upgrades cause deadlocks.
    */
-  async lock(tx: PoolClient, where: Prisma.PersonWhereInput): Promise<PersonRow | undefined> {
-    const prisma = await this.prisma.in(tx);
-    const found = where.id ? where : await prisma.person.findFirst({ where, select: { id: true } });
-    if (!found) return undefined;
-    await tx.query('SELECT FROM people WHERE id = $1 FOR UPDATE', [found.id]);
-    return this.find({ ...where, id: found.id as string }, tx); // a mapping may have changed before the lock
+  async lock(tx: PoolClient, where: PersonFilter): Promise<PersonRow | undefined> {
+    const { condition, values } = conditionOf(where, 1);
+    const { rows } = await tx.query<{ id: string }>(`SELECT id FROM people p WHERE ${condition} FOR UPDATE`, values);
+    // Reads again, because a mapping may have changed before the lock.
+    return rows[0] && this.find({ ...where, id: rows[0].id }, tx);
   }
 
-  async list(
-    query: Pick<Prisma.PersonFindManyArgs, 'where' | 'orderBy' | 'take'>,
-    tx?: PoolClient,
-  ): Promise<PersonRow[]> {
-    const people = await (tx ? await this.prisma.in(tx) : this.prisma).person.findMany(query);
-    if (people.length === 0) return [];
-    const ids = people.map(({ id }) => id);
-    const { rows } = await (tx ?? this.database.pool).query<Surroundings>(SURROUNDINGS, [ids]);
-    const surroundings = new Map(rows.map((row) => [row.id, row]));
-    return people.flatMap((stored) => {
-      const around = surroundings.get(stored.id);
-      return around ? [toPersonRow(stored, around)] : [];
+  /** One page of people of one kind, ordered by external id; without a state, those that are not deleted. */
+  async page(kind: PersonKind, state: PersonState | undefined, limit: number, after: string): Promise<PersonRow[]> {
+    const isShown = state === undefined ? "$4::text IS NULL AND state <> 'deleted'" : 'state = $4';
+    const condition = `kind = $2 AND external_id > $3 AND ${isShown} ORDER BY external_id LIMIT $5`;
+    return this.read(condition, [kind, after, state ?? null, limit], false);
+  }
+
+  /** Finds people of both kinds that are not deleted. Names the kinds, so that the index on external ids is used. */
+  async search(email: Buffer | null, externalId: string | undefined, limit: number): Promise<PersonRow[]> {
+    const condition = `kind IN ('provider', 'client') AND state <> 'deleted' AND ($2::bytea IS NULL OR email_fingerprint = $2)
+      AND ($3::text IS NULL OR external_id = $3) ORDER BY kind, external_id LIMIT $4`;
+    return this.read(condition, [email, externalId ?? null, limit], false);
+  }
+
+  /** The profile of a provider whose email the platform can look up; undefined if none has one. */
+  async anyProvider(): Promise<{ key: PersonKey; profile: Buffer } | undefined> {
+    const { rows } = await this.database.pool.query<{ id: string; externalId: string; profile: Buffer }>(
+      `SELECT id, external_id AS "externalId", profile FROM people
+       WHERE kind = 'provider' AND state = 'synced' AND profile IS NOT NULL ORDER BY external_id LIMIT 1`,
+    );
+    const [row] = rows;
+    return row && { key: { kind: 'provider', externalId: row.externalId, id: row.id }, profile: row.profile };
+  }
+
+  private async read(condition: string, values: unknown[], withBreakers: boolean, tx?: PoolClient): Promise<PersonRow[]> {
+    const { rows } = await (tx ?? this.database.pool).query<Parameters<typeof toPersonRow>[0]>({
+      // Planning this statement costs more than running it, so each connection keeps its plans.
+      name: `people ${createHash('sha256').update(condition).digest('hex').slice(0, 12)}`,
+      text: `${READ} WHERE ${condition}`,
+      values: [withBreakers, ...values],
     });
+    return rows.map((row) => toPersonRow(row, this.breakers.base));
   }
 
   /** Creates or changes a person in the desired state. A new email ends a review. @returns the person's id */
@@ -116,7 +140,7 @@ export class PeopleRepository {
     const { rows } = await tx.query<{ id: string }>(
       `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, lane)
        VALUES ($1, $2, $3, $4, $5, $6, 'interactive')
-       ON CONFLICT (kind, external_id) DO UPDATE SET ${RESET_ON_WRITE}, wanted = true, profile = excluded.profile,
+       ON CONFLICT (kind, external_id) DO UPDATE SET ${ON_WRITE}, wanted = true, profile = excluded.profile,
          profile_hash = excluded.profile_hash, email_fingerprint = excluded.email_fingerprint,
          review = CASE WHEN p.email_fingerprint IS NOT DISTINCT FROM excluded.email_fingerprint THEN p.review END,
          checked_absent_at = CASE WHEN p.email_fingerprint IS NOT DISTINCT FROM excluded.email_fingerprint
@@ -136,22 +160,21 @@ export class PeopleRepository {
 
   /** Deletes a person in the desired state. Erases names, email and all copies immediately. */
   async wantAbsence(tx: PoolClient, row: PersonRow): Promise<void> {
-    const { profile, profileHash } = this.emptyProfile(row);
     await tx.query(
-      `UPDATE people SET ${RESET_ON_WRITE}, wanted = false, review = NULL, checked_absent_at = NULL, profile = $2,
-         profile_hash = $3, email_fingerprint = NULL, applied_profile = NULL, attempt_profile = $4,
+      `UPDATE people SET ${ON_WRITE}, wanted = false, review = NULL, checked_absent_at = NULL,
+         profile = NULL, profile_hash = NULL, email_fingerprint = NULL, applied_profile = NULL, attempt_profile = $2,
          invite_url = NULL, error_text = NULL
        WHERE id = $1`,
-      [row.id, profile, profileHash, this.lookupProfile(row)],
+      [row.id, this.lookupProfile(row)],
     );
-    await this.erasure.erase(tx, row, { names: !this.isErased(row) });
+    await this.erasure.erase(tx, row, { names: row.profile !== null });
   }
 
   /** Reduces the profile of an open create to its email, which the lookup of its user needs. */
   private lookupProfile(row: PersonRow): Buffer | null {
     if (!row.attemptProfile || row.person.attempt?.email == null) return null;
     const { email } = this.seal.open(row, row.attemptProfile);
-    return this.seal.seal(row, { ...EMPTIED, email });
+    return this.seal.seal(row, { email, firstName: '', lastName: '' });
   }
 
   /** Replaces a client's desired list. @param providerIds in order, primary first */
@@ -178,7 +201,7 @@ export class PeopleRepository {
   }
 
   /** Decides the next step of a locked person and stores both. @param person the new known state */
-  async update(tx: PoolClient, row: PersonRow, person: Person, more?: MoreColumns): Promise<Decision> {
+  async update(tx: PoolClient, row: PersonRow, person: Person, more?: MoreFields): Promise<Decision> {
     const decision = await this.decide(tx, row, person);
     await this.save(tx, row, person, decision, more);
     return decision;
@@ -210,18 +233,20 @@ export class PeopleRepository {
       await this.dependents.requeueDeleting(tx, [...row.appliedProviders, ...(person.appliedProviders ?? [])]);
     }
     if (kind === 'provider' && becameListable(row.person, person)) await this.dependents.scheduleClientsOf(tx, id);
-    if (isMoved && step.state === 'deleted') await this.erasure.erase(tx, row, { names: !this.isErased(row) });
-    if (isMoved) await this.announce(tx, row, person, step);
+    if (isMoved && step.state === 'deleted') await this.erasure.erase(tx, row, { names: row.profile !== null });
+    await this.announce(tx, row, person, step);
     if (step.do === 'rest') return { step, code: step.code ?? (step.until && row.errorCode) };
+    if (person.refusal?.kind === 'rejected') return { step, code: 'rejected' };
     // A call ends the code of a rest, but keeps the code of the last call.
     const lastCode = row.step === null ? null : row.errorCode;
-    return { step, code: lastCode ?? (await this.circuits.stopCode(tx, step.operation)) };
+    return { step, code: lastCode ?? breakerOf(row.context.breakers, step.operation).block?.code ?? null };
   }
 
   /**
    * Stores the known state of a person with its next step, in one statement. Never writes the desired state, except that
    * a completed deletion empties it.
    *
+   * @param lease the new lease of the person, if it is claimed
    * @returns the lease number
    */
   async save(
@@ -229,45 +254,44 @@ export class PeopleRepository {
     row: PersonRow,
     person: Person,
     { step, code }: Decision,
-    more: MoreColumns = {},
+    more: MoreFields = {},
+    lease?: { owner: string; safeAt: Date },
   ): Promise<number> {
-    const prisma = await this.prisma.in(tx);
     const { now } = row.context;
     const { kind: _kind, wanted: _wanted, email: _email, ...known } = person;
-    const columns = toColumns(known, row.appliedProviders);
     const isAtRest = step.do === 'rest' && step.until === null;
     // A person with a call keeps its place, because otherwise the checks of a long import would expire before its creates.
     const isInPlace = step.do === 'call' && step.notBefore === null && row.dueAt !== null && row.dueAt <= now;
-    const data: MoreColumns = {
-      ...columns,
-      appliedProviders: { set: columns.appliedProviders },
+    const isEmptied = step.state === 'deleted' || (!person.wanted && row.profile === null);
+    const fields: MoreFields = {
+      ...toFields(known, row.appliedProviders),
       ...(person.attempt?.callId !== row.person.attempt?.callId && { attemptProfile: person.attempt && row.profile }),
       ...more,
-      state: storedState(step.state),
-      step: step.do === 'call' ? step.operation : null,
+      state: step.state,
+      step: step.do === 'call' ? queueOf(step, person) : null,
       errorCode: code,
       ...(!isInPlace && { dueAt: step.do === 'call' ? (step.notBefore ?? now) : step.until }),
-      ...(isAtRest && step.state !== 'waiting' && { lane: 'bulk', traceparent: null }),
+      ...(isAtRest && step.state !== 'waiting' && { lane: 'bulk' as const, traceparent: null }),
       ...((code === null || ['synced', 'waiting', 'deleted'].includes(step.state)) && { errorText: null }),
       ...(row.state !== step.state && { updatedAt: now }),
-      ...(step.state === 'deleted' && { ...this.emptyProfile(row), emailFingerprint: null, attemptProfile: null }),
-      ...((step.state === 'deleted' || this.isErased(row)) && ERASED_COLUMNS),
+      ...(step.state === 'deleted' && { attemptProfile: null }),
+      ...(isEmptied && ERASED),
+      ...(lease && { leaseOwner: lease.owner, leaseSafeAt: lease.safeAt }),
     };
-    const { leaseNo } = await prisma.person.update({ where: { id: row.id }, data, select: { leaseNo: true } });
-    return leaseNo;
+    const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
+    const assignments = entries.map(([field], place) => `${COLUMNS[field as keyof StoredPerson]} = $${place + 2}`);
+    const { rows } = await tx.query<{ leaseNo: number }>(
+      `UPDATE people SET ${assignments.join(', ')}${lease ? ', lease_no = lease_no + 1' : ''} WHERE id = $1
+       RETURNING lease_no AS "leaseNo"`,
+      [row.id, ...entries.map(([, value]) => value)],
+    );
+    return rows[0]?.leaseNo ?? 0;
   }
 
-  private emptyProfile(row: PersonRow) {
-    return { profile: toBytes(this.seal.seal(row, EMPTIED)), profileHash: toBytes(this.seal.hash(EMPTIED)) };
-  }
-
-  /** Whether names and email are erased already, so that a later answer must not restore them. */
-  private isErased({ person, profileHash }: PersonRow): boolean {
-    return !person.wanted && this.seal.hash(EMPTIED).equals(profileHash);
-  }
-
+  /** Announces a new state, and a fault that ends all retries. */
   private async announce(tx: PoolClient, row: PersonRow, person: Person, step: Decision['step']): Promise<void> {
-    const type = ANNOUNCED[step.state];
+    const isFailed = step.state === 'failed' && person.fault !== row.person.fault && person.fault !== 'ignored';
+    const type = isFailed && person.fault ? 'person.failed' : row.state === step.state ? undefined : ANNOUNCED[step.state];
     if (!type) return;
     const { kind, externalId } = row;
     const code = step.do === 'rest' ? step.code : null;
@@ -277,6 +301,17 @@ export class PeopleRepository {
       data: { kind, externalId, platformUserId: person.platformUserId, code },
     });
   }
+}
+
+/** Names one person. */
+export type PersonFilter = { id?: string; kind?: PersonKind; externalId?: string; platformUserId?: string };
+
+/** @param first the number of the first parameter */
+function conditionOf(where: PersonFilter, first = 2): { condition: string; values: unknown[] } {
+  const { id, kind, externalId, platformUserId } = where;
+  const named = Object.entries({ id, kind, externalId, platformUserId } as const).filter(([, value]) => value !== undefined);
+  const terms = named.map(([field, _], place) => `${COLUMNS[field as keyof typeof where]} = $${place + first}`);
+  return { condition: terms.join(' AND '), values: named.map(([, value]) => value) };
 }
 
 /** The desired email, and the email that an open create may have sent to the platform. */

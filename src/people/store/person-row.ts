@@ -1,95 +1,151 @@
-import type { PrismaService } from '../../database/prisma.service.js';
-import type { DecisionContext, Operation, Person, PersonState } from '../model/person.js';
+import type { Person as PrismaPerson } from '../../generated/prisma/client.js';
+import type { Breakers } from '../model/circuit-breaker.js';
+import {
+  type DecisionContext,
+  type Operation,
+  type Origin,
+  type Person,
+  type PersonState,
+  RESET_ON_WRITE,
+  type Refusal,
+} from '../model/person.js';
 import type { Fault, Review } from '../model/person-codes.js';
 
-/** How a person got its user: created here, found by its email, named by an event, or linked manually. */
-export type Origin = 'created' | 'linked' | 'event' | 'resolved';
+/** The fields of `people` with encrypted or hashed values. */
+type ByteFields =
+  | ('profile' | 'profileHash' | 'emailFingerprint' | 'inviteUrl' | 'appliedProfile')
+  | ('attemptProfile' | 'attemptEmail' | 'errorText');
 
-/** A row of `people` as read by Prisma. */
-export type StoredPerson = NonNullable<Awaited<ReturnType<PrismaService['person']['findFirst']>>>;
+/** A row of `people` as read by SQL. */
+export type StoredPerson = Omit<PrismaPerson, ByteFields | 'state' | 'attemptCallId'> &
+  Record<ByteFields, Buffer | null> & { state: PersonState; attemptCallId: string | null };
+
+/** The column of each field. */
+export const COLUMNS = {
+  id: 'id',
+  kind: 'kind',
+  externalId: 'external_id',
+  wanted: 'wanted',
+  profile: 'profile',
+  profileHash: 'profile_hash',
+  emailFingerprint: 'email_fingerprint',
+  wantedAt: 'wanted_at',
+  platformUserId: 'platform_user_id',
+  inviteUrl: 'invite_url',
+  origin: 'origin',
+  appliedProfile: 'applied_profile',
+  appliedProviders: 'applied_providers',
+  providersKnown: 'providers_known',
+  checkedAbsentAt: 'checked_absent_at',
+  lostCreates: 'lost_creates',
+  conflicted: 'conflicted',
+  attemptCallId: 'attempt_call_id',
+  attemptOperation: 'attempt_operation',
+  attemptProfile: 'attempt_profile',
+  attemptEmail: 'attempt_email',
+  attemptLookUpAt: 'attempt_look_up_at',
+  fault: 'fault',
+  review: 'review',
+  failures: 'failures',
+  retryAt: 'retry_at',
+  refusedOperation: 'refused_operation',
+  refusalKind: 'refusal_kind',
+  refusedAt: 'refused_at',
+  refusals: 'refusals',
+  state: 'state',
+  step: 'step',
+  errorCode: 'error_code',
+  errorText: 'error_text',
+  lane: 'lane',
+  dueAt: 'due_at',
+  pausedByImport: 'paused_by_import',
+  leaseOwner: 'lease_owner',
+  leaseNo: 'lease_no',
+  leaseSafeAt: 'lease_safe_at',
+  traceparent: 'traceparent',
+  createdAt: 'created_at',
+  updatedAt: 'updated_at',
+} as const satisfies Record<keyof StoredPerson, string>;
+
+const { refusal: _, ...RESET } = RESET_ON_WRITE;
+const RESET_FIELDS = { ...RESET, refusedOperation: null, refusalKind: null, refusedAt: null, refusals: 0 };
+
+/** SQL assignments of `RESET_ON_WRITE`. */
+export const RESET_ASSIGNMENTS = Object.entries(RESET_FIELDS)
+  .map(([field, value]) => `${COLUMNS[field as keyof typeof COLUMNS]} = ${value ?? 'NULL'}`)
+  .join(', ');
+
+/** Everything besides its own row that the next step of a person depends on, and the emails that it claims. */
+export type Surroundings = Omit<DecisionContext, 'base'> & { emailClaims: string[] };
 
 /** A row of `people` with everything that its next step depends on. */
-export interface PersonRow extends Omit<StoredPerson, 'state' | 'origin'> {
-  state: PersonState;
-  /** Null without a user. */
-  origin: Origin | null;
+export interface PersonRow extends StoredPerson {
   person: Person;
   context: DecisionContext;
   /** The emails claimed by this person. No other person may be looked up or created with them. */
   emailClaims: string[];
-  /** The profile of the primary provider, for a client without an email and a user. */
-  primaryProfile: Uint8Array | null;
 }
 
 /** The known state of a person, which is stored without the desired state. */
 type Known = Omit<Person, 'kind' | 'wanted' | 'email'>;
 
-/** Converts the known state to columns. @param listed the last known list, kept while the list is unknown */
-export function toColumns({ attempt, refusal, appliedProviders, ...known }: Known, listed: string[]) {
+/** Converts the known state to fields. @param listed the last known list, kept while the list is unknown */
+export function toFields({ attempt, refusal, appliedProviders, ...known }: Known, listed: string[]) {
   return {
     ...known,
     appliedProviders: appliedProviders ?? listed,
     providersKnown: appliedProviders !== null,
-    attemptCallId: attempt && BigInt(attempt.callId),
+    attemptCallId: attempt?.callId ?? null,
     attemptOperation: attempt?.operation ?? null,
-    attemptEmail: attempt?.email == null ? null : new Uint8Array(Buffer.from(attempt.email, 'hex')),
+    attemptEmail: attempt?.email == null ? null : Buffer.from(attempt.email, 'hex'),
     attemptLookUpAt: attempt?.lookUpAt ?? null,
     refusedOperation: refusal?.operation ?? null,
+    refusalKind: refusal?.kind ?? null,
     refusedAt: refusal?.at ?? null,
+    refusals: refusal?.count ?? 0,
   };
 }
 
-export type KnownColumns = Pick<StoredPerson, keyof ReturnType<typeof toColumns>>;
+export type KnownFields = Pick<StoredPerson, keyof ReturnType<typeof toFields>>;
 
-/** Converts columns to the known state. */
-export function fromColumns(columns: KnownColumns): Known {
-  const { attemptCallId: callId, attemptLookUpAt: lookUpAt, refusedAt } = columns;
-  const operation = columns.attemptOperation as Operation;
-  const email = toHex(columns.attemptEmail);
+/** Converts fields to the known state. */
+export function fromFields(fields: KnownFields): Known {
+  const { attemptCallId: callId, attemptLookUpAt: lookUpAt, refusedAt } = fields;
+  const operation = fields.attemptOperation as Operation;
+  const email = toHex(fields.attemptEmail);
   return {
-    platformUserId: columns.platformUserId,
-    roleKnown: columns.roleKnown,
-    attempt: callId === null || lookUpAt === null ? null : { callId: String(callId), operation, email, lookUpAt },
-    lostCreates: columns.lostCreates,
-    conflicted: columns.conflicted,
-    checkedAbsentAt: columns.checkedAbsentAt,
-    appliedProviders: columns.providersKnown ? columns.appliedProviders : null,
-    fault: columns.fault as Fault | null,
-    review: columns.review as Review | null,
-    refusal: refusedAt && { operation: columns.refusedOperation as Operation, at: refusedAt },
-    retryAt: columns.retryAt,
-    failures: columns.failures,
+    platformUserId: fields.platformUserId,
+    origin: fields.platformUserId === null ? null : (fields.origin as Origin),
+    attempt: callId === null || lookUpAt === null ? null : { callId, operation, email, lookUpAt },
+    lostCreates: fields.lostCreates,
+    conflicted: fields.conflicted,
+    checkedAbsentAt: fields.checkedAbsentAt,
+    appliedProviders: fields.providersKnown ? fields.appliedProviders : null,
+    fault: fields.fault as Fault | null,
+    review: fields.review as Review | null,
+    refusal: refusedAt && {
+      operation: fields.refusedOperation as Operation,
+      kind: fields.refusalKind as Refusal['kind'],
+      at: refusedAt,
+      count: fields.refusals,
+    },
+    retryAt: fields.retryAt,
+    failures: fields.failures,
   };
 }
 
-/** The data of a person that is read besides its own row. */
-export type Surroundings = DecisionContext & Pick<PersonRow, 'id' | 'emailClaims' | 'primaryProfile'>;
-
-export function toPersonRow(
-  stored: StoredPerson,
-  { id: _id, emailClaims, primaryProfile, ...context }: Surroundings,
-): PersonRow {
-  const { kind, wanted, emailFingerprint, platformUserId } = stored;
+/** @param base the digest of the platform's base URL */
+export function toPersonRow(read: StoredPerson & Surroundings & { breakers: Breakers | null }, base: string): PersonRow {
+  const { now, claim, providers, stillListed, role, hasSecondUser, breakers, emailClaims, ...stored } = read;
+  const { kind, wanted, emailFingerprint } = stored;
   return {
     ...stored,
-    state: shownState(stored.state),
-    origin: platformUserId === null ? null : (stored.origin as Origin),
-    person: { kind, wanted, email: toHex(emailFingerprint), ...fromColumns(stored) },
-    context,
+    person: { kind, wanted, email: toHex(emailFingerprint), ...fromFields(stored) },
+    context: { now, claim, providers, stillListed, role, hasSecondUser, breakers: breakers ?? {}, base },
     emailClaims,
-    primaryProfile,
   };
 }
 
-function toHex(fingerprint: Uint8Array | null): string | null {
-  return fingerprint && Buffer.from(fingerprint).toString('hex');
-}
-
-/** Converts a state to its name in the API, because names in Prisma cannot contain hyphens. */
-export function shownState(state: StoredPerson['state']): PersonState {
-  return state === 'needs_review' ? 'needs-review' : state;
-}
-
-export function storedState(state: PersonState): StoredPerson['state'] {
-  return state === 'needs-review' ? 'needs_review' : state;
+function toHex(fingerprint: Buffer | null): string | null {
+  return fingerprint && fingerprint.toString('hex');
 }

@@ -38,14 +38,38 @@ export class PlatformUsersRepository {
 
   /** Whether another person is mapped to a user, and whether its role fits the person's kind; null if unknown. */
   async fit(tx: PoolClient, platformUserId: string, { id, kind }: { id: string; kind: PersonKind }) {
-    const { person } = await this.prisma.in(tx);
-    const holder = await person.findUnique({ where: { platformUserId }, select: { id: true } });
-    const role = await this.roleOf(tx, platformUserId);
+    const { rows } = await tx.query<{ holder: string | null; role: string | null }>({
+      name: 'user-fit',
+      text: `SELECT (SELECT id FROM people WHERE platform_user_id = $1) AS holder,
+        (SELECT role FROM platform_users WHERE platform_user_id = $1) AS role`,
+      values: [platformUserId],
+    });
+    const { holder = null, role = null } = rows[0] ?? {};
     const fits = kindOfRole(role ?? '') === kind ? ('fits' as const) : ('differs' as const);
     return {
-      heldByAnother: holder !== null && holder.id !== id,
-      role: role === undefined || role === DELETED ? null : fits,
+      heldByAnother: holder !== null && holder !== id,
+      role: role === null || role === DELETED ? null : fits,
     };
+  }
+
+  /** Forgets that other users have the external id of a person; they stay listed as unknown to the EHR. */
+  async forgetSecond(tx: PoolClient, { externalId, kind }: { externalId: string; kind: PersonKind }): Promise<void> {
+    await tx.query('UPDATE platform_users SET external_user_id = NULL WHERE external_user_id = $1 AND role = $2', [
+      externalId,
+      ROLES[kind],
+    ]);
+  }
+
+  /** The number of users that are a second one of a mapped person. */
+  async countSecond(): Promise<number> {
+    const { rows } = await this.database.pool.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM platform_users u JOIN people p ON p.external_id = u.external_user_id
+         AND p.kind = CASE u.role WHEN '${ROLES.client}' THEN 'client' ELSE 'provider' END::person_kind
+       WHERE u.external_user_id IS NOT NULL AND u.role IN ('${ROLES.client}', '${ROLES.provider}')
+         AND p.platform_user_id <> u.platform_user_id
+         AND NOT EXISTS (SELECT 1 FROM people q WHERE q.platform_user_id = u.platform_user_id)`,
+    );
+    return rows[0]?.count ?? 0;
   }
 
   /** Records a deleted user with its person, because sessions still name it. */

@@ -1,14 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { PrismaService } from '../../database/prisma.service.js';
+import { Database } from '../../database/database.js';
 import type { ProblemTypes } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../model/person.js';
-import { type StoredPerson, shownState } from './person-row.js';
+import type { StoredPerson } from './person-row.js';
 
 /** The current state of a person that a request names. */
 export type NamedPerson = Pick<StoredPerson, 'id' | 'kind' | 'externalId' | 'state' | 'errorCode' | 'wanted'> &
   Pick<StoredPerson, 'platformUserId' | 'providersKnown' | 'appliedProviders'>;
+
+const FIND = `SELECT id, kind, external_id AS "externalId", state, error_code AS "errorCode", wanted,
+    platform_user_id AS "platformUserId", providers_known AS "providersKnown", applied_providers AS "appliedProviders"
+  FROM people WHERE kind = $1 AND external_id = $2`;
 
 /** The problems of a request that names a provider or a client. */
 export const PARTY_PROBLEMS: ProblemTypes = {
@@ -23,7 +27,7 @@ export type ResolvedParties = ReturnType<typeof checkParties>;
 /** Finds and checks the people of a request. */
 @Injectable()
 export class ResolvedPartiesRepository {
-  constructor(private readonly prisma: PrismaService) {}
+  constructor(private readonly database: Database) {}
 
   /**
    * Finds a provider and its client by the ids of the EHR.
@@ -32,14 +36,16 @@ export class ResolvedPartiesRepository {
    * @throws {Problem} as {@link checkParties}
    */
   async require(names: { provider: string; client?: string | undefined }, tx?: PoolClient): Promise<ResolvedParties> {
-    const { person, clientProvider } = tx ? await this.prisma.in(tx) : this.prisma;
-    const find = (kind: PersonKind, id: string) =>
-      person.findUnique({ where: { kind_externalId: { kind, externalId: id } } });
+    const sql = tx ?? this.database.pool;
+    const find = async (kind: PersonKind, externalId: string) =>
+      (await sql.query<NamedPerson>(FIND, [kind, externalId])).rows[0] ?? null;
     const provider = await find('provider', names.provider);
     const client = names.client === undefined ? undefined : await find('client', names.client);
-    const clientId_providerId = provider && client && { clientId: client.id, providerId: provider.id };
-    const treats = clientId_providerId ? await clientProvider.findUnique({ where: { clientId_providerId } }) : null;
-    return checkParties(provider, client, treats !== null);
+    const treats = await sql.query('SELECT 1 FROM client_providers WHERE client_id = $1 AND provider_id = $2', [
+      client?.id ?? null,
+      provider?.id ?? null,
+    ]);
+    return checkParties(provider, client, treats.rowCount === 1);
   }
 }
 
@@ -79,8 +85,7 @@ function requireMirrored(person: NamedPerson) {
   return { id, externalId, platformUserId };
 }
 
-function notMirrored({ kind, state: stored, errorCode }: NamedPerson): Problem {
-  const state = shownState(stored);
+function notMirrored({ kind, state, errorCode }: NamedPerson): Problem {
   const detail = `The ${kind} is not on the platform yet (${state}). Repeat the request once its sync state is synced.`;
   return new Problem(409, `${kind}-not-mirrored`, detail, {
     pointer: `/${kind}`,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Contract } from './contract.js';
-import { factsOf, OPERATION_NAMES, type OperationName } from './operations.js';
+import { OPERATION_NAMES, type OperationName } from './operations.js';
 
 /** A path's segment that names a version: two of them, though different, are one too many. */
 const VERSION = /^v\d{1,9}$/i;
@@ -44,18 +44,15 @@ function isSame(left: string, right: string): boolean {
 }
 
 /**
- * Names where an operation lives: the same for all that share the platform's base, the path up to what they are about
- * (`/users` of `/users/check` and of `/users/{userId}`), headers and query, for a version may stand in each of these.
- * What follows behind the id is trusted as the spec shows it. A digest, since a header or a query may hold a secret.
+ * A digest of where and how an operation is called, because a header or a query may contain a secret. A version of the
+ * API may be in the path, a header or the query.
  */
-export function operationAddress(contract: Contract, base: string, operation: OperationName): string {
-  const { path = '', headers, query } = contract.operations[operation];
-  const before = path.split('{', 1)[0] ?? '';
-  const collection = before.slice(0, before.lastIndexOf('/'));
-  const after = path.slice(before.length);
-  const shown = factsOf(operation).path ?? '';
-  const more = after === '' || shown.endsWith(`/${after}`) ? [] : [after];
-  return createHash('sha256')
-    .update(JSON.stringify([base, collection, headers, query, ...more]))
-    .digest('hex');
+export function operationUrl(contract: Contract, base: string, operation: OperationName): string {
+  const { method, path, headers, query } = contract.operations[operation];
+  return urlDigest(JSON.stringify([base, method, path, headers, query]));
+}
+
+/** A digest of a URL, which may contain a secret. */
+export function urlDigest(url: string): string {
+  return createHash('sha256').update(url).digest('base64url').slice(0, 22);
 }

@@ -1,5 +1,3 @@
-import { backoffMs } from '../../queue/backend/backoff.js';
-
 /** Interactive work (a clinician waits) overtakes bulk work (an import). */
 export type Lane = 'interactive' | 'bulk';
 
@@ -52,12 +50,16 @@ export function nextBulkAt({ now, bulkNextAt }: Pick<CallWindow, 'now' | 'bulkNe
   return new Date(Math.max(bulkNextAt?.getTime() ?? 0, now.getTime() - creditMs) + paceMs);
 }
 
+/** The longest pause of all calls after a 429, which concerns one operation beyond that. */
+const PAUSE_MAX_MS = 60_000;
+const PAUSE_MIN_MS = 1_000;
+
 /**
- * How long every worker pauses after a 429, in milliseconds. Defaults to an increasing backoff without Retry-After.
+ * How long all calls pause after a 429, in milliseconds.
  *
- * @param failures consecutive 429s including this one, without calls that were in flight when the pause started
+ * @param retryAfterMs null without Retry-After: then until the first permit of the window is free
  */
-export function pauseMs(retryAfterMs: number | undefined, failures: number, fraction: number): number {
-  if (retryAfterMs !== undefined) return Math.max(0, retryAfterMs);
-  return backoffMs(failures, fraction, { baseMs: 1_000, maxMs: 60_000 });
+export function sharedPauseMs(retryAfterMs: number | null, { firstFreeAt, now }: CallWindow): number {
+  const wantedMs = retryAfterMs ?? (firstFreeAt?.getTime() ?? 0) - now.getTime();
+  return Math.min(PAUSE_MAX_MS, Math.max(PAUSE_MIN_MS, wantedMs));
 }

@@ -3,8 +3,7 @@ import { hostname } from 'node:os';
 import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
-import { Random } from '../../config/random.js';
-import { bulkPermits, type CallLimit, type CallWindow, type Lane, nextBulkAt, pauseMs } from './pacing.js';
+import { bulkPermits, type CallLimit, type CallWindow, type Lane, nextBulkAt, sharedPauseMs } from './pacing.js';
 
 /** A granted permit for one immediate HTTP attempt. */
 export interface CallGrant {
@@ -19,21 +18,7 @@ export interface CallOutcome {
   durationMs: number;
   /** False if certainly nothing reached the platform, which frees the permit immediately. */
   reached: boolean;
-  /** Set for a 429, with its Retry-After in milliseconds; undefined if it had none. */
-  rateLimited?: { retryAfterMs: number | undefined };
 }
-
-/** Consecutive calls without a readable answer after which an operation counts as unanswered. */
-export const UNANSWERED = 3;
-
-/** Latest calls that are searched for them; more than are ever in flight. */
-const LATEST_CALLS = 100;
-
-/** SQL of the latest `UNANSWERED` calls that meet a condition and whose outcome tells whether the platform answers. */
-export const newestOutcomes = (condition: string): string => `(
-  SELECT person_id, outcome FROM (SELECT * FROM platform_calls ORDER BY id DESC LIMIT ${LATEST_CALLS}) AS latest
-  WHERE ${condition} AND (status IS NOT NULL OR outcome = 'unknown-outcome')
-  ORDER BY id DESC LIMIT ${UNANSWERED}) AS newest`;
 
 /** Maximum time between the commit of a grant and the sending of its call. */
 export const SEND_WITHIN_MS = 1_000;
@@ -61,10 +46,7 @@ export class RateLimiterRepository {
   /** How long a call without an answer occupies its permit. */
   private readonly holdMs: number;
 
-  constructor(
-    env: Env,
-    private readonly random: Random,
-  ) {
+  constructor(env: Env) {
     this.account = createHash('sha256').update(env.PLATFORM_API_KEY).digest('hex').slice(0, 16);
     this.limit = { calls: env.USER_MANAGEMENT_CALLS_PER_MINUTE, windowMs: env.USER_MANAGEMENT_WINDOW_SECONDS * 1_000 };
     this.holdMs = SEND_WITHIN_MS + env.PLATFORM_TIMEOUT_SECONDS * 1_000 + this.limit.windowMs;
@@ -146,37 +128,22 @@ export class RateLimiterRepository {
        WHERE id = $1`,
       [grant.id, result.outcome, result.status, Math.round(result.durationMs), result.reached, this.limit.windowMs],
     );
-    if (result.rateLimited) await this.pause(tx, grant, result.rateLimited.retryAfterMs);
-    else if (result.status !== null) {
-      await tx.query(
-        'UPDATE call_budgets SET failures = 0 WHERE account = $1 AND failures > 0 AND (blocked_until IS NULL OR blocked_until < $2)',
-        [this.account, grant.grantedAt],
-      );
-    }
   }
 
-  /** Whether the latest calls of an operation, all for different people, got no readable answer. */
-  async isUnanswered(tx: PoolClient, operation: string): Promise<boolean> {
-    const { rows } = await tx.query<{ unanswered: boolean }>(
-      `SELECT count(DISTINCT person_id) = ${UNANSWERED} AND bool_and(outcome = 'unknown-outcome') AS unanswered
-       FROM ${newestOutcomes('account = $1 AND operation = $2')}`,
-      [this.account, operation],
-    );
-    return rows[0]?.unanswered ?? false;
-  }
-
-  private async pause(tx: PoolClient, grant: CallGrant, retryAfterMs: number | undefined): Promise<void> {
-    const { rows } = await tx.query<{ failures: number }>(
-      `SELECT failures + CASE WHEN $2 < blocked_until THEN 0 ELSE 1 END AS failures
-       FROM call_budgets WHERE account = $1 FOR UPDATE`,
-      [this.account, grant.grantedAt],
-    );
-    const failures = rows[0]?.failures ?? 1;
-    // A shorter pause never replaces a longer one.
+  /**
+   * Delays all calls after a 429, because all operations share the limit. A shorter delay never replaces a longer one.
+   * Needs the budget's lock.
+   *
+   * @param retryAfterMs null if the 429 named no wait: then until the first permit of the window is free
+   * @returns the delay in milliseconds, at most a minute
+   */
+  async pause(tx: PoolClient, retryAfterMs: number | null): Promise<number> {
+    const pauseMs = sharedPauseMs(retryAfterMs, await this.readWindow(tx));
     await tx.query(
-      `UPDATE call_budgets SET failures = $2,
-         blocked_until = greatest(blocked_until, clock_timestamp() + $3 * interval '1 millisecond') WHERE account = $1`,
-      [this.account, failures, pauseMs(retryAfterMs, Math.max(1, failures), this.random.fraction())],
+      `UPDATE call_budgets SET blocked_until = greatest(blocked_until, clock_timestamp() + $2 * interval '1 millisecond')
+       WHERE account = $1`,
+      [this.account, pauseMs],
     );
+    return pauseMs;
   }
 }

@@ -40,12 +40,9 @@ export const take = (owner: string, effectMs: string): string =>
   `lease_owner = ${owner}, lease_no = lease_no + 1,
    lease_safe_at = now() + greatest(${effectMs} * interval '1 millisecond', interval '${YOUNG_SECONDS} seconds')`;
 
-/** The same columns for Prisma. @param now the database's moment in this transaction */
-export const leaseColumns = (owner: string, effectMs: number, now: Date) => ({
-  leaseOwner: owner,
-  leaseNo: { increment: 1 },
-  leaseSafeAt: new Date(now.getTime() + Math.max(effectMs, YOUNG_SECONDS * 1_000)),
-});
+/** The end of the time for which a lease holds although its owner has died. @param now the database clock */
+export const safeAtOf = (now: Date, effectMs: number): Date =>
+  new Date(now.getTime() + Math.max(effectMs, YOUNG_SECONDS * 1_000));
 
 /** The condition that the asker's process is alive, so that what it leases stays its own. */
 export const isAlive = (owner: string): string =>

@@ -1,4 +1,4 @@
-import type { Person, PersonKind } from '../model/person.js';
+import type { Person, PersonKind } from './person.js';
 
 /** A desired person without an email, before the first call to the platform. */
 export function newcomer(kind: PersonKind): Person {
@@ -7,7 +7,7 @@ export function newcomer(kind: PersonKind): Person {
     wanted: true,
     email: null,
     platformUserId: null,
-    roleKnown: true,
+    origin: null,
     attempt: null,
     lostCreates: 0,
     conflicted: false,
