@@ -37,8 +37,9 @@ describe('a probe of a stopped operation', () => {
          refused_at = CASE external_id WHEN 'refused' THEN now() END`,
     );
     await world.advance('1 s');
+    const gate = { queue: 'createProvider', phase: 'half-open', until: 0, person: null } as const;
     const prober = (lanes: typeof LANES) =>
-      transaction((tx) => world.get(DuePeopleRepository).takeProber(tx, [...lanes], 'createProvider', world.now()));
+      transaction((tx) => world.get(DuePeopleRepository).takeProber(tx, [...lanes], gate, world.now()));
     expect(await prober(['interactive'])).toBeUndefined();
     const [row] = await world.sql(`SELECT id FROM people WHERE external_id = 'new'`);
     expect(await prober(LANES)).toBe(row?.id);

@@ -1,8 +1,9 @@
+import type { FeedPageResponse } from '../../src/feed/feed.dto.js';
 import { useWorld } from '../world/use-world.js';
 import { peopleOf } from './mirroring.js';
 
 const world = useWorld();
-const { begin, beginRemoval, put, get, resolve, verdict, verdicts, callsDuring, health } = peopleOf(world);
+const { begin, beginRemoval, put, remove, get, resolve, settled, verdict, verdicts, callsDuring, health } = peopleOf(world);
 
 const usersOf = (externalId: string) => world.platform.usersOf(externalId);
 const creates = (operation = 'createProvider') => world.platform.arrivals(operation);
@@ -13,12 +14,20 @@ const passing = async (span: '7 s' | '2 min' | '10 min' | '2 h') => {
 /** The time of the first probe after an operation was stopped. */
 const FIRST_PROBE = '7 s';
 
+/** Makes a delete and a list succeed, because their 404 is believed only at a URL where they have succeeded. */
+async function proveUrls(): Promise<void> {
+  for (const path of ['providers/one', 'providers/two', 'clients/proof']) await put(path, path.startsWith('c') ? { providers: ['one'] } : {});
+  await put('clients/proof', { providers: ['two'] });
+  await remove('clients/proof');
+}
+
 describe('a wrong base URL', () => {
   test.each(['message', 'page'] as const)('(404 with a %s) fails and deletes no person', async (unknownPaths) => {
     world.platform.set({ unknownPaths });
     for (const path of ['providers/home', 'providers/p2', 'clients/gone', 'clients/moved']) {
       expect((await put(path)).sync.state).toBe('synced');
     }
+    await proveUrls();
     await world.restart({ PLATFORM_BASE_URL: `${world.platform.url}/v9` });
     await begin('providers/new');
     await beginRemoval('clients/gone');
@@ -130,6 +139,120 @@ describe('a 403', () => {
   });
 });
 
+test('a 403 to deletes stops only deletes', async () => {
+  await put('providers/home');
+  for (const path of ['clients/gone', 'clients/kept']) await put(path);
+  world.platform.injectFault({ operation: 'deleteUser', kind: 'forbid', count: null });
+  await remove('clients/gone');
+  await remove('clients/kept');
+  expect((await put('providers/new')).sync.state).toBe('synced');
+  expect((await put('clients/new')).sync.state).toBe('synced');
+  expect(creates('deleteUser')).toBe(1);
+  expect(await verdicts(['clients/gone', 'clients/kept'])).toEqual([
+    ['deleting', 'platform-unauthorized'],
+    ['deleting', 'platform-unauthorized'],
+  ]);
+  expect(await health('people')).toMatchObject({
+    reason: expect.stringMatching(/answers 401 or 403 to deleteUser.*Next probe: 2/),
+  });
+  world.platform.release();
+  await passing('10 min');
+  expect(await verdicts(['clients/gone', 'clients/kept'])).toEqual(Array(2).fill(['deleted', null]));
+});
+
+test('a 429 to creates of clients delays everything else by at most a minute', async () => {
+  for (const path of ['providers/home', 'providers/p2', 'clients/moved']) await put(path);
+  world.platform.injectFault({ operation: 'createClient', kind: 'rate-limit', retryAfterSeconds: 3_000, count: null });
+  await put('clients/new');
+  expect(await verdict('clients/new')).toEqual(['pending', 'rate-limited']);
+  await begin('providers/next');
+  await begin('clients/moved', { providers: ['p2'] });
+  await world.advance('61 s');
+  await world.settle();
+  expect(await verdicts(['providers/next', 'clients/moved'])).toEqual(Array(2).fill(['synced', null]));
+  expect(creates('createClient')).toBe(2);
+  await passing('2 h');
+  expect(await verdict('clients/new')).toEqual(['pending', 'rate-limited']);
+  world.platform.release();
+  await passing('2 h');
+  expect(await verdict('clients/new')).toEqual(['synced', null]);
+});
+
+describe('a 4xx', () => {
+  const refuse = (rule: { status: number; match?: Record<string, string> }) =>
+    world.platform.injectFault({ operation: 'createProvider', kind: 'status', count: null, ...rule });
+  const failedEvents = async () =>
+    (await world.call<FeedPageResponse>('GET', '/v1/events?limit=200')).body.items.filter(
+      ({ type }) => type === 'person.failed',
+    );
+
+  test.each([400, 402, 410, 451])('of %d to everyone fails no one for good', async (status) => {
+    refuse({ status });
+    const paths = Array.from({ length: 8 }, (_, n) => `providers/p-${n}`);
+    for (const path of paths) await begin(path);
+    await world.settle();
+    expect(creates()).toBe(3);
+    const seen = await verdicts(paths);
+    expect(seen.filter(([state, code]) => state === 'failed' && code === 'rejected')).toHaveLength(3);
+    expect(seen.filter(([state]) => state === 'pending')).toHaveLength(5);
+    expect((await health('people'))?.reason).toContain(`answers ${status} to createProvider for everyone`);
+    await passing('2 h');
+
+    world.platform.release();
+    await passing('2 min');
+    expect(await verdicts(paths)).toEqual(paths.map(() => ['synced', null]));
+    expect(await failedEvents()).toEqual([]);
+    expect((await health('people'))?.status).toBe('ok');
+  });
+
+  test('to one person fails it with the platform’s message, and publishes it once it is final', async () => {
+    refuse({ status: 400, match: { partnerUserId: 'bad' } });
+    const bad = await put('providers/bad');
+    expect(bad.sync).toMatchObject({ state: 'failed', error: { code: 'rejected' } });
+    expect(bad.sync.error?.message).toContain('as ordered');
+    for (const path of ['providers/a', 'providers/b']) expect((await put(path)).sync.state).toBe('synced');
+    expect(await failedEvents()).toEqual([]);
+    await passing('2 min');
+    expect(await failedEvents()).toMatchObject([{ subject: 'providers/bad', data: { code: 'rejected' } }]);
+    const calls = creates();
+    await passing('2 h');
+    expect(creates()).toBe(calls);
+    expect((await settled('providers/bad')).sync.error?.message).toContain('as ordered');
+  });
+
+  test('to one person alone is retried for a day', async () => {
+    refuse({ status: 400 });
+    await put('providers/alone');
+    world.platform.release();
+    await passing('2 min');
+    expect(await verdict('providers/alone')).toEqual(['synced', null]);
+  });
+});
+
+describe('a 404 of a delete', () => {
+  const vanish = (id: string) => {
+    const [user] = usersOf(id);
+    if (user) world.platform.simulator.state.users.remove(user);
+  };
+  beforeEach(async () => {
+    for (const path of ['providers/home', 'clients/gone']) await put(path);
+  });
+
+  test('opens the breaker as wrong URL if no delete ever succeeded there', async () => {
+    vanish('gone');
+    await remove('clients/gone');
+    expect(await verdict('clients/gone')).toEqual(['deleting', 'platform-address']);
+  });
+
+  test('is preceded by a check if nothing else succeeded within a minute', async () => {
+    await proveUrls();
+    vanish('gone');
+    await world.advance('2 min');
+    expect(await callsDuring(() => remove('clients/gone'))).toEqual(['deleteUser', 'checkUser', 'deleteUser']);
+    expect(await verdict('clients/gone')).toEqual(['deleted', null]);
+  });
+});
+
 describe('without answers', () => {
   const lose = (rule: { operation: string; match?: Record<string, string> }) =>
     world.platform.injectFault({ kind: 'status', status: 503, count: null, ...rule });
@@ -154,12 +277,30 @@ describe('without answers', () => {
 
   beforeEach(() => put('providers/home'));
 
-  test('to any call, creates without an email wait for an answered check', async () => {
+  test('to any call, the probe of creates without an email is a check', async () => {
     lose({ operation: '*' });
     const checks = creates('checkUser');
     await loseThree();
-    expect(creates('checkUser')).toBeGreaterThanOrEqual(checks + waiting.length);
+    await passing('2 min');
+    expect(creates('createClient')).toBe(3);
+    expect(creates('checkUser')).toBeGreaterThan(checks);
     await mirrorAll();
+  });
+
+  test('for an hour, at most three clients without an email need an operator', async () => {
+    const ids = Array.from({ length: 40 }, (_, n) => `b-${n}`);
+    const rows = ids.map((id) => `${id},Noor,Haddad,home`);
+    const body = Buffer.from(['externalId,firstName,lastName,providers', ...rows].join('\n'));
+    lose({ operation: '*' });
+    await world.call('POST', '/v1/imports?kind=clients', { body, headers: { 'content-type': 'text/csv' } });
+    await world.settle();
+    for (let minutes = 0; minutes < 60; minutes += 10) await passing('10 min');
+    expect(creates('createClient')).toBeLessThanOrEqual(3);
+    world.platform.release();
+    for (const _wait of [1, 2]) await passing('10 min');
+    const states = await verdicts(ids.map((id) => `clients/${id}`));
+    expect(states.filter(([state]) => state === 'needs-review').length).toBeLessThanOrEqual(3);
+    expect(states.filter(([state]) => state === 'synced').length).toBeGreaterThanOrEqual(37);
   });
 
   test('only to creates, creates without an email wait for an answered probe', async () => {

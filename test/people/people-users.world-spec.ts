@@ -5,7 +5,7 @@ import { useWorld } from '../world/use-world.js';
 import { peopleOf } from './mirroring.js';
 
 const world = useWorld();
-const { begin, beginRemoval, put, remove, get, settled, resolve, verdict, verdictOf } = peopleOf(world);
+const { begin, beginRemoval, put, remove, get, settled, resolve, verdict, verdictOf, health } = peopleOf(world);
 
 const usersOf = (externalId: string) => world.platform.usersOf(externalId);
 const hasUser = (userId: string) => world.platform.simulator.state.users.find(userId) !== undefined;
@@ -57,11 +57,11 @@ describe('a client whose email belongs to a clinician’s user', () => {
     expect(hasUser(userId)).toBe(true);
   });
 
-  test('is unlinked when the platform reports the role later', async () => {
+  test('never deletes the user, even if the platform reports the role later', async () => {
     expect((await put('clients/patient', { email })).platformUserId).toBe(userId);
     await tell({ userId, role: 'HealthcareProvider' });
-    const unlinked = await get('clients/patient');
-    expect([...verdictOf(unlinked), unlinked.platformUserId]).toEqual(MISMATCH);
+    expect(verdictOf(await remove('clients/patient'))).toEqual(['needs-review', 'delete-linked']);
+    expect(hasUser(userId)).toBe(true);
   });
 
   test('does not delete the user until an operator decides; ignore leaves it', async () => {
@@ -71,6 +71,16 @@ describe('a client whose email belongs to a clinician’s user', () => {
     expect(verdictOf(await settled('clients/patient'))).toEqual(['deleted', null]);
     expect([hasUser(userId), world.platform.arrivals('deleteUser')]).toEqual([true, 0]);
   });
+});
+
+test.each(['OrgAdmin', 'Client'] as const)('a provider linked by its email never deletes an %s', async (role) => {
+  const email = 'boss@example.org';
+  const userId = addUser(role, { email });
+  expect((await put('providers/boss', { email })).origin).toBe('linked');
+  expect(verdictOf(await remove('providers/boss'))).toEqual(['needs-review', 'delete-linked']);
+  await tell({ userId, role });
+  expect(await verdict('providers/boss')).toEqual(['needs-review', 'delete-linked']);
+  expect([hasUser(userId), world.platform.arrivals('deleteUser')]).toEqual([true, 0]);
 });
 
 test('a linked client is deleted by an operator, or once the platform reports its role', async () => {
@@ -89,7 +99,7 @@ test('a linked client is deleted by an operator, or once the platform reports it
   expect([hasUser(first), hasUser(second)]).toEqual([false, false]);
 });
 
-test('a create that made a user other than the one of an event needs review', async () => {
+test('a create that made a user other than the one of an event keeps the linked user and lists the other', async () => {
   await begin('clients/noor');
   const held = await world.untilHeld({ operation: 'createClient' });
   const [made] = usersOf('noor');
@@ -101,8 +111,15 @@ test('a create that made a user other than the one of an event needs review', as
   await world.platform.webhooksSent();
   await world.work.inbox();
   await held.answer();
-  const torn = await get('clients/noor');
-  expect([...verdictOf(torn), torn.platformUserId]).toEqual(['needs-review', 'second-user', userId]);
+  const torn = await settled('clients/noor');
+  expect([...verdictOf(torn), torn.platformUserId]).toEqual(['synced', null, userId]);
+  expect(await unknownToEhr()).toEqual([made?.userId]);
+  expect((await health('people'))?.facts).toEqual({ secondUsers: 1 });
+
+  expect(verdictOf(await remove('clients/noor'))).toEqual(['needs-review', 'platform-user-taken']);
+  await resolve('clients/noor', { action: 'delete' });
+  expect(verdictOf(await settled('clients/noor'))).toEqual(['deleted', null]);
+  expect([hasUser(userId), hasUser(made?.userId ?? '')]).toEqual([false, true]);
   expect(await unknownToEhr()).toEqual([made?.userId]);
 });
 

@@ -82,6 +82,8 @@ describe('a provider', () => {
   });
 
   test('counts as deleted if the platform no longer knows it', async () => {
+    await syncedProvider('p-proof');
+    await world.call('DELETE', '/v1/providers/p-proof', { wait: 60 }); // a 404 is believed once a delete has succeeded
     const { platformUserId } = await syncedProvider('p-vanished');
     const user = world.platform.simulator.state.users.find(platformUserId ?? '');
     if (user) world.platform.simulator.state.users.remove(user);

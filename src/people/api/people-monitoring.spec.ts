@@ -2,7 +2,8 @@ import { Clock } from '../../config/clock.js';
 import type { Database } from '../../database/database.js';
 import { Metrics } from '../../http/server/metrics.js';
 import type { PlatformPeople } from '../reconcile/platform-people.js';
-import type { CircuitsRepository } from '../store/circuits.repository.js';
+import type { BreakersRepository } from '../store/breakers.repository.js';
+import type { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import { PeopleMonitoring } from './people-monitoring.js';
 
 /** Reads the metrics over a database whose counts `count` gives. */
@@ -10,7 +11,8 @@ function metricsOver(count: () => object[], monotonicMs: () => number): () => Pr
   const metrics = new Metrics();
   const database = { pool: { query: async () => ({ rows: count() }) } } as unknown as Database;
   const clock = Object.assign(new Clock(), { monotonicMs });
-  new PeopleMonitoring(metrics, database, clock, {} as CircuitsRepository, {} as PlatformPeople);
+  const [breakers, users, platform] = [{}, {}, {}] as [BreakersRepository, PlatformUsersRepository, PlatformPeople];
+  new PeopleMonitoring(metrics, database, clock, breakers, users, platform);
   return () => metrics.registry.metrics();
 }
 

@@ -137,7 +137,10 @@ export class PeopleService {
     return this.change(key, async (tx) => {
       const row = await this.mustLock(tx, key);
       checkResolve(action, row.state, row.person, row.context);
-      if (action === 'delete') await this.users.forgetSecond(tx, row);
+      if (action === 'delete') {
+        await this.users.forgetSecond(tx, row);
+        row.context.hasSecondUser = false;
+      }
       const fields = { ...EXPEDITED, wantedAt: row.context.now };
       if (action !== 'link') return { row, person: applyResolve(row.person, action, row.context), fields };
       if (!platformUserId) {

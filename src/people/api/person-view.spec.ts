@@ -1,12 +1,13 @@
 import { newcomer } from '../model/newcomer.spec-support.js';
-import type { Origin, PersonRow } from '../store/person-row.js';
+import type { Origin } from '../model/person.js';
 import { notPushable } from './person-view.js';
 
 const given = { email: 'zoë@example.org', firstName: 'Zoë', lastName: 'Åkesson' };
 const wanted = { email: null, firstName: 'Zoë', lastName: 'Berg' };
 
-const row = (origin: Origin, platformUserId: string | null = 'u9') =>
-  ({ origin, person: { ...newcomer('provider'), platformUserId } }) as unknown as PersonRow;
+const row = (origin: Origin, platformUserId: string | null = 'u9') => ({
+  person: { ...newcomer('provider'), platformUserId, origin },
+});
 
 test('fields that changed since the platform received them are not pushable', () => {
   expect(notPushable(row('created'), given, given)).toEqual([]);

@@ -42,7 +42,13 @@ export class UserCreatedHandler implements EventHandler {
   private async link(tx: PoolClient, user: UnknownPlatformUser): Promise<void> {
     const { platformUserId, role, externalUserId } = user;
     const holder = await this.people.lock(tx, { platformUserId });
-    if (holder) return this.users.save(tx, { platformUserId, role, externalUserId: null });
+    if (holder) {
+      await this.users.save(tx, { platformUserId, role, externalUserId: null });
+      // The role may allow a deletion that waits for it.
+      const current = await this.people.find({ id: holder.id }, tx);
+      if (current) await this.people.update(tx, current, current.person);
+      return;
+    }
     const kind = kindOfRole(role);
     const key = kind && externalUserId !== null ? { kind, externalId: externalUserId } : undefined;
     const row = key && (await this.people.lock(tx, key));

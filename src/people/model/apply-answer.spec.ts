@@ -1,5 +1,5 @@
 import { newcomer } from './newcomer.spec-support.js';
-import { type Answer, applyAnswer, applyGrant } from './apply-answer.js';
+import { type Answer, applyAnswer, applyGrant, isFinalRejection, secondUserOf } from './apply-answer.js';
 import type { CallStep } from './next-step.js';
 import { listableUser, type Operation, type Person } from './person.js';
 
@@ -84,9 +84,9 @@ describe('an answer', () => {
   });
 
   test.each<Answer>([
-    { kind: 'rejected' },
+    { kind: 'rejected', isFinal: true },
     { kind: 'forbidden' },
-    { kind: 'refused-for-all' },
+    { kind: 'stopped' },
     { kind: 'rate-limited' },
     { kind: 'not-sent' },
     { kind: 'unreachable' },
@@ -94,13 +94,13 @@ describe('an answer', () => {
     expect(answered(granted(unmapped, create), create, answer).attempt).toBeNull();
   });
 
-  test('ends the backoff if successful; a refusal for all is no fault of the person', () => {
+  test('ends the backoff if successful; an answer that stops everyone is no fault of the person', () => {
     const failing = { ...mirrored, failures: 3, retryAt };
     expect(answered(granted(failing, setList), setList, { kind: 'applied' })).toMatchObject({
       failures: 0,
       retryAt: null,
     });
-    expect(answered(failing, check, { kind: 'refused-for-all' })).toMatchObject({ failures: 3, fault: null });
+    expect(answered(failing, check, { kind: 'stopped' })).toMatchObject({ failures: 3, fault: null });
     expect(answered(failing, check, { kind: 'unreachable' })).toMatchObject({ failures: 4, retryAt });
   });
 });
@@ -158,8 +158,11 @@ describe('after the EHR changed the person during the call', () => {
   });
 
   test('a rejection of the old data does not fail the new data', () => {
-    expect(answered(granted(unmapped, create), create, { kind: 'rejected' }, outdated).fault).toBeNull();
-    expect(answered(granted(unmapped, create), create, { kind: 'rejected' }).fault).toBe('rejected');
+    const rejected: Answer = { kind: 'rejected', isFinal: true };
+    expect(answered(granted(unmapped, create), create, rejected, outdated).fault).toBeNull();
+    expect(answered(granted(unmapped, create), create, rejected).fault).toBe('rejected');
+    const first = answered(granted(unmapped, create), create, { kind: 'rejected', isFinal: false }, outdated);
+    expect(first).toMatchObject({ refusal: null, retryAt: null });
   });
 
   test('a successful create is kept, because the user now exists on the platform', () => {
@@ -173,15 +176,30 @@ test('a found user of another role is not linked and needs review', () => {
   const found = (role: 'fits' | 'differs' | null) =>
     answered(unmapped, check, { kind: 'exists', userId: 'u9', heldByAnother: false, role });
   expect(found('differs')).toMatchObject({ platformUserId: null, review: 'role-mismatch' });
-  expect(found('fits')).toMatchObject({ platformUserId: 'u9', roleKnown: true });
-  expect(found(null)).toMatchObject({ platformUserId: 'u9', roleKnown: false });
+  expect(found('fits')).toMatchObject({ platformUserId: 'u9', origin: 'linked' });
+  expect(found(null)).toMatchObject({ platformUserId: 'u9', origin: 'linked' });
 });
 
-test('a create never overwrites another user that an event linked during the call', () => {
+test('the late answer to a create keeps the user that an event linked, and names the other one', () => {
   const linked = { ...unmapped, platformUserId: 'u1' };
   const answer: Answer = { kind: 'created', userId: 'u2', heldByAnother: false };
-  expect(answered(linked, create, answer)).toMatchObject({ platformUserId: 'u1', review: 'second-user' });
-  expect(answered(linked, create, { ...answer, userId: 'u1' })).toMatchObject({ platformUserId: 'u1', review: null });
+  expect(answered(linked, create, answer)).toMatchObject({ platformUserId: 'u1', review: null });
+  expect(secondUserOf(linked, create, answer)).toBe('u2');
+  expect(secondUserOf(linked, create, { ...answer, userId: 'u1' })).toBeUndefined();
+  expect(secondUserOf(unmapped, create, answer)).toBeUndefined();
+});
+
+test('a rejection is retried after 15 s, 2 min, 15 min, then hourly, and is final after a day', () => {
+  const rejected: Answer = { kind: 'rejected', isFinal: false };
+  let person = unmapped;
+  const waits: number[] = [];
+  while (!isFinalRejection(person.refusal, false, false)) {
+    person = answered(granted(person, create), create, rejected);
+    waits.push(((person.retryAt?.getTime() ?? 0) - now.getTime()) / 1_000);
+  }
+  expect(waits).toEqual([15, 120, 900, ...Array(24).fill(3_600)]);
+  expect(isFinalRejection(person.refusal, false, true)).toBe(false);
+  expect(isFinalRejection(null, true, false)).toBe(true);
 });
 
 test('retries a lost create with increasing backoff, then needs review after 13 losses', () => {
@@ -199,14 +217,12 @@ test('retries a lost create with increasing backoff, then needs review after 13 
   expect(person.review).toBe('create-unanswered');
 });
 
-test('a 409 to a create causes one more check; a second 409 counts as a rejection', () => {
+test('a 409 to a create causes one more check', () => {
   const conflict: Answer = { kind: 'conflict' };
   const once = answered(granted(unmapped, create), create, conflict);
   expect(once).toMatchObject({ fault: null, conflicted: true, attempt: null, checkedAbsentAt: null });
   const found: Answer = { kind: 'exists', userId: 'u9', heldByAnother: false, role: null };
-  expect(answered(once, check, found)).toMatchObject({ platformUserId: 'u9', conflicted: false, roleKnown: false });
-  const absent = answered(once, check, { kind: 'absent' });
-  expect(answered(granted(absent, create), create, conflict)).toMatchObject({ fault: 'rejected' });
+  expect(answered(once, check, found)).toMatchObject({ platformUserId: 'u9', conflicted: false });
 });
 
 test('a lookup never overwrites another user that an event linked during the call', () => {
@@ -214,22 +230,22 @@ test('a lookup never overwrites another user that an event linked during the cal
   const linked = { ...unmapped, platformUserId: 'u1' };
   const found = (userId: string, heldByAnother = false, role: 'differs' | null = null) =>
     answered(linked, lookUp, { kind: 'exists', userId, heldByAnother, role });
-  expect(found('u2')).toMatchObject({ platformUserId: 'u1', review: 'second-user' });
+  expect(found('u2')).toEqual(linked);
   expect(found('u1')).toEqual(linked);
   expect(found('u2', true)).toEqual(linked);
   expect(found('u2', false, 'differs')).toEqual(linked);
 });
 
-test.each(['absent', 'rejected', 'forbidden'] as const)(
-  'the answer "%s" about the primary provider does not change its client',
-  (kind) => {
-    const client: Person = { ...unmapped, email: null };
-    expect(answered(client, step('checkUser', { subject: 'primary' }), { kind })).toMatchObject({
-      fault: null,
-      checkedAbsentAt: null,
-    });
-  },
-);
+test.each<Answer>([
+  { kind: 'absent' },
+  { kind: 'rejected', isFinal: false },
+  { kind: 'forbidden' },
+  { kind: 'exists', userId: 'u1', heldByAnother: true, role: 'fits' },
+])('the answer %j to a check of any email does not change the person', (answer) => {
+  const client: Person = { ...unmapped, email: null };
+  const after = answered(client, step('checkUser', { subject: 'any' }), answer);
+  expect(after).toMatchObject({ fault: null, platformUserId: null, review: null, checkedAbsentAt: null });
+});
 
 test('a create that never gets through backs off, although its checks are answered', () => {
   let person = unmapped;

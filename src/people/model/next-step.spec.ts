@@ -1,4 +1,5 @@
 import { newcomer } from './newcomer.spec-support.js';
+import { type Breaker, breakerOf } from './circuit-breaker.js';
 import { CHECK_FRESH_MS, nextStep } from './next-step.js';
 import type { Attempt, DecisionContext, Operation, Person } from './person.js';
 
@@ -19,13 +20,19 @@ const context = (more: Partial<DecisionContext> = {}): DecisionContext => ({
   now,
   claim: 'held',
   providers: [],
-  answersMissing: false,
   stillListed: false,
+  role: null,
+  hasSecondUser: false,
+  breakers: {},
+  base: 'base',
   ...more,
 });
 const named = (...ids: (string | null)[]) => ({
   providers: ids.map((platformUserId, n) => ({ externalId: `p${n}`, platformUserId })),
 });
+/** A breaker that is open because nothing readable came back. */
+const SILENT = { ...breakerOf({}, 'createClient'), failedAt: 1, block: { code: 'platform-fault' } as Breaker['block'] };
+
 const rest = (state: string, code: string | null = null, until: Date | null = null) => ({
   do: 'rest',
   state,
@@ -58,8 +65,8 @@ describe('a person to create', () => {
   });
 
   test('without an email waits for an answered check while the platform gives no answers', () => {
-    const silent = context({ ...named('u1'), answersMissing: true });
-    expect(nextStep(client(), silent)).toMatchObject({ operation: 'checkUser', subject: 'primary' });
+    const silent = context({ ...named('u1'), breakers: { createClient: SILENT } });
+    expect(nextStep(client(), silent)).toMatchObject({ operation: 'checkUser', subject: 'any' });
     const findable = client({ email: 'a1', checkedAbsentAt: now });
     expect(nextStep(findable, silent)).toMatchObject({ operation: 'createClient' });
   });
@@ -73,6 +80,12 @@ describe('a person to create', () => {
 
   test('repeats a call after a transient fault, but not before its retry time', () => {
     expect(nextStep(provider({ retryAt: later, failures: 1 }), context())).toMatchObject({ notBefore: later });
+  });
+
+  test('stays failed while a rejected call is repeated', () => {
+    const refusal = { operation: 'createProvider', kind: 'rejected', at: now, count: 1 } as const;
+    const step = nextStep(provider({ refusal, retryAt: later }), context());
+    expect(step).toMatchObject({ operation: 'checkUser', state: 'failed', notBefore: later });
   });
 
   test('makes no call while it has a fault', () => {
@@ -149,12 +162,25 @@ describe('a person to delete', () => {
     expect(nextStep(mapped, context({ stillListed: true }))).toEqual(rest('deleting', 'clients-still-listed'));
   });
 
-  test('needs review if it is a client linked only by its email, with an unknown role', () => {
-    const linked = client({ wanted: false, platformUserId: 'u9', roleKnown: false });
-    expect(nextStep(linked, context())).toEqual(rest('needs-review', 'delete-linked'));
-    expect(nextStep({ ...linked, roleKnown: true }, context())).toMatchObject({ operation: 'deleteUser' });
-    const clinician = provider({ wanted: false, platformUserId: 'u9', roleKnown: false });
-    expect(nextStep(clinician, context())).toMatchObject({ operation: 'deleteUser' });
+  test.each([client, provider])('needs review if linked only by its email, until its role was reported', (kind) => {
+    const linked = kind({ wanted: false, platformUserId: 'u9', origin: 'linked' });
+    const review = rest('needs-review', 'delete-linked');
+    expect(nextStep(linked, context())).toEqual(review);
+    expect(nextStep(linked, context({ role: 'differs' }))).toEqual(review);
+    expect(nextStep(linked, context({ role: 'fits' }))).toMatchObject({ operation: 'deleteUser' });
+    expect(nextStep({ ...linked, origin: 'resolved' }, context())).toMatchObject({ operation: 'deleteUser' });
+  });
+
+  test('needs review while the platform has a second user with its external id', () => {
+    expect(nextStep(mapped, context({ hasSecondUser: true }))).toEqual(rest('needs-review', 'platform-user-taken'));
+  });
+
+  test('is preceded by a check after a 404 that may come from a wrong URL', () => {
+    const refusal = { operation: 'deleteUser', kind: 'doubtful', at: now, count: 1 } as const;
+    const doubted = { ...mapped, refusal };
+    expect(nextStep(doubted, context())).toMatchObject({ operation: 'checkUser', subject: 'any', state: 'deleting' });
+    const checkUser = { ...breakerOf({}, 'checkUser'), succeededAt: now.getTime(), base: 'base' };
+    expect(nextStep(doubted, context({ breakers: { checkUser } }))).toMatchObject({ operation: 'deleteUser' });
   });
 
   test('is deleted although it needed review', () => {

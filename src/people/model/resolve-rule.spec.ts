@@ -1,13 +1,15 @@
 import { newcomer } from './newcomer.spec-support.js';
-import type { PersonState } from './person.js';
+import type { DecisionContext, Person, PersonState } from './person.js';
 import { applyResolve, checkResolve, type ResolveAction, resolveChoices } from './resolve-rule.js';
 
 const unmapped = newcomer('client');
 const mapped = { ...unmapped, platformUserId: 'u-1' };
+const known: Pick<DecisionContext, 'role' | 'hasSecondUser'> = { role: null, hasSecondUser: false };
+
 /** The type of the problem, or null. */
-function resolveProblem(...asked: Parameters<typeof checkResolve>): string | null {
+function resolveProblem(action: ResolveAction, state: PersonState, person: Person, context = known): string | null {
   try {
-    checkResolve(...asked);
+    checkResolve(action, state, person, context);
     return null;
   } catch (problem) {
     return (problem as { type: string }).type;
@@ -30,12 +32,14 @@ test.each<PersonState>(['needs-review', 'failed'])(
   },
 );
 
-test('delete is accepted only for a deleted client that was linked only by its email', () => {
-  const linked = { ...mapped, roleKnown: false, wanted: false };
+test('delete is accepted only for a deleted person whose user is doubtful', () => {
+  const linked: Person = { ...mapped, origin: 'linked', wanted: false };
   expect(resolveProblem('delete', 'needs-review', linked)).toBeNull();
-  for (const other of [unmapped, mapped, { ...linked, wanted: true }, { ...linked, roleKnown: true }]) {
+  expect(resolveProblem('delete', 'needs-review', { ...mapped, wanted: false }, { ...known, hasSecondUser: true })).toBeNull();
+  for (const other of [unmapped, mapped, { ...linked, wanted: true }, { ...linked, origin: 'resolved' as const }]) {
     expect(resolveProblem('delete', 'needs-review', other)).toBe('nothing-to-resolve');
   }
+  expect(resolveProblem('delete', 'needs-review', linked, { ...known, role: 'fits' })).toBe('nothing-to-resolve');
 });
 
 test('a synced person is never created again, linked elsewhere or ignored', () => {
@@ -45,7 +49,7 @@ test('a synced person is never created again, linked elsewhere or ignored', () =
 });
 
 describe('the choices of a person', () => {
-  const actions = (...asked: Parameters<typeof resolveChoices>) => resolveChoices(...asked).map(({ action }) => action);
+  const actions = (state: PersonState, person: Person) => resolveChoices(state, person, known).map(({ action }) => action);
 
   test('are the accepted actions, and none if there is nothing to resolve', () => {
     expect(actions('needs-review', unmapped)).toEqual(ACTIONS);
@@ -55,23 +59,23 @@ describe('the choices of a person', () => {
 
   test('each have their own description, for desired and for deleted people', () => {
     for (const wanted of [true, false]) {
-      const linked = { ...mapped, roleKnown: false, wanted };
-      const texts = resolveChoices('needs-review', linked).map(({ does }) => does);
+      const linked: Person = { ...mapped, origin: 'linked', wanted };
+      const texts = resolveChoices('needs-review', linked, known).map(({ does }) => does);
       expect(texts.every((text) => text.endsWith('.'))).toBe(true);
       expect(new Set(texts).size).toBe(texts.length);
     }
   });
 
   test('describe whether ignoring a deleted person deletes its user', () => {
-    const ignoring = (person: typeof mapped | typeof unmapped) => ({
-      says: resolveChoices('needs-review', person)
+    const ignoring = (person: Person) => ({
+      says: resolveChoices('needs-review', person, known)
         .find(({ action }) => action === 'ignore')
         ?.does.startsWith('Deletes'),
-      does: applyResolve(person, 'ignore').platformUserId !== null,
+      does: applyResolve(person, 'ignore', known).platformUserId !== null,
     });
     const gone = { ...mapped, wanted: false };
     expect(ignoring(gone)).toEqual({ says: true, does: true });
-    expect(ignoring({ ...gone, roleKnown: false })).toEqual({ says: false, does: false });
+    expect(ignoring({ ...gone, origin: 'linked' })).toEqual({ says: false, does: false });
     expect(ignoring({ ...unmapped, wanted: false })).toEqual({ says: false, does: false });
   });
 });

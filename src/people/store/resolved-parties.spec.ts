@@ -55,7 +55,7 @@ it.each([
   ['provider', { provider: { ...provider, wanted: false, state: 'deleting' as const } }, 'deleting'],
   ['client', { client: { ...client, platformUserId: null, state: 'waiting' as const } }, 'waiting'],
   ['client', { client: { ...client, state: 'pending' as const, appliedProviders: ['P2'] } }, 'pending'],
-  ['client', { client: { ...client, state: 'needs_review' as const, providersKnown: false } }, 'needs-review'],
+  ['client', { client: { ...client, state: 'needs-review' as const, providersKnown: false } }, 'needs-review'],
 ])('rejects a %s that is not mirrored with 409 and its sync state', (kind, change, state) => {
   expect(problem(change)).toMatchObject({
     status: 409,

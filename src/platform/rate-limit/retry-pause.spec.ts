@@ -1,34 +1,16 @@
-import fc from 'fast-check';
-import { propertyRuns } from '../../config/property-runs.spec-support.js';
-import { pauseMs } from './pacing.js';
+import { sharedPauseMs } from './pacing.js';
 
-const fraction = fc.double({ min: 0, max: 0.999, noNaN: true });
+const now = new Date('2026-11-21T05:00:00Z');
+const window = { now, blockedUntil: null, bulkNextAt: null, occupied: 0, firstFreeAt: null };
+const inMs = (ms: number) => ({ ...window, firstFreeAt: new Date(now.getTime() + ms) });
 
-test('a pause follows Retry-After exactly, regardless of earlier failures', () => {
-  fc.assert(
-    fc.property(fc.nat({ max: 3_600_000 }), fc.nat(50), fraction, (asked, failures, jitter) => {
-      expect(pauseMs(asked, failures, jitter)).toBe(asked);
-    }),
-    propertyRuns(),
-  );
+test('all calls pause for Retry-After after a 429, but at most a minute', () => {
+  expect(sharedPauseMs(7_000, window)).toBe(7_000);
+  expect(sharedPauseMs(3_600_000, window)).toBe(60_000);
 });
 
-test('a pause is never negative', () => {
-  expect(pauseMs(-5_000, 1, 0)).toBe(0);
-});
-
-test('a pause without Retry-After starts at a second and doubles with each 429 up to a minute', () => {
-  expect(pauseMs(undefined, 1, 0.5)).toBe(1_000);
-  expect(pauseMs(undefined, 2, 0.5)).toBe(2_000);
-  expect(pauseMs(undefined, 5, 0.5)).toBe(16_000);
-  expect(pauseMs(undefined, 50, 0.5)).toBe(60_000);
-});
-
-test('a pause is never shorter after one more 429, with the same random fraction', () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 60 }), fraction, (failures, jitter) => {
-      expect(pauseMs(undefined, failures + 1, jitter)).toBeGreaterThanOrEqual(pauseMs(undefined, failures, jitter));
-    }),
-    propertyRuns(),
-  );
+test('without Retry-After, all calls pause until the first permit is free', () => {
+  expect(sharedPauseMs(null, inMs(12_000))).toBe(12_000);
+  expect(sharedPauseMs(null, inMs(90_000))).toBe(60_000);
+  expect(sharedPauseMs(null, window)).toBe(1_000);
 });
