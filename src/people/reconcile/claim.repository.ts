@@ -11,10 +11,10 @@ import {
 } from '../../platform/rate-limit/rate-limiter.repository.js';
 import { type Lease, safeAtOf } from '../../queue/due-rows/lease.js';
 import { applyGrant } from '../model/apply-answer.js';
-import { breakerOf } from '../model/circuit-breaker.js';
-import { type CallStep, gatesOf, isCreate, operationOf, QUEUES, queueOf } from '../model/next-step.js';
-import { BreakersRepository } from '../store/breakers.repository.js';
-import { DuePeopleRepository, LANES } from '../store/due-people.repository.js';
+import { type Breakers, breakerOf } from '../model/circuit-breaker.js';
+import { type CallStep, type Gate, gatesOf, isCreate, operationOf, queueOf } from '../model/next-step.js';
+import { ALL_BREAKERS, BreakersRepository } from '../store/breakers.repository.js';
+import { DuePeopleRepository, type Head, LANES } from '../store/due-people.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
 
@@ -48,6 +48,12 @@ export class UnconfirmedCommit extends Error {
 
 /** Maximum decisions without a call in one transaction, because it holds the budget's lock. */
 const DECISIONS_PER_CLAIM = 50;
+
+/** What a claim reads besides the window. */
+const QUEUE_COLUMNS = {
+  name: 'people-queues',
+  columns: `, ${ALL_BREAKERS} AS breakers, ${DuePeopleRepository.headsColumn(3)}`,
+};
 
 /**
  * Claims people. One transaction locks the call budget, picks the most urgent due person, decides its next step, and
@@ -90,9 +96,9 @@ export class ClaimRepository {
   }
 
   private async claim(tx: PoolClient): Promise<ClaimOutcome> {
-    const window = await this.calls.lockWindow(tx);
+    await this.calls.awaitGrants(tx);
+    const { window, gates, heads } = await this.readQueues(tx);
     const { now } = window;
-    const gates = gatesOf(await this.breakers.read(tx), now.getTime());
     const phaseOfQueue = new Map(gates.map(({ queue, phase }) => [queue, phase]));
     const closed = gates.filter(({ phase }) => phase === 'closed').map(({ queue }) => queue);
     const halfOpen = gates.filter(({ phase }) => phase === 'half-open');
@@ -100,7 +106,7 @@ export class ClaimRepository {
     for (let decisions = 0; decisions < DECISIONS_PER_CLAIM; decisions++) {
       let prober: string | undefined;
       for (const gate of halfOpen) prober ??= await this.due.takeProber(tx, lanes, gate, now);
-      const id = prober ?? (await this.due.take(tx, lanes, closed, now));
+      const id = prober ?? (await this.due.take(tx, lanes, closed, heads, now));
       const row = id === undefined ? undefined : await this.people.find({ id }, tx);
       if (!row) return { claim: null, noneDue: decisions === 0 };
       if (row.lane === 'bulk' && (await this.due.pauseWithImport(tx, row.id))) continue;
@@ -145,19 +151,21 @@ export class ClaimRepository {
    * @returns milliseconds, computed only from the database clock; null if nothing is due until something changes
    */
   async nextInMs(): Promise<number | null> {
-    const sql = this.database.pool;
-    const window = await this.calls.readWindow(sql);
-    const gates = gatesOf(await this.breakers.read(sql), window.now.getTime());
+    const { window, gates, heads } = await this.readQueues(this.database.pool);
     const openAt = new Map(gates.map(({ queue, phase, until }) => [queue, phase === 'open' ? until : 0]));
-    const heads = await this.due.heads(sql, QUEUES);
-    const moments = heads.map(({ lane, queue, dueAt }) =>
-      Math.max(
-        dueAt.getTime(),
-        earliest(lane, window, this.calls.limit).getTime(),
-        queue === null ? 0 : (openAt.get(queue) ?? 0),
-      ),
-    );
+    const moments = heads.map(({ lane, queue, dueAtMs }) => {
+      const permittedAt = earliest(lane, window, this.calls.limit).getTime();
+      return Math.max(dueAtMs, permittedAt, openAt.get(queue ?? '') ?? 0);
+    });
     const next = Math.min(...moments);
-    return next === Number.POSITIVE_INFINITY ? null : Math.max(0, next - window.now.getTime());
+    return next === Number.POSITIVE_INFINITY ? null : Math.max(0, Math.ceil(next - window.now.getTime()));
+  }
+
+  /** Reads the window, the gates and the first person of each queue in one statement. */
+  private async readQueues(sql: Pick<PoolClient, 'query'>): Promise<{ window: CallWindow; gates: Gate[]; heads: Head[] }> {
+    const values = this.due.leaseParameters();
+    const read = await this.calls.readWindow<{ breakers: Breakers; heads: Head[] }>(sql, { ...QUEUE_COLUMNS, values });
+    const { breakers, heads, ...window } = read;
+    return { window, gates: gatesOf(breakers, window.now.getTime()), heads };
   }
 }

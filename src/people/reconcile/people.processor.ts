@@ -9,10 +9,10 @@ import { Reconciler } from './reconciler.js';
 /** Maximum calls in flight per process. High enough that a slow platform leaves no budget unused. */
 const CONCURRENCY = 24;
 
-/** Activations that BullMQ's limiter admits per permitted call. It is only the outer guard; PostgreSQL keeps the limit. */
-const ACTIVATIONS_PER_CALL = 4;
-
-/** Activates the reconciler when its queue is notified. */
+/**
+ * The rate-limited queue of user management: one activation is one call. Its limiter is a fixed window over activations,
+ * so PostgreSQL keeps the exact sliding window (src/platform/rate-limit).
+ */
 @Processor(USER_MANAGEMENT_QUEUE, { concurrency: CONCURRENCY })
 export class PeopleProcessor extends WorkerHost implements OnApplicationBootstrap, OnModuleDestroy {
   constructor(
@@ -24,13 +24,14 @@ export class PeopleProcessor extends WorkerHost implements OnApplicationBootstra
 
   onApplicationBootstrap(): void {
     const { calls, windowMs } = this.calls.limit;
-    this.worker.opts.limiter = { max: calls * ACTIVATIONS_PER_CALL, duration: windowMs };
+    this.worker.opts.limiter = { max: calls, duration: windowMs };
   }
 
   /** Releases the deduplication key first, so that a notification during the work is kept. */
   async process(job: Job<Notification>): Promise<void> {
     await releaseDeduplicationKey(job);
-    await this.reconciler.activate();
+    const pauseMs = await this.reconciler.activate();
+    if (pauseMs > 0) await this.worker.rateLimit(pauseMs);
   }
 
   async onModuleDestroy(): Promise<void> {

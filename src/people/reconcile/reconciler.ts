@@ -20,10 +20,7 @@ const OVERLOOKED_MS = 10_000;
 const SILENCE_MS = 3_000;
 const CLAIMS_PER_POLL = 20;
 
-/** How long to wait for due people that another transaction has locked. */
-const LOCKED_MS = 25;
-
-/** Brings the platform to the desired state: one activation makes at most one user-management call. */
+/** Brings the platform to the desired state: one activation makes one user-management call. */
 @Injectable()
 export class Reconciler implements OnModuleInit {
   private readonly log = new Logger(Reconciler.name);
@@ -46,30 +43,35 @@ export class Reconciler implements OnModuleInit {
 
   onModuleInit(): void {
     this.poller.every(POLL_MS, 'people', () => this.poll());
-    this.poller.every(POLL_MS, 'clients of new providers', () => this.requeueClients());
+    this.poller.every(POLL_MS, 'clients of new providers', async () => void (await this.requeueClients()));
     this.poller.every(OVERLOOKED_MS, 'overlooked people', () => this.dependents.requeueOverlooked());
   }
 
-  /** Handles a notification. */
-  async activate(): Promise<void> {
+  /** Handles an activation. @returns how long all calls pause, in milliseconds, because of a 429; 0 if they do not */
+  async activate(): Promise<number> {
     this.notifiedAtMs = this.clock.monotonicMs();
-    await this.reconcileNext();
+    return (await this.reconcileNext())?.pauseMs ?? 0;
   }
 
-  /** Claims a person, makes its call, records the result, and notifies for the next. @returns whether one was claimed */
-  async reconcileNext(): Promise<boolean> {
-    if (!this.platform.isConfigured || this.stopping.begun) return false;
-    const outcome = await this.claim().catch((error) => this.rollBack(error));
-    if (!outcome) return false;
-    const { claim, noneDue } = outcome;
-    const next = this.notifyForNext(noneDue);
-    if (claim) {
-      await this.callTraced(claim).finally(() => this.due.release(claim.row.id));
-      this.notifier.notify(USER_MANAGEMENT_QUEUE, 'settled');
+  /** Claims a person, makes its one call, records the result. @returns undefined if no person was claimed */
+  async reconcileNext(): Promise<{ pauseMs: number } | undefined> {
+    const claim = await this.claimNext();
+    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'next-claim');
+    if (!claim) return undefined;
+    const pauseMs = await this.callTraced(claim).finally(() => this.due.release(claim.row.id));
+    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'settled');
+    if (claim.row.kind === 'provider') await this.requeueClients();
+    return { pauseMs };
+  }
+
+  /** Claims the next person. Decides about others on the way, as long as they need no call. */
+  private async claimNext(): Promise<Claim | undefined> {
+    while (this.platform.isConfigured && !this.stopping.begun) {
+      const outcome = await this.claim().catch((error) => this.rollBack(error));
+      if (!outcome || outcome.claim) return outcome?.claim ?? undefined;
+      if (outcome.noneDue && !(await this.requeueClients())) return undefined;
     }
-    await next;
-    if (claim?.row.kind === 'provider') await this.requeueClients();
-    return claim !== null;
+    return undefined;
   }
 
   /** Makes a call within the trace of the EHR's last change of the person. */
@@ -100,26 +102,20 @@ export class Reconciler implements OnModuleInit {
     return pauseMs;
   }
 
-  /** Runs in parallel with the call, which must be sent soon. Ignores errors, because the poller notifies as well. */
-  private async notifyForNext(noneDue: boolean): Promise<void> {
-    if (noneDue) await this.requeueClients();
-    const inMs = await this.claims.nextInMs().catch(() => null);
-    if (inMs === null) return;
-    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'next-claim', noneDue && inMs === 0 ? LOCKED_MS : inMs);
-  }
-
-  /** Requeues the clients of newly mirrored providers, in batches, one run at a time per process. */
-  async requeueClients(): Promise<void> {
-    if (this.isRequeueing) return;
+  /** Requeues the clients of newly mirrored providers, in batches, one run at a time per process. @returns their number */
+  async requeueClients(): Promise<number> {
+    if (this.isRequeueing) return 0;
     this.isRequeueing = true;
+    let all = 0;
     try {
-      for (let requeued: number | undefined = 0; requeued !== undefined && !this.stopping.begun; ) {
+      for (let requeued: number | undefined = 0; requeued !== undefined && !this.stopping.begun; all += requeued ?? 0) {
         requeued = await this.dependents.requeueClients();
-        if (requeued) this.notifier.notify(USER_MANAGEMENT_QUEUE, 'clients-requeued');
       }
     } finally {
       this.isRequeueing = false;
     }
+    if (all > 0) this.notifier.notify(USER_MANAGEMENT_QUEUE, 'clients-requeued');
+    return all;
   }
 
   /** Frees the permit of an unconfirmed commit, because only this process knows that it is unused. */

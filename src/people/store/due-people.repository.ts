@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Pool, PoolClient } from 'pg';
+import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import type { Lane } from '../../platform/rate-limit/pacing.js';
 import { firstDue } from '../../queue/due-rows/first-due.js';
@@ -9,6 +9,13 @@ import { BLIND_CREATE, type Gate, QUEUES } from '../model/next-step.js';
 
 /** All lanes, most urgent first. */
 export const LANES: readonly Lane[] = ['interactive', 'bulk'];
+
+/** The first person of a lane and queue. A null queue means that the step is still undecided. */
+export interface Head {
+  lane: Lane;
+  queue: string | null;
+  dueAtMs: number;
+}
 
 /** SQL condition: scheduled, neither paused by an import nor leased. It implies the condition of the partial index. */
 const FREE = `due_at IS NOT NULL AND paused_by_import IS NULL AND ${isFree('id', '$1', '$2')}`;
@@ -86,12 +93,15 @@ export class DuePeopleRepository {
    * Locks the most urgent due person that is free.
    *
    * @param queues those whose calls may go out
+   * @param heads the first person of each lane and queue
    * @param now the time of the database clock
    * @returns the person's id
    */
-  async take(tx: PoolClient, lanes: Lane[], queues: string[], now: Date): Promise<string | undefined> {
-    for (const { lane, queue, dueAt } of await this.heads(tx, queues, lanes)) {
-      if (dueAt > now) continue;
+  async take(tx: PoolClient, lanes: Lane[], queues: string[], heads: Head[], now: Date): Promise<string | undefined> {
+    const isOpen = ({ lane, queue }: Head) => lanes.includes(lane) && (queue === null || queues.includes(queue));
+    for (const head of heads) {
+      const { lane, queue } = head;
+      if (head.dueAtMs > now.getTime() || !isOpen(head)) continue;
       const isQueued = queue === null ? 'step IS NULL AND $5::text IS NULL' : 'step = $5';
       const id = await this.lock(tx, `lane = $4 AND ${isQueued}`, SOONEST, now, [lane, queue]);
       if (id) return id;
@@ -137,24 +147,27 @@ export class DuePeopleRepository {
   }
 
   /**
-   * The first person of each lane and queue, due or not, ordered by lane and due time. A null queue means that the step
-   * is still undecided. Omits blind creates while the most that may be lost are in flight.
+   * A column `heads` with the first person of each lane and queue, due or not, most urgent first, for a statement that
+   * reads more; its parameters are `leaseParameters`. Omits blind creates while the most that may be lost are in flight.
    */
-  async heads(sql: Pick<Pool, 'query'>, queues: readonly string[], lanes = LANES) {
-    const head = (condition: string) =>
-      `SELECT due_at FROM people WHERE lane = served.lane AND ${condition} AND ${FREE} ${SOONEST}`;
-    const { rows } = await sql.query<{ lane: Lane; queue: string | null; dueAt: Date }>({
-      name: 'people-heads',
-      text: `SELECT served.lane, step AS queue, due_at AS "dueAt"
-       FROM unnest($3::lane[]) WITH ORDINALITY AS served(lane, place) CROSS JOIN LATERAL (
-         SELECT wanted.step, head.due_at FROM unnest($4::text[]) AS wanted(step)
-           CROSS JOIN LATERAL (${head('step = wanted.step')}) AS head
-         WHERE wanted.step <> '${BLIND_CREATE}' OR ${BLIND_CREATES} < ${BLIND_CREATES_MAX}
-         UNION ALL SELECT NULL, due_at FROM (${head('step IS NULL')}) AS undecided) AS heads
-       ORDER BY place, due_at`,
-      values: [...this.leaseParameters(), lanes, queues],
-    });
-    return rows;
+  static headsColumn(first: number): string {
+    const free = FREE.replaceAll('$1', `$${first}`).replaceAll('$2', `$${first + 1}`);
+    const heads = LANES.flatMap((lane) =>
+      [...QUEUES, null].map((queue) => {
+        const isQueued = queue === null ? 'step IS NULL' : `step = '${queue}'`;
+        const isAllowed = queue === BLIND_CREATE ? `${BLIND_CREATES} < ${BLIND_CREATES_MAX}` : 'true';
+        return `SELECT '${lane}'::lane AS lane, ${queue === null ? 'NULL' : `'${queue}'`} AS queue,
+          (SELECT due_at FROM people WHERE lane = '${lane}' AND ${isQueued} AND ${free} ${SOONEST}) AS due_at WHERE ${isAllowed}`;
+      }),
+    );
+    return `(SELECT coalesce(json_agg(json_build_object('lane', lane, 'queue', queue,
+        'dueAtMs', extract(epoch FROM due_at) * 1000) ORDER BY lane, due_at), '[]')
+      FROM (${heads.join(' UNION ALL ')}) AS head WHERE due_at IS NOT NULL) AS heads`;
+  }
+
+  /** The parameters of `FREE`. */
+  leaseParameters(): [owner: string, held: string[]] {
+    return [this.worker.id, [...this.held]];
   }
 
   private async lock(tx: PoolClient, condition: string, order: string, now: Date, values: unknown[]) {
@@ -163,10 +176,5 @@ export class DuePeopleRepository {
       [...this.leaseParameters(), now, ...values],
     );
     return rows[0]?.id;
-  }
-
-  /** The parameters of `FREE`. */
-  private leaseParameters(): [owner: string, held: string[]] {
-    return [this.worker.id, [...this.held]];
   }
 }

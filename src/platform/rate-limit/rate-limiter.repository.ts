@@ -52,31 +52,35 @@ export class RateLimiterRepository {
     this.holdMs = SEND_WITHIN_MS + env.PLATFORM_TIMEOUT_SECONDS * 1_000 + this.limit.windowMs;
   }
 
-  /** Locks the budget, which serialises the grants of all processes, and reads the window. */
-  async lockWindow(tx: PoolClient): Promise<CallWindow> {
-    await this.awaitGrants(tx);
-    return this.readWindow(tx);
-  }
-
-  /** Waits for a grant in progress, so that every later grant sees the changes of this transaction. */
+  /** Locks the budget. Waits for a grant in progress, so that every later one sees the changes of this transaction. */
   async awaitGrants(tx: PoolClient): Promise<void> {
-    const { rowCount } = await tx.query('SELECT 1 FROM call_budgets WHERE account = $1 FOR UPDATE', [this.account]);
+    const text = 'SELECT 1 FROM call_budgets WHERE account = $1 FOR UPDATE';
+    const { rowCount } = await tx.query({ name: 'lock-budget', text, values: [this.account] });
     if (rowCount !== 0) return;
     await tx.query('INSERT INTO call_budgets (account) VALUES ($1) ON CONFLICT DO NOTHING', [this.account]);
     await this.awaitGrants(tx);
   }
 
-  /** Reads the window. A grant may rely on it only under the budget's lock. */
-  async readWindow(sql: Pick<Pool, 'query'>): Promise<CallWindow> {
-    const { rows } = await sql.query(
-      `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+  /**
+   * Reads the window. A grant may rely on it only under the budget's lock.
+   *
+   * @param more further columns of the same statement, whose parameters count from $3
+   */
+  async readWindow<More extends object = object>(
+    sql: Pick<Pool, 'query'>,
+    more: { name: string; columns: string; values: unknown[] } = { name: 'window', columns: '', values: [] },
+  ): Promise<CallWindow & More> {
+    const { rows } = await sql.query({
+      name: more.name,
+      text: `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
          occupied AS (${OCCUPIED}),
          budget AS (SELECT blocked_until, bulk_next_at FROM call_budgets WHERE account = $1)
        SELECT (SELECT now FROM clock) AS now, (SELECT count(*)::int FROM occupied) AS occupied,
          (SELECT min(expires_at) FROM occupied) AS "firstFreeAt",
-         (SELECT blocked_until FROM budget) AS "blockedUntil", (SELECT bulk_next_at FROM budget) AS "bulkNextAt"`,
-      [this.account, this.limit.calls],
-    );
+         (SELECT blocked_until FROM budget) AS "blockedUntil", (SELECT bulk_next_at FROM budget) AS "bulkNextAt"
+         ${more.columns}`,
+      values: [this.account, this.limit.calls, ...more.values],
+    });
     return rows[0];
   }
 
@@ -104,30 +108,31 @@ export class RateLimiterRepository {
     window: CallWindow,
     call: { personId: string; operation: string; lane: Lane },
   ): Promise<CallGrant> {
-    const { rows } = await tx.query<CallGrant>(
-      `INSERT INTO platform_calls (account, person_id, operation, lane, granted_at, expires_at, worker)
-       SELECT $1, $2, $3, $4::lane, now, now + $5 * interval '1 millisecond', $6 FROM clock_timestamp() AS now
-       RETURNING id, granted_at AS "grantedAt"`,
-      [this.account, call.personId, call.operation, call.lane, this.holdMs, this.worker],
-    );
-    if (call.lane === 'bulk') {
-      const bulkNextAt = nextBulkAt(window, this.limit);
-      await tx.query('UPDATE call_budgets SET bulk_next_at = $2 WHERE account = $1', [this.account, bulkNextAt]);
-    }
+    const bulkNextAt = call.lane === 'bulk' ? nextBulkAt(window, this.limit) : null;
+    const { rows } = await tx.query<CallGrant>({
+      name: 'grant',
+      text: `WITH paced AS (UPDATE call_budgets SET bulk_next_at = $7 WHERE account = $1 AND $7::timestamptz IS NOT NULL)
+        INSERT INTO platform_calls (account, person_id, operation, lane, granted_at, expires_at, worker)
+        SELECT $1, $2, $3, $4::lane, now, now + $5 * interval '1 millisecond', $6 FROM clock_timestamp() AS now
+        RETURNING id, granted_at AS "grantedAt"`,
+      values: [this.account, call.personId, call.operation, call.lane, this.holdMs, this.worker, bulkNextAt],
+    });
     return rows[0] as CallGrant;
   }
 
   /** Records the answer. The permit stays occupied for one more window, or is freed if nothing was sent. */
   async settle(tx: PoolClient, grant: CallGrant, result: CallOutcome): Promise<void> {
-    await tx.query(
-      `UPDATE platform_calls SET outcome = $2, status = $3::int, duration_ms = $4, answered_at = clock_timestamp(),
+    const { outcome, status, durationMs, reached } = result;
+    await tx.query({
+      name: 'settle',
+      text: `UPDATE platform_calls SET outcome = $2, status = $3::int, duration_ms = $4, answered_at = clock_timestamp(),
          expires_at = CASE
            WHEN NOT $5::boolean THEN clock_timestamp()
            WHEN $3::int IS NOT NULL THEN clock_timestamp() + $6 * interval '1 millisecond'
            ELSE expires_at END
        WHERE id = $1`,
-      [grant.id, result.outcome, result.status, Math.round(result.durationMs), result.reached, this.limit.windowMs],
-    );
+      values: [grant.id, outcome, status, Math.round(durationMs), reached, this.limit.windowMs],
+    });
   }
 
   /**
