@@ -1,16 +1,13 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Audit } from '../access/audit/audit.js';
 import { sealBatch } from '../access/audit/seal-chain.js';
-import { entriesOf, nextSeal, storeSeal, tryLockSealing, unsealedIds } from '../access/audit/seals.repository.js';
+import { entriesOf, nextSeal, storeSeal, tryLockSealing, UNSEALED, unsealedIds } from '../access/audit/seals.repository.js';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
 import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { Vault } from '../vault/vault.js';
-
-/** Milliseconds between two seals. */
-const EVERY_MS = 1_000;
 
 /** Entries of one seal. */
 const BATCH = 2_000;
@@ -40,7 +37,7 @@ export class AuditSealer implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    this.poller.every(EVERY_MS, 'audit-seals', () => this.sealAll());
+    this.poller.whenDue('audit-seals', () => UNSEALED, () => this.sealAll());
     this.poller.every(PRUNE_EVERY_MS, 'retention-audit', () => this.prune());
   }
 
@@ -96,7 +93,7 @@ export class AuditSealer implements OnModuleInit {
     );
     const seconds = Math.round(rows[0]?.seconds ?? 0);
     if (seconds < LATE_SECONDS) return { status: 'ok' };
-    const reason = `Audit entries have waited ${seconds} seconds for their seal. A process with the role worker seals them each second: look at its log.`;
+    const reason = `Audit entries have waited ${seconds} seconds for their seal. A process with the role worker seals them within seconds: look at its log.`;
     return { status: 'degraded', reason, facts: { seconds } };
   }
 }

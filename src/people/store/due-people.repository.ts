@@ -5,6 +5,7 @@ import type { Lane } from '../../platform/rate-limit/pacing.js';
 import { firstDue } from '../../queue/due-rows/first-due.js';
 import { isFree } from '../../queue/due-rows/lease.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
+import type { Bind } from '../../queue/notifier/poller.js';
 import { OPERATIONS } from '../model/person.js';
 
 /** All lanes, most urgent first. */
@@ -59,13 +60,11 @@ export class DuePeopleRepository {
     this.held.delete(id);
   }
 
-  /** Whether a person without a lease is due. Names both lanes, so that the index on due times is used. */
-  async isAnyDue(): Promise<boolean> {
-    const { rowCount } = await this.database.pool.query(
-      `SELECT FROM people WHERE lane IN ('interactive', 'bulk') AND due_at <= now() AND ${FREE} LIMIT 1`,
-      this.leaseParameters(),
-    );
-    return rowCount !== 0;
+  /** SQL for the poller: due while a free person is due. Names both lanes, so that the index on due times is used. */
+  nextDue(bind: Bind): string {
+    const free = isFree('id', bind(this.worker.id), bind([...this.held]));
+    return `(SELECT now() FROM people WHERE lane IN ('interactive', 'bulk') AND due_at <= now() AND due_at IS NOT NULL
+      AND paused_by_import IS NULL AND ${free} LIMIT 1)`;
   }
 
   /**

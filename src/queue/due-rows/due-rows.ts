@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { Database } from '../../database/database.js';
+import type { Bind } from '../notifier/poller.js';
 import { firstDue } from './first-due.js';
 import { isAlive, isFree, isHeld, type Lease, RELEASE, take } from './lease.js';
 import type { WorkerProcess } from './worker-process.js';
@@ -24,7 +25,7 @@ export interface DueTable {
 interface Lane {
   readonly lane: number;
   /** How many of them one process works on at most, so that there is always a place for the more urgent. */
-  readonly atOnce?: number;
+  readonly concurrency?: number;
 }
 
 /** A row as it was when it was leased. */
@@ -60,16 +61,18 @@ export class DueRows<Row extends object> {
     this.held.set(key, this.table.lanes[0]?.lane ?? 0);
   }
 
-  /** Leases that ended without a `settle`: their process has died, or has lost sight of them. @param condition of the rows */
+  /** Leases that ended without a `settle`, because their process died or lost track of them. @param condition of the rows */
   async lost(condition: string): Promise<Lease[]> {
-    const { name, key } = this.table;
-    const { rows } = await this.database.pool.query<Lease>(
-      `SELECT ${key}::text AS key, lease_owner AS owner, lease_no AS no FROM ${name}
-       WHERE ${condition} AND lease_owner IS NOT NULL AND lease_safe_at <= now() AND ${isFree(key, '$1', '$2')}
-       ORDER BY lease_safe_at LIMIT 100`,
-      [this.worker.id, [...this.held.keys()]],
-    );
-    return rows;
+    const { key } = this.table;
+    const columns = `${key}::text AS key, lease_owner AS owner, lease_no AS no`;
+    const values: unknown[] = [];
+    const lost = this.lostSql(columns, condition, (value) => `$${values.push(value)}`);
+    return (await this.database.pool.query<Lease>(`${lost} LIMIT 100`, values)).rows;
+  }
+
+  /** For a poll: due while a lease is lost. @param condition of the rows */
+  lostSince(condition: string, bind: Bind): string {
+    return `(${this.lostSql('lease_safe_at', condition, bind)} LIMIT 1)`;
   }
 
   /** The work on a row has ended, however it did. */
@@ -77,17 +80,22 @@ export class DueRows<Row extends object> {
     this.held.delete(key);
   }
 
-  /** When the next row without a lease is due, in a lane with a free place; undefined when none is. */
+  /** When the next row without a lease is due, in a lane that is not full; undefined if no row is due. */
   async nextDueAt(): Promise<Date | undefined> {
-    const { name, key, lanes } = this.table;
-    const free = lanes.filter((lane) => this.hasPlace(lane));
-    if (free.length === 0) return undefined;
-    const moments = free.map(({ lane }) => firstDue(name, lane, isFree(key, '$1', '$2'), `due_at, ${key}`));
-    const { rows } = await this.database.pool.query<{ due_at: Date | null }>(
-      `SELECT min(due_at) AS due_at FROM (${moments.join(' UNION ALL ')}) AS next`,
-      [this.worker.id, [...this.held.keys()]],
-    );
+    const values: unknown[] = [];
+    const next = this.nextDue((value) => `$${values.push(value)}`);
+    if (next === null) return undefined;
+    const { rows } = await this.database.pool.query<{ due_at: Date | null }>(`SELECT ${next} AS due_at`, values);
     return rows[0]?.due_at ?? undefined;
+  }
+
+  /** The same for a poll. Null if all lanes are full. */
+  nextDue(bind: Bind): string | null {
+    const { name, key } = this.table;
+    const lanes = this.table.lanes.filter((lane) => !this.isFull(lane));
+    if (lanes.length === 0) return null;
+    const free = isFree(key, bind(this.worker.id), bind([...this.held.keys()]));
+    return `least(${lanes.map(({ lane }) => firstDue(name, lane, free, `due_at, ${key}`)).join(', ')})`;
   }
 
   /** Locks a leased row until the transaction ends. @returns undefined when the lease is lost: nothing may be stored */
@@ -119,9 +127,17 @@ export class DueRows<Row extends object> {
     return rowCount === 1;
   }
 
+  private lostSql(columns: string, condition: string, bind: Bind): string {
+    const { name, key } = this.table;
+    return `SELECT ${columns} FROM ${name}
+       WHERE ${condition} AND lease_owner IS NOT NULL AND lease_safe_at <= now()
+         AND ${isFree(key, bind(this.worker.id), bind([...this.held.keys()]))}
+       ORDER BY lease_safe_at`;
+  }
+
   private async claimNext(): Promise<Leased<Row> | undefined> {
     for (const lane of this.table.lanes) {
-      if (!this.hasPlace(lane)) continue;
+      if (this.isFull(lane)) continue;
       if (!this.worker.mayWork()) return undefined;
       const { rows } = await this.database.pool.query<Row & LeaseColumns>(this.claimSql(), [
         lane.lane,
@@ -137,8 +153,8 @@ export class DueRows<Row extends object> {
     return undefined;
   }
 
-  private hasPlace({ lane, atOnce = Number.POSITIVE_INFINITY }: Lane): boolean {
-    return [...this.held.values()].filter((held) => held === lane).length < atOnce;
+  private isFull({ lane, concurrency = Number.POSITIVE_INFINITY }: Lane): boolean {
+    return [...this.held.values()].filter((held) => held === lane).length >= concurrency;
   }
 
   /** `now()` is an index condition, which `clock_timestamp()` is not; a limit that is a parameter is planned for many. */
