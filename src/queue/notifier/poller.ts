@@ -156,7 +156,7 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
       .finally(() => {
         delete poll.running;
         this.schedule(poll);
-        this.wakeIn(MIN_SLEEP_MS); // more may be due
+        if (poll.nextDue) this.wakeIn(MIN_SLEEP_MS); // more rows may be due
       });
   }
 
