@@ -18,7 +18,12 @@ export class RecordedNotifications extends QueueNotifier {
   private pending: { queue: QueueName; atMs: number }[] = [];
 
   constructor(private readonly time: Clock) {
-    super(new Map(), time, { unavailableSince: undefined, answers: async () => true } as unknown as StoreWatch, NO_POLLER);
+    super(
+      new Map(),
+      time,
+      { unavailableSince: undefined, answers: async () => true } as unknown as StoreWatch,
+      NO_POLLER,
+    );
   }
 
   override notify(queue: QueueName, _reason: string, when: Date | number = 0): void {

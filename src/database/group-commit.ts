@@ -149,7 +149,7 @@ export class GroupCommit<T> {
 
   /** Rows whose commit is under way are rejected too: its outcome is not known in time. */
   private rejectLate(): void {
-    if (this.isEmpty) return this.stopCheck();
+    if (this.isEmpty) this.stopCheck();
     const firstInTime = this.waiting.findIndex((entry) => !this.isLate(entry));
     const late = this.takeFirst(firstInTime === -1 ? this.waiting.length : firstInTime);
     for (const group of this.inFlight) late.push(...group.filter((entry) => this.isLate(entry)));

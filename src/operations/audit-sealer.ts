@@ -1,7 +1,14 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Audit } from '../access/audit/audit.js';
 import { sealBatch } from '../access/audit/seal-chain.js';
-import { entriesOf, nextSeal, storeSeal, tryLockSealing, UNSEALED, unsealedIds } from '../access/audit/seals.repository.js';
+import {
+  entriesOf,
+  nextSeal,
+  storeSeal,
+  tryLockSealing,
+  UNSEALED,
+  unsealedIds,
+} from '../access/audit/seals.repository.js';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
@@ -37,7 +44,11 @@ export class AuditSealer implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    this.poller.whenDue('audit-seals', () => UNSEALED, () => this.sealAll());
+    this.poller.whenDue(
+      'audit-seals',
+      () => UNSEALED,
+      () => this.sealAll(),
+    );
     this.poller.every(PRUNE_EVERY_MS, 'retention-audit', () => this.prune());
   }
 
@@ -56,12 +67,12 @@ export class AuditSealer implements OnModuleInit {
       const mac = (purpose: string, value: string) => this.vault.fingerprint(purpose, value);
       const seal = sealBatch(mac, about, ids, await entriesOf(tx, ids), previous);
       await storeSeal(tx, seal);
-      this.tellHead(`${seal.no}:${seal.mac.toString('hex')}`);
+      this.logChainHead(`${seal.no}:${seal.mac.toString('hex')}`);
       return ids.length;
     });
   }
 
-  private tellHead(head: string): void {
+  private logChainHead(head: string): void {
     const nowMs = this.clock.monotonicMs();
     if (nowMs - this.headLoggedMs < HEAD_EVERY_MS) return;
     this.headLoggedMs = nowMs;

@@ -39,8 +39,7 @@ const doChores = async () => {
   runs.push('chores');
   await world.sql('DELETE FROM chores WHERE due_at <= clock_timestamp()');
 };
-const roundEnds = () =>
-  world.eventually('the round ends', () => !Reflect.get(poller, 'round') && !isAnyRunning());
+const roundEnds = () => world.eventually('the round ends', () => !Reflect.get(poller, 'round') && !isAnyRunning());
 const isAnyRunning = () => (Reflect.get(poller, 'polls') as { running?: unknown }[]).some(({ running }) => running);
 async function pass(seconds: number): Promise<void> {
   for (let passed = 0; passed < seconds; passed += 1) {

@@ -44,8 +44,16 @@ export class Reconciler implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    this.poller.whenDue('people', (bind) => (this.platform.isConfigured ? this.due.nextDue(bind) : null), () => this.poll());
-    this.poller.whenDue('clients of new providers', () => this.dependents.nextDue(), () => this.requeueClients());
+    this.poller.whenDue(
+      'people',
+      (bind) => (this.platform.isConfigured ? this.due.nextDue(bind) : null),
+      () => this.poll(),
+    );
+    this.poller.whenDue(
+      'clients of new providers',
+      () => this.dependents.nextDue(),
+      () => this.requeueClients(),
+    );
     this.poller.every(OVERLOOKED_MS, 'overlooked people', () => this.dependents.requeueOverlooked());
   }
 

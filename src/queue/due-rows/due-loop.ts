@@ -187,7 +187,12 @@ export abstract class DueProcessor extends WorkerHost implements OnModuleInit, O
   }
 
   onModuleInit(): void {
-    for (const loop of this.loops) this.poller.whenDue(loop.name, (bind) => loop.nextDue(bind), () => loop.trigger());
+    for (const loop of this.loops)
+      this.poller.whenDue(
+        loop.name,
+        (bind) => loop.nextDue(bind),
+        () => loop.trigger(),
+      );
     for (const { name, nextDue, work } of this.polls) this.poller.whenDue(name, nextDue, work);
   }
 

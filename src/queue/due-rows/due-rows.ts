@@ -6,29 +6,29 @@ import { isAlive, isFree, isHeld, type Lease, RELEASE, take } from './lease.js';
 import type { WorkerProcess } from './worker-process.js';
 
 /**
- * A table whose rows are due at moments. It has the columns `lane`, `due_at`, `lease_owner`, `lease_no` and
+ * A table whose rows have due times. It has the columns `lane`, `due_at`, `lease_owner`, `lease_no` and
  * `lease_safe_at`, and an index on `(lane, due_at, key) WHERE due_at IS NOT NULL`.
  */
 export interface DueTable {
   readonly name: string;
   /** Its primary key, one column. */
   readonly key: string;
-  /** The most urgent first. */
+  /** Most urgent first. */
   readonly lanes: readonly Lane[];
-  /** Milliseconds after which what an attempt sends has taken effect or never will; 0 for work that only reads. */
+  /** How long a call may still take effect after it was sent; 0 for work that only reads. */
   readonly effectMs: number;
-  /** Assignments of a claim beside the lease. */
+  /** SQL assignments of a claim, in addition to the lease. */
   readonly onClaim?: string;
 }
 
 /** Rows of one urgency. */
 interface Lane {
   readonly lane: number;
-  /** How many of them one process works on at most, so that there is always a place for the more urgent. */
+  /** Maximum rows in progress per process, so that a slot remains for more urgent rows. Defaults to no limit. */
   readonly concurrency?: number;
 }
 
-/** A row as it was when it was leased. */
+/** A row at the time of its claim. */
 export interface Leased<Row> {
   readonly row: Row;
   readonly lease: Lease;
@@ -36,11 +36,11 @@ export interface Leased<Row> {
 
 type LeaseColumns = { lease_key: string; lease_no: number };
 
-/** The rows of one table that are due: one way to claim them, and one to settle them, under a lease of this process. */
+/** Claims and settles the due rows of one table, under leases of this process. */
 export class DueRows<Row extends object> {
-  /** What this process works on: keys and their lanes. */
+  /** The rows in progress in this process: keys and their lanes. */
   private readonly held = new Map<string, number>();
-  /** One claim at a time: a row that was just leased here must be known as held before the next claim looks. */
+  /** Claims run one at a time, because the next one must know the row that the last one leased. */
   private claiming: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -49,14 +49,14 @@ export class DueRows<Row extends object> {
     private readonly worker: WorkerProcess,
   ) {}
 
-  /** Leases the row that is due for longest in the most urgent lane that has one; the caller calls `done` at last. */
+  /** Leases the longest due row of the most urgent lane. The caller calls `done` when its work has ended. */
   claim(): Promise<Leased<Row> | undefined> {
     const claim = this.claiming.then(() => this.claimNext());
     this.claiming = claim.catch(() => undefined);
     return claim;
   }
 
-  /** Counts a row as worked on that this process has leased otherwise than by a claim. */
+  /** Counts a row as in progress that this process has leased without a claim. */
   hold(key: string): void {
     this.held.set(key, this.table.lanes[0]?.lane ?? 0);
   }
@@ -75,7 +75,7 @@ export class DueRows<Row extends object> {
     return `(${this.lostSql('lease_safe_at', condition, bind)} LIMIT 1)`;
   }
 
-  /** The work on a row has ended, however it did. */
+  /** Records that the work on a row has ended, successfully or not. */
   done({ key }: Lease): void {
     this.held.delete(key);
   }
@@ -98,7 +98,7 @@ export class DueRows<Row extends object> {
     return `least(${lanes.map(({ lane }) => firstDue(name, lane, free, `due_at, ${key}`)).join(', ')})`;
   }
 
-  /** Locks a leased row until the transaction ends. @returns undefined when the lease is lost: nothing may be stored */
+  /** Locks a leased row until the transaction ends. @returns undefined if the lease is lost, so that nothing is stored */
   async lock(tx: PoolClient, { key, owner, no }: Lease): Promise<(Row & { now: Date }) | undefined> {
     const { rows } = await tx.query<Row & { now: Date }>(
       `SELECT *, clock_timestamp() AS now FROM ${this.table.name}
@@ -109,10 +109,10 @@ export class DueRows<Row extends object> {
   }
 
   /**
-   * Stores what came of an attempt and releases the lease.
+   * Stores the outcome of an attempt and releases the lease.
    *
-   * @param set assignments, whose parameters count from $1
-   * @returns false when the lease is lost: nothing was stored
+   * @param set SQL assignments, whose parameters start at $1
+   * @returns false if the lease is lost, so that nothing was stored
    */
   async settle(
     tx: Pick<PoolClient, 'query'>,
@@ -157,7 +157,7 @@ export class DueRows<Row extends object> {
     return [...this.held.values()].filter((held) => held === lane).length >= concurrency;
   }
 
-  /** `now()` is an index condition, which `clock_timestamp()` is not; a limit that is a parameter is planned for many. */
+  /** Uses `now()`, because `clock_timestamp()` is not an index condition, and a constant limit for the planner. */
   private claimSql(): string {
     const { name, key, onClaim } = this.table;
     return `
