@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
-import { Database } from '../../database/database.js';
 import type { Lane } from '../../platform/rate-limit/pacing.js';
 import { firstDue } from '../../queue/due-rows/first-due.js';
 import { isFree } from '../../queue/due-rows/lease.js';
@@ -37,10 +36,7 @@ export class DuePeopleRepository {
   /** The people that this process works on. Its leases on any other person are free. */
   private readonly held = new Set<string>();
 
-  constructor(
-    private readonly database: Database,
-    private readonly worker: WorkerProcess,
-  ) {}
+  constructor(private readonly worker: WorkerProcess) {}
 
   /** This process, as the owner of its leases. */
   get owner(): string {
