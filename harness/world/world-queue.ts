@@ -9,13 +9,21 @@ import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
 import type { StoreWatch } from '../../src/queue/notifier/store-watch.js';
 import { OutcomeKeeper } from '../../src/queue/outbox/outbox.js';
 
+/** The world does the work of the polls itself. */
+const NO_POLLER = { wakeIn: () => undefined };
+
 /** Records when each queue is notified; the world moves time there and does the work itself. */
 @Injectable()
 export class RecordedNotifications extends QueueNotifier {
   private pending: { queue: QueueName; atMs: number }[] = [];
 
   constructor(private readonly time: Clock) {
-    super(new Map(), time, { awaySince: undefined, answers: async () => true } as unknown as StoreWatch);
+    super(
+      new Map(),
+      time,
+      { unavailableSince: undefined, answers: async () => true } as unknown as StoreWatch,
+      NO_POLLER,
+    );
   }
 
   override notify(queue: QueueName, _reason: string, when: Date | number = 0): void {
@@ -45,6 +53,10 @@ export class IdlePoller extends Poller {
   readonly names: string[] = [];
 
   override every(_everyMs: number, name: string): void {
+    this.names.push(name);
+  }
+
+  override whenDue(name: string): void {
     this.names.push(name);
   }
 }

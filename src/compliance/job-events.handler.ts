@@ -20,6 +20,9 @@ export class JobFeedEvents extends PendingEventsPublisher {
     super(database, feed);
   }
 
+  /** The poll that publishes events whose publication was interrupted or had to wait. */
+  readonly poll = this.pollOf('compliance feed events', 'compliance_jobs');
+
   protected override async take(tx: pg.PoolClient, limit: number): Promise<PendingFeedEvents[][]> {
     const { rows } = await tx.query<{ id: string; job_id: string | null; state: string }>(
       `WITH pending AS (

@@ -7,6 +7,7 @@ import { decodeCursor, type Page, pageOf } from '../http/request/page.js';
 import { UUID } from '../http/request/uuid-param.js';
 import { type Lease, RELEASE, take } from '../queue/due-rows/lease.js';
 import { WorkerProcess } from '../queue/due-rows/worker-process.js';
+import type { Bind } from '../queue/notifier/poller.js';
 import { Outbox, wasTaken } from '../queue/outbox/outbox.js';
 import { type JobRow, type JobState, UNSETTLED } from './job.js';
 
@@ -111,6 +112,9 @@ export class JobsRepository {
       [key, no, state, state === 'Rejected' ? fault : null],
     );
   }
+
+  /** For the poller: due while `settleLost` has work. */
+  readonly lostSince = (bind: Bind): string => this.outbox.lostSince(bind);
 
   /** Marks submissions `Unknown` whose process died before it stored an outcome. */
   async settleLost(): Promise<void> {

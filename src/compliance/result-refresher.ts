@@ -36,7 +36,7 @@ export class ResultRefresher extends FetchLoop<DueJob, ComplianceJob> {
         queue: 'compliance',
         table: { name: 'compliance_jobs', key: 'id', lanes: [{ lane: 0 }], effectMs: 0 },
         counter: { name: 'compliance_fetches_total', help: 'Lookups of compliance jobs by outcome' },
-        places: MAX_LOOKUPS,
+        concurrency: MAX_LOOKUPS,
         traced: ({ id }) => ({ 'notebridge.compliance_job': id }),
         isConfigured: () => contract.canCall('getComplianceJob'),
         fetch: (row, signal) => compliance.getComplianceJob(row.job_id, { signal }),
@@ -102,10 +102,7 @@ export function nextPoll(since: Date, now: Date, minIntervalMs: number): Date {
 @Processor('compliance')
 export class ComplianceProcessor extends DueProcessor {
   constructor(refresher: ResultRefresher, jobs: JobsRepository, feedEvents: JobFeedEvents, poller: Poller) {
-    const also = async () => {
-      await jobs.settleLost();
-      await feedEvents.publish();
-    };
-    super(poller, { name: 'compliance', everyMs: 2_000, also }, [refresher]);
+    const lost = { name: 'lost compliance submissions', nextDue: jobs.lostSince, work: () => jobs.settleLost() };
+    super(poller, [refresher], [lost, feedEvents.poll]);
   }
 }

@@ -130,6 +130,24 @@ test('a row is given up at its deadline, waiting or under way, though its commit
   expect(group.load).toEqual({ waiting: 0, inFlight: 0 });
 });
 
+test('no timer runs without rows', async () => {
+  jest.useFakeTimers({ doNotFake: ['setImmediate'] });
+  try {
+    const { group, calls, add } = scripted();
+    expect(jest.getTimerCount()).toBe(0);
+    const kept = add('a');
+    await turn();
+    expect(jest.getTimerCount()).toBe(1);
+    calls[0]?.done();
+    await kept;
+    await turn();
+    jest.advanceTimersByTime(50);
+    expect([group.load.inFlight, jest.getTimerCount()]).toEqual([0, 0]);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
 test('closing takes no more rows, and ends when those under way are settled', async () => {
   const { group, calls, add } = scripted();
   const kept = add('a');

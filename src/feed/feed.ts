@@ -139,6 +139,13 @@ export abstract class PendingEventsPublisher {
     private readonly feed: Feed,
   ) {}
 
+  /** Declares the poll that publishes what was left pending. @param table with the column `pending_events_at` */
+  protected pollOf(name: string, table: string) {
+    const nextDue = () =>
+      `(SELECT pending_events_at FROM ${table} WHERE pending_events_at IS NOT NULL ORDER BY pending_events_at LIMIT 1)`;
+    return { name, nextDue, work: () => this.publish() };
+  }
+
   /** Appends to the feed what is pending and may be published, until nothing is left. */
   async publish(): Promise<void> {
     while ((await this.database.transaction((tx) => this.publishBatch(tx))) === PUBLISHED_AT_ONCE);

@@ -1,16 +1,20 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Audit } from '../access/audit/audit.js';
 import { sealBatch } from '../access/audit/seal-chain.js';
-import { entriesOf, nextSeal, storeSeal, tryLockSealing, unsealedIds } from '../access/audit/seals.repository.js';
+import {
+  entriesOf,
+  nextSeal,
+  storeSeal,
+  tryLockSealing,
+  UNSEALED,
+  unsealedIds,
+} from '../access/audit/seals.repository.js';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
 import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { Vault } from '../vault/vault.js';
-
-/** Milliseconds between two seals. */
-const EVERY_MS = 1_000;
 
 /** Entries of one seal. */
 const BATCH = 2_000;
@@ -40,7 +44,11 @@ export class AuditSealer implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    this.poller.every(EVERY_MS, 'audit-seals', () => this.sealAll());
+    this.poller.whenDue(
+      'audit-seals',
+      () => UNSEALED,
+      () => this.sealAll(),
+    );
     this.poller.every(PRUNE_EVERY_MS, 'retention-audit', () => this.prune());
   }
 
@@ -59,12 +67,12 @@ export class AuditSealer implements OnModuleInit {
       const mac = (purpose: string, value: string) => this.vault.fingerprint(purpose, value);
       const seal = sealBatch(mac, about, ids, await entriesOf(tx, ids), previous);
       await storeSeal(tx, seal);
-      this.tellHead(`${seal.no}:${seal.mac.toString('hex')}`);
+      this.logChainHead(`${seal.no}:${seal.mac.toString('hex')}`);
       return ids.length;
     });
   }
 
-  private tellHead(head: string): void {
+  private logChainHead(head: string): void {
     const nowMs = this.clock.monotonicMs();
     if (nowMs - this.headLoggedMs < HEAD_EVERY_MS) return;
     this.headLoggedMs = nowMs;
@@ -96,7 +104,7 @@ export class AuditSealer implements OnModuleInit {
     );
     const seconds = Math.round(rows[0]?.seconds ?? 0);
     if (seconds < LATE_SECONDS) return { status: 'ok' };
-    const reason = `Audit entries have waited ${seconds} seconds for their seal. A process with the role worker seals them each second: look at its log.`;
+    const reason = `Audit entries have waited ${seconds} seconds for their seal. A process with the role worker seals them within seconds: look at its log.`;
     return { status: 'degraded', reason, facts: { seconds } };
   }
 }

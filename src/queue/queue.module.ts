@@ -46,9 +46,9 @@ BullModule.workerClass = BoundedWorker;
     },
     {
       provide: QueueNotifier,
-      inject: [Clock, StoreWatch, ...QUEUE_NAMES.map((name) => getQueueToken(name))],
-      useFactory: (clock: Clock, store: StoreWatch, ...queues: Queue<Notification>[]) =>
-        new QueueNotifier(new Map(queues.map((queue) => [queue.name as QueueName, queue])), clock, store),
+      inject: [Clock, StoreWatch, Poller, ...QUEUE_NAMES.map((name) => getQueueToken(name))],
+      useFactory: (clock: Clock, store: StoreWatch, poller: Poller, ...queues: Queue<Notification>[]) =>
+        new QueueNotifier(new Map(queues.map((queue) => [queue.name as QueueName, queue])), clock, store, poller),
     },
     Poller,
     WorkerProcess,

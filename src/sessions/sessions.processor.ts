@@ -14,13 +14,14 @@ export class SessionsProcessor extends DueProcessor {
     feedEvents: SessionFeedEvents,
     poller: Poller,
   ) {
-    super(poller, { name: 'sessions', everyMs: 1_000, also: () => feedEvents.publish() }, [sessions, processing]);
+    super(poller, [sessions, processing], [feedEvents.poll]);
   }
 }
 
 @Processor('session-requests')
 export class SessionRequestsProcessor extends DueProcessor {
   constructor(sender: RequestSender, poller: Poller) {
-    super(poller, { name: 'session-requests', everyMs: 1_000, also: () => sender.settleLost() }, [sender]);
+    const lost = { name: 'lost session requests', nextDue: sender.lostSince, work: () => sender.settleLost() };
+    super(poller, [sender], [lost]);
   }
 }

@@ -59,7 +59,8 @@ describeOnBothBackends('a queue', (backend) => {
 
   const notifierWith = (time: Partial<Clock> = {}) => {
     const clock = Object.assign(new Clock(), time);
-    return new QueueNotifier(new Map([[USER_MANAGEMENT_QUEUE, queue]]), clock, new StoreWatch([queue], clock));
+    const store = new StoreWatch([queue], clock);
+    return new QueueNotifier(new Map([[USER_MANAGEMENT_QUEUE, queue]]), clock, store, { wakeIn: () => undefined });
   };
   const nextJob = () => worker.getNextJob(randomUUID(), { block: false });
 
@@ -233,7 +234,7 @@ describeOnBothBackends('a service', ({ name, queuePrefix }) => {
     await put('away');
     await isSynced('away');
     redis = await startRedis(findRedisServer() ?? '', folder, redis?.port);
-    await service.printed(/the store of the queues answers again/);
+    await service.printed(/the store of the queues is available again/);
     await partIs(service, 'queue', 'ok');
     await put('back');
     await isSynced('back');

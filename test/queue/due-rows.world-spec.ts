@@ -83,7 +83,7 @@ test('each due row is claimed once, the urgent lane first, then the longest due'
 
 test('a lane with few places leaves the others to more urgent rows', async () => {
   await newErrands(1, 1, 1);
-  const peer = await newPeer({ lanes: [{ lane: 0 }, { lane: 1, atOnce: 2 }] });
+  const peer = await newPeer({ lanes: [{ lane: 0 }, { lane: 1, concurrency: 2 }] });
   const { lease } = await claimed(peer);
   await claimed(peer);
   expect(await peer.rows.claim()).toBeUndefined();

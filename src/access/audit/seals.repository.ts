@@ -17,6 +17,9 @@ export async function tryLockSealing(tx: Sql): Promise<boolean> {
   return rows[0]?.locked ?? false;
 }
 
+/** SQL for the poller: due while an entry has no seal. */
+export const UNSEALED = '(SELECT now() FROM audit_unsealed ORDER BY entry LIMIT 1)';
+
 /** The ids of the oldest entries without a seal, in order. */
 export async function unsealedIds(sql: Sql, limit: number): Promise<string[]> {
   const { rows } = await sql.query<{ id: string }>(

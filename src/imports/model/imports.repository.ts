@@ -107,6 +107,11 @@ export class ImportsRepository {
     return update(this.database.pool, id, 'alive_at = clock_timestamp()', BEING_READ);
   }
 
+  /** For the poller, as SQL: due while there is such an import. */
+  dueWhile(kind: keyof typeof WHICH): string {
+    return `(SELECT now() FROM imports WHERE ${WHICH[kind]} LIMIT 1)`;
+  }
+
   async which(kind: keyof typeof WHICH): Promise<Pick<ImportRecord, 'id' | 'state'>[]> {
     const sql = `SELECT id, state FROM imports WHERE ${WHICH[kind]} ORDER BY staged_at`;
     return (await this.database.pool.query(sql)).rows;

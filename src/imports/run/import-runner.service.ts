@@ -24,14 +24,8 @@ const FIRST_PAUSE_MS = 5_000;
 const LONGEST_PAUSE_MS = 600_000;
 const PAUSE_GROWTH = 4;
 
-/** Milliseconds between two looks for uploads that broke off. */
-const CHECK_STALE_MS = 5_000;
-
 /** Rows that one transaction applies, pauses or releases: an interactive change of one of its people waits for it. */
 const BATCH_ROWS = 1_000;
-
-/** Milliseconds between two counts of the outcomes: an import ends with the count that finds no row pending. */
-const COUNT_EVERY_MS = 700;
 
 /** Counting a large import is followed by a rest of so many times what it took. */
 const COUNT_REST = 10;
@@ -105,10 +99,12 @@ export class ImportRunner implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    this.poller.every(COUNT_EVERY_MS, 'imports', () => this.prepareAll());
-    this.poller.every(COUNT_EVERY_MS, 'steered imports', () => this.steerAll());
-    this.poller.every(COUNT_EVERY_MS, 'import outcomes', () => this.countAll());
-    this.poller.every(CHECK_STALE_MS, 'broken uploads', () => this.failStale());
+    const poll = (name: string, kind: Parameters<ImportsRepository['dueWhile']>[0], work: () => Promise<void>) =>
+      this.poller.whenDue(name, () => this.imports.dueWhile(kind), work);
+    poll('imports', 'due', () => this.prepareAll());
+    poll('steered imports', 'steered', () => this.steerAll());
+    poll('import outcomes', 'underWay', () => this.countAll());
+    poll('broken uploads', 'stale', () => this.failStale());
   }
 
   /** An import that can't be planned or applied is attempted again; an operator may have to look at it. */

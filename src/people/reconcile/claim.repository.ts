@@ -9,7 +9,9 @@ import {
   RateLimiterRepository,
   SEND_WITHIN_MS,
 } from '../../platform/rate-limit/rate-limiter.repository.js';
+import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { type Lease, safeAtOf } from '../../queue/due-rows/lease.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { applyGrant } from '../model/apply-answer.js';
 import { type Breakers, breakerOf } from '../model/circuit-breaker.js';
 import { type CallStep, type Gate, gatesOf, isCreate, operationOf, queueOf } from '../model/next-step.js';
@@ -49,6 +51,9 @@ export class UnconfirmedCommit extends Error {
 /** Maximum decisions without a call in one transaction, because it holds the budget's lock. */
 const DECISIONS_PER_CLAIM = 50;
 
+/** Minimum wait after a claim that found no one, because a locked person looks due and each activation counts. */
+const IDLE_MS = 250;
+
 /** What a claim reads besides the window. */
 const QUEUE_COLUMNS = {
   name: 'people-queues',
@@ -64,6 +69,7 @@ export class ClaimRepository {
   /** Maximum duration of a call, including the time before it is sent. */
   private readonly callMs: number;
   private readonly lookUpAfterMs: number;
+  private idleUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(
     env: Env,
@@ -73,7 +79,9 @@ export class ClaimRepository {
     private readonly people: PeopleRepository,
     private readonly breakers: BreakersRepository,
     private readonly due: DuePeopleRepository,
+    notifier: QueueNotifier,
   ) {
+    notifier.planned(USER_MANAGEMENT_QUEUE, () => this.nextInMs());
     this.callMs = SEND_WITHIN_MS + env.PLATFORM_TIMEOUT_SECONDS * 1_000;
     this.lookUpAfterMs = this.callMs + env.UNKNOWN_OUTCOME_GRACE_SECONDS * 1_000;
   }
@@ -90,9 +98,11 @@ export class ClaimRepository {
       if (attempted) this.due.hold(attempted.row.id);
       return outcome;
     });
-    return committed.catch((error: unknown) => {
+    const outcome = await committed.catch((error: unknown) => {
       throw attempted ? new UnconfirmedCommit(attempted, error) : error;
     });
+    if (outcome.noneDue) this.idleUntilMs = this.clock.monotonicMs() + IDLE_MS;
+    return outcome;
   }
 
   private async claim(tx: PoolClient): Promise<ClaimOutcome> {
@@ -158,7 +168,8 @@ export class ClaimRepository {
       return Math.max(dueAtMs, permittedAt, openAt.get(queue ?? '') ?? 0);
     });
     const next = Math.min(...moments);
-    return next === Number.POSITIVE_INFINITY ? null : Math.max(0, Math.ceil(next - window.now.getTime()));
+    if (next === Number.POSITIVE_INFINITY) return null;
+    return Math.max(0, Math.ceil(next - window.now.getTime()), this.idleUntilMs - this.clock.monotonicMs());
   }
 
   /** Reads the window, the gates and the first person of each queue in one statement. */

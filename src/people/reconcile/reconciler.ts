@@ -12,8 +12,7 @@ import { type Claim, type ClaimOutcome, ClaimRepository, UnconfirmedCommit } fro
 import { NOT_SENT, PlatformPeople } from './platform-people.js';
 import { CallResultsRepository } from './results.repository.js';
 
-/** How often to poll for due people without a notification, and for people left waiting by concurrent commits. */
-const POLL_MS = 1_000;
+/** How often to poll for people left waiting by concurrent commits. */
 const OVERLOOKED_MS = 10_000;
 
 /** Maximum time without a notification before the poller claims people itself, and maximum claims per poll. */
@@ -42,8 +41,16 @@ export class Reconciler implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    this.poller.every(POLL_MS, 'people', () => this.poll());
-    this.poller.every(POLL_MS, 'clients of new providers', async () => void (await this.requeueClients()));
+    this.poller.whenDue(
+      'people',
+      (bind) => (this.platform.isConfigured ? this.due.nextDue(bind) : null),
+      () => this.poll(),
+    );
+    this.poller.whenDue(
+      'clients of new providers',
+      () => this.dependents.nextDue(),
+      async () => void (await this.requeueClients()),
+    );
     this.poller.every(OVERLOOKED_MS, 'overlooked people', () => this.dependents.requeueOverlooked());
   }
 
@@ -143,11 +150,10 @@ export class Reconciler implements OnModuleInit {
   }
 
   /**
-   * Notifies if a person is due, because the queue may lose notifications. If none arrived for `SILENCE_MS`, Redis is
+   * Notifies for a due person, because the queue may lose notifications. If none arrived for `SILENCE_MS`, Redis is
    * unavailable, so this claims people itself, one after the other, under the same limit.
    */
   private async poll(): Promise<void> {
-    if (!this.platform.isConfigured || !(await this.due.isAnyDue())) return;
     this.notifier.notify(USER_MANAGEMENT_QUEUE, 'poll');
     const isStale = () => this.clock.monotonicMs() - this.notifiedAtMs > SILENCE_MS;
     for (let claims = 0; claims < CLAIMS_PER_POLL && isStale(); claims++) {

@@ -38,6 +38,11 @@ export class DependentsRepository {
     );
   }
 
+  /** SQL for the poller: since when a provider has waited for `requeueClients`. */
+  nextDue(): string {
+    return '(SELECT since FROM dependent_requeues ORDER BY since LIMIT 1)';
+  }
+
   /**
    * Requeues the next batch of clients of a scheduled provider, ordered by id. Each batch is a transaction, so that a
    * crash between two batches loses no client.

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { Database } from '../../database/database.js';
 import type { Lane } from '../../platform/rate-limit/pacing.js';
 import { firstDue } from '../../queue/due-rows/first-due.js';
 import { isFree } from '../../queue/due-rows/lease.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
+import type { Bind } from '../../queue/notifier/poller.js';
 import { BLIND_CREATE, type Gate, QUEUES } from '../model/next-step.js';
 
 /** All lanes, most urgent first. */
@@ -57,10 +57,7 @@ export class DuePeopleRepository {
   /** The people that this process works on. Its leases on any other person are free. */
   private readonly held = new Set<string>();
 
-  constructor(
-    private readonly database: Database,
-    private readonly worker: WorkerProcess,
-  ) {}
+  constructor(private readonly worker: WorkerProcess) {}
 
   /** This process, as the owner of its leases. */
   get owner(): string {
@@ -80,13 +77,11 @@ export class DuePeopleRepository {
     this.held.delete(id);
   }
 
-  /** Whether a person without a lease is due. Names both lanes, so that the index on due times is used. */
-  async isAnyDue(): Promise<boolean> {
-    const { rowCount } = await this.database.pool.query(
-      `SELECT FROM people WHERE lane IN ('interactive', 'bulk') AND due_at <= now() AND ${FREE} LIMIT 1`,
-      this.leaseParameters(),
-    );
-    return rowCount !== 0;
+  /** SQL for the poller: due while a free person is due. Names both lanes, so that the index on due times is used. */
+  nextDue(bind: Bind): string {
+    const free = isFree('id', bind(this.worker.id), bind([...this.held]));
+    return `(SELECT now() FROM people WHERE lane IN ('interactive', 'bulk') AND due_at <= now() AND due_at IS NOT NULL
+      AND paused_by_import IS NULL AND ${free} LIMIT 1)`;
   }
 
   /**

@@ -41,7 +41,7 @@ class Rows implements FetchWork {
   readonly rows: Row[];
   notifies: number[] = [];
   configured = true;
-  places = 0;
+  concurrency = 0;
   mayWork = () => true;
   storing = (): void => {};
 
@@ -80,6 +80,7 @@ class Rows implements FetchWork {
       return { row, lease: { key: String(row.id), owner: 'here', no: 1 } };
     },
     done: () => undefined,
+    nextDue: () => null,
     nextDueAt: async () => {
       const next = Math.min(...this.rows.map(({ dueMs }) => dueMs));
       return Number.isFinite(next) ? new Date(next) : undefined;
@@ -145,7 +146,7 @@ describe('fetching what is due', () => {
   test('nothing is taken while the contract does not say how to fetch', async () => {
     const { rows, loop } = setUp(2, () => answer);
     rows.configured = false;
-    rows.places = 1;
+    rows.concurrency = 1;
     await loop.run();
     loop.trigger();
     await loop.finished();
@@ -214,12 +215,12 @@ describe('fetching what is due', () => {
     expect(waits.at(-1)).toBe(24 * 3_600_000);
   });
 
-  test('rows are fetched side by side in the places that there are, and one that hangs holds up only its own', async () => {
+  test('fetches rows in as many slots as there are, and one that hangs delays no other', async () => {
     const hanging: (() => void)[] = [];
     const { rows, loop } = setUp(6, ({ id }) =>
       id > 0 ? answer : new Promise((resolve) => hanging.push(() => resolve(answer))),
     );
-    rows.places = 2;
+    rows.concurrency = 2;
     loop.trigger();
     while (rows.rows.some(({ id, stored }) => id > 0 && stored.length === 0)) await Promise.resolve();
     expect(rows.rows[0]?.stored).toEqual([]);
@@ -230,7 +231,7 @@ describe('fetching what is due', () => {
 
   test('a trigger while every place is taken is not lost: the loop looks again as soon as one is free', async () => {
     const { rows, loop } = setUp(2, () => answer);
-    rows.places = 1;
+    rows.concurrency = 1;
     for (const row of rows.rows) row.dueMs += 1_000;
     loop.trigger();
     loop.trigger();
@@ -265,7 +266,7 @@ describe('fetching what is due', () => {
     for (const row of rows.rows) row.dueMs = clock.ms + 700;
     await loop.run();
     expect(rows.notifies).toEqual([clock.ms + 700]);
-    rows.places = 1;
+    rows.concurrency = 1;
     clock.ms += 10_000;
     loop.trigger();
     await loop.finished();

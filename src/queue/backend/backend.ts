@@ -52,6 +52,12 @@ export const createPatientPostgresBackend: typeof createPostgresBackend = (...ar
 const POSTGRES_CONNECTIONS = 2;
 
 /**
+ * How long such a connection may be idle. Longer than an idle worker waits between two statements (`IDLE_SECONDS`),
+ * because a new connection costs both sides more CPU than everything else that an idle process does.
+ */
+const IDLE_CONNECTION_MS = 30_000;
+
+/**
  * Milliseconds without a byte from Redis after which a connection that waits for an answer is made anew; after a
  * failover the old one may never say a word. Longer than a worker's own longest wait for a job, which is ten seconds
  * (BullMQ, maximumBlockTimeout).
@@ -73,6 +79,7 @@ export function workerOptions(env: BackendEnv): QueueOptions {
   const pool = {
     connectionString: env.DATABASE_URL,
     max: POSTGRES_CONNECTIONS,
+    idleTimeoutMillis: IDLE_CONNECTION_MS,
     query_timeout: ANSWER_TIMEOUT_MS,
     keepAlive: true,
     options: SESSION_OPTIONS,

@@ -8,41 +8,41 @@ import { errorTrace } from '../../http/problem/error-trace.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { type Attributes, inSpan, type Traceparent } from '../../tracing/trace.js';
 import type { Notification, QueueName } from '../backend/queue-names.js';
-import { Poller } from '../notifier/poller.js';
+import type { Bind, NextDue, Poller } from '../notifier/poller.js';
 import { QueueNotifier, releaseDeduplicationKey } from '../notifier/queue-notifier.js';
 import type { DueRows, Leased } from './due-rows.js';
 import { WorkerProcess } from './worker-process.js';
 
-/** Milliseconds; what is due later than this is left to the poller. */
+/** Rows due later than this are left to the poller. */
 const HORIZON_MS = 60_000;
 
-/** Milliseconds before the next notification, at least: a row that is due and can't be claimed must not cause a spin. */
-const SHORTEST_WAIT_MS = 100;
+/** Minimum delay of the next notification, so that a due row that cannot be claimed does not keep the loop busy. */
+const MIN_WAIT_MS = 100;
 
 /** Columns of due rows that every loop reads. */
 export interface DueColumns {
-  /** Of what made it due, the newest first. */
+  /** Traces that made the row due, newest first. */
   traceparents: Traceparent[];
-  /** Faults in a row. */
+  /** Consecutive faults. */
   failures: number;
   due_at: Date | null;
 }
 
-/** What a loop does with the rows of one table. */
+/** The work on the due rows of one table. */
 export interface DueWork<Row> {
-  /** For the log. */
+  /** For logs, spans and the poller. */
   readonly name: string;
-  /** Notified when rows are due. */
+  /** The queue that is notified when rows are due. */
   readonly queue: QueueName;
-  /** Rows that this process works on side by side. */
-  readonly places: number;
-  /** What its spans say of a row: ids that this service made. */
+  /** Maximum rows in progress per process. */
+  readonly concurrency: number;
+  /** Attributes of a row's spans. Only ids that this service made. */
   readonly traced?: (row: Row) => Attributes;
-  /** False while the contract does not say how to call: the rows stay due for a later start. */
+  /** False while the contract does not define the call. The rows stay due for a later start. */
   isConfigured(): boolean;
 }
 
-/** What every loop needs. */
+/** The dependencies of every loop. */
 @Injectable()
 export class DueParts {
   constructor(
@@ -55,48 +55,59 @@ export class DueParts {
   ) {}
 }
 
-/** Claims and works on the rows of a table that are due: in several places of this process, until none is due. */
+/** Claims and processes the due rows of a table, several at a time, until none is due. */
 export abstract class DueLoop<Row extends DueColumns> {
   protected readonly log = new Logger(DueLoop.name);
   protected readonly shutdown = new AbortController();
-  private readonly underWay = new Set<Promise<void>>();
-  private triggeredMeanwhile = false;
+  /** The slots in use. Each processes one row after the other. */
+  private readonly slots = new Set<Promise<void>>();
+  private isTriggeredAgain = false;
 
   protected constructor(
     private readonly declared: DueWork<Row>,
-    readonly due: Pick<DueRows<Row>, 'claim' | 'done' | 'nextDueAt' | 'lock' | 'settle'>,
+    readonly due: Pick<DueRows<Row>, 'claim' | 'done' | 'nextDueAt' | 'nextDue' | 'lock' | 'settle'>,
     protected readonly parts: DueParts,
   ) {}
 
-  /** Claims nothing more, and aborts what may be aborted. */
+  /** The name of the work. */
+  get name(): string {
+    return this.declared.name;
+  }
+
+  /** For the poller: when the next row can be claimed. */
+  nextDue(bind: Bind): string | null {
+    return this.declared.isConfigured() ? this.due.nextDue(bind) : null;
+  }
+
+  /** Stops claiming, and aborts the work that can be aborted. */
   stop(): void {
     this.shutdown.abort();
   }
 
-  /** Resolves when what `trigger` began has ended. */
+  /** Resolves when all slots are free. */
   async finished(): Promise<void> {
-    while (this.underWay.size > 0) await Promise.all(this.underWay);
+    while (this.slots.size > 0) await Promise.all(this.slots);
   }
 
-  /** Begins to work beside what is under way, in a place that is free; without one, as soon as one is. */
+  /** Starts a slot. If all are in use, one starts as soon as another ends. */
   trigger(): void {
     if (this.shutdown.signal.aborted) return;
-    if (this.hasNoPlace()) {
-      this.triggeredMeanwhile = true;
+    if (this.isFull()) {
+      this.isTriggeredAgain = true;
       return;
     }
-    const work = this.run(() => this.letAnotherJoin())
+    const slot = this.run(() => this.startNextSlot())
       .catch((error: unknown) => this.log.warn({ msg: `a claim failed (${this.declared.name})`, ...errorTrace(error) }))
       .finally(() => {
-        this.underWay.delete(work);
-        if (!this.triggeredMeanwhile) return;
-        this.triggeredMeanwhile = false;
+        this.slots.delete(slot);
+        if (!this.isTriggeredAgain) return;
+        this.isTriggeredAgain = false;
         this.trigger();
       });
-    this.underWay.add(work);
+    this.slots.add(slot);
   }
 
-  /** Works on one row after the other until none is due. @param claimed called for each row once it is leased */
+  /** Processes one row after the other until none is due. @param claimed called for each row once it is leased */
   async run(claimed = () => {}): Promise<void> {
     while (this.mayClaim()) {
       const claimingMs = this.parts.clock.monotonicMs();
@@ -113,7 +124,7 @@ export abstract class DueLoop<Row extends DueColumns> {
     }
   }
 
-  /** Within the trace of what made the row due. */
+  /** Continues the trace that made the row due. */
   private workTraced(claim: Leased<Row>, claimingMs: number): Promise<void> {
     const { name, traced } = this.declared;
     const { traceparents: causes, failures, due_at: dueAt } = claim.row;
@@ -126,7 +137,7 @@ export abstract class DueLoop<Row extends DueColumns> {
     return inSpan(`process ${name}`, options, () => this.work(claim, claimingMs));
   }
 
-  /** @param claimingMs monotonic milliseconds before the claim was made */
+  /** @param claimingMs monotonic time before the claim */
   protected abstract work(claim: Leased<Row>, claimingMs: number): Promise<void>;
 
   protected mayClaim(): boolean {
@@ -135,59 +146,65 @@ export abstract class DueLoop<Row extends DueColumns> {
 
   protected nothingClaimed(): void {}
 
-  /** Has a worker look for rows that are due in so many milliseconds. */
+  /** Notifies a worker after `waitMs`. */
   protected notifyIn(waitMs: number): void {
     this.parts.notifier.notify(this.declared.queue, 'due', waitMs);
   }
 
-  /** There may be more that is due: another place of this process looks, or, when all are taken, another process. */
-  private letAnotherJoin(): void {
-    if (this.hasNoPlace()) this.notifyIn(0);
+  /** More rows may be due. If all slots of this process are in use, another process may have one. */
+  private startNextSlot(): void {
+    if (this.isFull()) this.notifyIn(0);
     else this.trigger();
   }
 
-  private hasNoPlace(): boolean {
-    return this.underWay.size >= this.declared.places;
+  private isFull(): boolean {
+    return this.slots.size >= this.declared.concurrency;
   }
 
   private async notifyForNext(): Promise<void> {
     const next = await this.due.nextDueAt();
     const waitMs = next ? next.getTime() - this.parts.clock.now().getTime() : HORIZON_MS;
-    if (waitMs < HORIZON_MS) this.notifyIn(Math.max(waitMs, SHORTEST_WAIT_MS));
+    if (waitMs < HORIZON_MS) this.notifyIn(Math.max(waitMs, MIN_WAIT_MS));
   }
 }
 
-/** Triggers loops when their queue is notified, and at intervals, for a notification may be lost. */
+/** Work that has due times and is not a `DueLoop`. */
+export interface Poll {
+  readonly name: string;
+  readonly nextDue: NextDue;
+  readonly work: () => Promise<void>;
+}
+
+/** Triggers loops when their queue is notified, or when the poller finds a due row whose notification was lost. */
 export abstract class DueProcessor extends WorkerHost implements OnModuleInit, OnModuleDestroy {
+  /** @param polls further work of the feature, which the poller starts */
   protected constructor(
     private readonly poller: Poller,
-    private readonly poll: { name: string; everyMs: number; also?: () => Promise<void> },
-    private readonly loops: readonly Pick<DueLoop<DueColumns>, 'trigger' | 'stop' | 'finished'>[],
+    private readonly loops: readonly Pick<DueLoop<DueColumns>, 'name' | 'nextDue' | 'trigger' | 'stop' | 'finished'>[],
+    private readonly polls: readonly Poll[] = [],
   ) {
     super();
   }
 
   onModuleInit(): void {
-    const { name, everyMs, also } = this.poll;
-    this.poller.every(everyMs, name, async () => {
-      this.trigger();
-      await also?.();
-    });
+    for (const loop of this.loops)
+      this.poller.whenDue(
+        loop.name,
+        (bind) => loop.nextDue(bind),
+        () => loop.trigger(),
+      );
+    for (const { name, nextDue, work } of this.polls) this.poller.whenDue(name, nextDue, work);
   }
 
   async process(job: Job<Notification>): Promise<void> {
     await releaseDeduplicationKey(job);
-    this.trigger();
+    // Each loop has its own slots, so that a call that hangs in one delays no other.
+    for (const loop of this.loops) loop.trigger();
   }
 
   async onModuleDestroy(): Promise<void> {
     for (const loop of this.loops) loop.stop();
     await this.worker.close();
     await Promise.all(this.loops.map((loop) => loop.finished()));
-  }
-
-  /** Each loop has its own places: a platform that hangs in one holds up no other. */
-  private trigger(): void {
-    for (const loop of this.loops) loop.trigger();
   }
 }

@@ -1,33 +1,34 @@
 import type { PoolClient } from 'pg';
 import type { Database } from '../../database/database.js';
+import type { Bind } from '../notifier/poller.js';
 import { firstDue } from './first-due.js';
 import { isAlive, isFree, isHeld, type Lease, RELEASE, take } from './lease.js';
 import type { WorkerProcess } from './worker-process.js';
 
 /**
- * A table whose rows are due at moments. It has the columns `lane`, `due_at`, `lease_owner`, `lease_no` and
+ * A table whose rows have due times. It has the columns `lane`, `due_at`, `lease_owner`, `lease_no` and
  * `lease_safe_at`, and an index on `(lane, due_at, key) WHERE due_at IS NOT NULL`.
  */
 export interface DueTable {
   readonly name: string;
   /** Its primary key, one column. */
   readonly key: string;
-  /** The most urgent first. */
+  /** Most urgent first. */
   readonly lanes: readonly Lane[];
-  /** Milliseconds after which what an attempt sends has taken effect or never will; 0 for work that only reads. */
+  /** How long a call may still take effect after it was sent; 0 for work that only reads. */
   readonly effectMs: number;
-  /** Assignments of a claim beside the lease. */
+  /** SQL assignments of a claim, in addition to the lease. */
   readonly onClaim?: string;
 }
 
 /** Rows of one urgency. */
 interface Lane {
   readonly lane: number;
-  /** How many of them one process works on at most, so that there is always a place for the more urgent. */
-  readonly atOnce?: number;
+  /** Maximum rows in progress per process, so that a slot remains for more urgent rows. Defaults to no limit. */
+  readonly concurrency?: number;
 }
 
-/** A row as it was when it was leased. */
+/** A row at the time of its claim. */
 export interface Leased<Row> {
   readonly row: Row;
   readonly lease: Lease;
@@ -35,11 +36,11 @@ export interface Leased<Row> {
 
 type LeaseColumns = { lease_key: string; lease_no: number };
 
-/** The rows of one table that are due: one way to claim them, and one to settle them, under a lease of this process. */
+/** Claims and settles the due rows of one table, under leases of this process. */
 export class DueRows<Row extends object> {
-  /** What this process works on: keys and their lanes. */
+  /** The rows in progress in this process: keys and their lanes. */
   private readonly held = new Map<string, number>();
-  /** One claim at a time: a row that was just leased here must be known as held before the next claim looks. */
+  /** Claims run one at a time, because the next one must know the row that the last one leased. */
   private claiming: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -48,49 +49,56 @@ export class DueRows<Row extends object> {
     private readonly worker: WorkerProcess,
   ) {}
 
-  /** Leases the row that is due for longest in the most urgent lane that has one; the caller calls `done` at last. */
+  /** Leases the longest due row of the most urgent lane. The caller calls `done` when its work has ended. */
   claim(): Promise<Leased<Row> | undefined> {
     const claim = this.claiming.then(() => this.claimNext());
     this.claiming = claim.catch(() => undefined);
     return claim;
   }
 
-  /** Counts a row as worked on that this process has leased otherwise than by a claim. */
+  /** Counts a row as in progress that this process has leased without a claim. */
   hold(key: string): void {
     this.held.set(key, this.table.lanes[0]?.lane ?? 0);
   }
 
-  /** Leases that ended without a `settle`: their process has died, or has lost sight of them. @param condition of the rows */
+  /** Leases that ended without a `settle`, because their process died or lost track of them. @param condition of the rows */
   async lost(condition: string): Promise<Lease[]> {
-    const { name, key } = this.table;
-    const { rows } = await this.database.pool.query<Lease>(
-      `SELECT ${key}::text AS key, lease_owner AS owner, lease_no AS no FROM ${name}
-       WHERE ${condition} AND lease_owner IS NOT NULL AND lease_safe_at <= now() AND ${isFree(key, '$1', '$2')}
-       ORDER BY lease_safe_at LIMIT 100`,
-      [this.worker.id, [...this.held.keys()]],
-    );
-    return rows;
+    const { key } = this.table;
+    const columns = `${key}::text AS key, lease_owner AS owner, lease_no AS no`;
+    const values: unknown[] = [];
+    const lost = this.lostSql(columns, condition, (value) => `$${values.push(value)}`);
+    return (await this.database.pool.query<Lease>(`${lost} LIMIT 100`, values)).rows;
   }
 
-  /** The work on a row has ended, however it did. */
+  /** For a poll: due while a lease is lost. @param condition of the rows */
+  lostSince(condition: string, bind: Bind): string {
+    return `(${this.lostSql('lease_safe_at', condition, bind)} LIMIT 1)`;
+  }
+
+  /** Records that the work on a row has ended, successfully or not. */
   done({ key }: Lease): void {
     this.held.delete(key);
   }
 
-  /** When the next row without a lease is due, in a lane with a free place; undefined when none is. */
+  /** When the next row without a lease is due, in a lane that is not full; undefined if no row is due. */
   async nextDueAt(): Promise<Date | undefined> {
-    const { name, key, lanes } = this.table;
-    const free = lanes.filter((lane) => this.hasPlace(lane));
-    if (free.length === 0) return undefined;
-    const moments = free.map(({ lane }) => firstDue(name, lane, isFree(key, '$1', '$2'), `due_at, ${key}`));
-    const { rows } = await this.database.pool.query<{ due_at: Date | null }>(
-      `SELECT min(due_at) AS due_at FROM (${moments.join(' UNION ALL ')}) AS next`,
-      [this.worker.id, [...this.held.keys()]],
-    );
+    const values: unknown[] = [];
+    const next = this.nextDue((value) => `$${values.push(value)}`);
+    if (next === null) return undefined;
+    const { rows } = await this.database.pool.query<{ due_at: Date | null }>(`SELECT ${next} AS due_at`, values);
     return rows[0]?.due_at ?? undefined;
   }
 
-  /** Locks a leased row until the transaction ends. @returns undefined when the lease is lost: nothing may be stored */
+  /** The same for a poll. Null if all lanes are full. */
+  nextDue(bind: Bind): string | null {
+    const { name, key } = this.table;
+    const lanes = this.table.lanes.filter((lane) => !this.isFull(lane));
+    if (lanes.length === 0) return null;
+    const free = isFree(key, bind(this.worker.id), bind([...this.held.keys()]));
+    return `least(${lanes.map(({ lane }) => firstDue(name, lane, free, `due_at, ${key}`)).join(', ')})`;
+  }
+
+  /** Locks a leased row until the transaction ends. @returns undefined if the lease is lost, so that nothing is stored */
   async lock(tx: PoolClient, { key, owner, no }: Lease): Promise<(Row & { now: Date }) | undefined> {
     const { rows } = await tx.query<Row & { now: Date }>(
       `SELECT *, clock_timestamp() AS now FROM ${this.table.name}
@@ -101,10 +109,10 @@ export class DueRows<Row extends object> {
   }
 
   /**
-   * Stores what came of an attempt and releases the lease.
+   * Stores the outcome of an attempt and releases the lease.
    *
-   * @param set assignments, whose parameters count from $1
-   * @returns false when the lease is lost: nothing was stored
+   * @param set SQL assignments, whose parameters start at $1
+   * @returns false if the lease is lost, so that nothing was stored
    */
   async settle(
     tx: Pick<PoolClient, 'query'>,
@@ -119,9 +127,17 @@ export class DueRows<Row extends object> {
     return rowCount === 1;
   }
 
+  private lostSql(columns: string, condition: string, bind: Bind): string {
+    const { name, key } = this.table;
+    return `SELECT ${columns} FROM ${name}
+       WHERE ${condition} AND lease_owner IS NOT NULL AND lease_safe_at <= now()
+         AND ${isFree(key, bind(this.worker.id), bind([...this.held.keys()]))}
+       ORDER BY lease_safe_at`;
+  }
+
   private async claimNext(): Promise<Leased<Row> | undefined> {
     for (const lane of this.table.lanes) {
-      if (!this.hasPlace(lane)) continue;
+      if (this.isFull(lane)) continue;
       if (!this.worker.mayWork()) return undefined;
       const { rows } = await this.database.pool.query<Row & LeaseColumns>(this.claimSql(), [
         lane.lane,
@@ -137,11 +153,11 @@ export class DueRows<Row extends object> {
     return undefined;
   }
 
-  private hasPlace({ lane, atOnce = Number.POSITIVE_INFINITY }: Lane): boolean {
-    return [...this.held.values()].filter((held) => held === lane).length < atOnce;
+  private isFull({ lane, concurrency = Number.POSITIVE_INFINITY }: Lane): boolean {
+    return [...this.held.values()].filter((held) => held === lane).length >= concurrency;
   }
 
-  /** `now()` is an index condition, which `clock_timestamp()` is not; a limit that is a parameter is planned for many. */
+  /** Uses `now()`, because `clock_timestamp()` is not an index condition, and a constant limit for the planner. */
   private claimSql(): string {
     const { name, key, onClaim } = this.table;
     return `

@@ -1,24 +1,24 @@
 import { traceparentOf } from '../../tracing/trace.js';
 
-/** Traces that a row remembers; of more the oldest are forgotten. */
-const MOST = 8;
+/** Maximum traces per row. The oldest are dropped. */
+const MAX_TRACES = 8;
 
-/** For a parameter of type `text[]`: the trace of what runs now. */
+/** The current trace, for a parameter of type `text[]`. */
 export const tracesNow = (): string[] => [traceparentOf() ?? []].flat();
 
 /**
- * Assignment to a row that is made due once more.
+ * SQL assignment for a row that becomes due again.
  *
- * @param table whose row it is
- * @param now parameter or column: `tracesNow()`
+ * @param table name or alias of the row's table
+ * @param now parameter or column with `tracesNow()`
  */
 export const joinTraces = (table: string, now: string): string =>
-  `traceparents = (${now}::text[] || ${table}.traceparents)[1:${MOST}]`;
+  `traceparents = (${now}::text[] || ${table}.traceparents)[1:${MAX_TRACES}]`;
 
 /**
- * Assignment after work on a row: what made it due meanwhile stays, for the work that follows.
+ * SQL assignment after work on a row. Keeps the traces that made the row due during the work.
  *
- * @param newest parameter: the newest trace that the row had when it was claimed
+ * @param newest parameter with the row's newest trace at the claim
  */
 export const leaveTraces = (newest: string): string =>
-  `traceparents = traceparents[:coalesce(array_position(traceparents, ${newest}::text), ${MOST + 1}) - 1]`;
+  `traceparents = traceparents[:coalesce(array_position(traceparents, ${newest}::text), ${MAX_TRACES + 1}) - 1]`;

@@ -6,38 +6,35 @@ import { Env } from '../../config/env.js';
 import { Database, newPool } from '../../database/database.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 
-/** Milliseconds between two beats. */
+/** How often to send a heartbeat. */
 const BEAT_MS = 2_000;
 
-/** Milliseconds after which a beat counts as lost; the next one goes over a new connection. */
+/** Timeout for a heartbeat. The next one uses a new connection. */
 const BEAT_TIMEOUT_MS = 2_000;
 
-/** Seconds for which a beat says that its process is alive; its leases hold as long. */
+/** How long a process counts as alive after a heartbeat, so that its leases are valid. */
 const ALIVE_SECONDS = 8;
 
 /**
- * Milliseconds after its last beat for which a process may claim rows and begin calls: well before others take its rows
- * (`ALIVE_SECONDS`). Whoever was held up, by a blocked event loop or by the system, so finds out before it does harm.
+ * How long after its last heartbeat a process may claim rows and start calls. Well below `ALIVE_SECONDS`, so that a
+ * stalled process (blocked event loop, suspended host) stops before another one takes over its rows.
  */
 const MAY_WORK_MS = 5_000;
 
-/** Hours for which a process that has ended is remembered: the newest of them shows since when none is alive. */
-const REMEMBERED_HOURS = 24;
+/** How long to keep the rows of ended processes. The newest shows since when none is alive. */
+const KEPT_HOURS = 24;
 
-/**
- * This process as the owner of leases: it beats while it lives, by the database's clock, and all that it has leased is
- * free when it does not.
- */
+/** This process as the owner of leases. Its leases are free once its heartbeats end, by the database's clock. */
 @Injectable()
 export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
-  /** Another one after each start. */
+  /** Differs after each start. */
   readonly id: string = randomUUID();
   private readonly log = new Logger(WorkerProcess.name);
-  /** A connection of its own: a beat that waits behind work would declare the busiest process dead. */
+  /** A dedicated connection, because a heartbeat that waits behind work would end the leases of the busiest process. */
   private readonly own: pg.Pool;
   private lastBeatMs = Number.NEGATIVE_INFINITY;
   private timer: NodeJS.Timeout | undefined;
-  private underWay: Promise<void> | undefined;
+  private beating: Promise<void> | undefined;
   private stopped = false;
 
   constructor(
@@ -55,12 +52,12 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
     });
   }
 
-  /** False while the last beat is too old: then nothing may be claimed, and no call may begin. */
+  /** False while the last heartbeat is too old to claim rows or start calls. */
   mayWork(): boolean {
     return this.clock.monotonicMs() - this.lastBeatMs < MAY_WORK_MS;
   }
 
-  /** Seconds since any process was last alive; null when none was for a day. */
+  /** Seconds since any process was last alive; null if none was for a day. */
   async secondsSinceAny(): Promise<number | null> {
     const { rows } = await this.database.pool.query<{ seconds: number }>(
       `SELECT greatest(0, $1 - extract(epoch FROM alive_until - now()))::float8 AS seconds
@@ -73,16 +70,16 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
   async onModuleInit(): Promise<void> {
     if (!this.env.hasRole('worker')) return;
     await this.beat();
-    const forget = `DELETE FROM workers WHERE alive_until < now() - $1 * interval '1 hour'`;
-    await this.own.query(forget, [REMEMBERED_HOURS]).catch(() => undefined); // the next start forgets them
+    const deleteOld = `DELETE FROM workers WHERE alive_until < now() - $1 * interval '1 hour'`;
+    await this.own.query(deleteOld, [KEPT_HOURS]).catch(() => undefined); // the next start deletes them
     this.plan();
   }
 
-  /** Frees what it has leased: it works on nothing any more. */
+  /** Frees all leases of this process, which no longer works on anything. */
   async onApplicationShutdown(): Promise<void> {
     this.stopped = true;
     clearTimeout(this.timer);
-    await this.underWay;
+    await this.beating;
     if (this.lastBeatMs > Number.NEGATIVE_INFINITY) {
       const leave = 'UPDATE workers SET alive_until = least(alive_until, now()) WHERE id = $1';
       await this.own.query(leave, [this.id]).catch(() => undefined);
@@ -93,13 +90,13 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
   protected plan(): void {
     if (this.stopped) return;
     this.timer = setTimeout(() => {
-      this.underWay = this.beat().finally(() => this.plan());
+      this.beating = this.beat().finally(() => this.plan());
     }, BEAT_MS);
   }
 
   /** Sends one heartbeat. It also cuts off heartbeats that others sent before the database clock was set back. */
   async beat(): Promise<void> {
-    // Counted from before it leaves: the database counts from later.
+    // Measured before sending, so that this process stops before its leases end in the database.
     const sentAtMs = this.clock.monotonicMs();
     try {
       await this.own.query(
@@ -112,7 +109,7 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
       );
       this.lastBeatMs = sentAtMs;
     } catch (error) {
-      if (this.mayWork()) this.log.warn({ msg: 'a heartbeat was lost; the next one comes', ...errorTrace(error) });
+      if (this.mayWork()) this.log.warn({ msg: 'a heartbeat failed and will be retried', ...errorTrace(error) });
     }
   }
 }

@@ -1,68 +1,174 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import { Stopping } from '../../config/stopping.js';
+import { Database } from '../../database/database.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 
+/** Adds a value to a statement's parameters. @returns its placeholder */
+export type Bind = (value: unknown) => string;
+
+/**
+ * SQL expression for the time when the next row of a poll is due, or null if no row is. It must read only the head of an
+ * index, because every round evaluates it. Null instead of SQL means that the poll has nothing to do for now.
+ */
+export type NextDue = (bind: Bind) => string | null;
+
 interface Poll {
-  name: string;
-  everyMs: number;
-  work: () => Promise<void>;
-  quietUntil: number;
-  timer?: NodeJS.Timeout;
+  readonly name: string;
+  readonly work: () => Promise<void> | void;
+  /** Null for a poll at intervals. */
+  readonly nextDue: NextDue | null;
+  /** When a poll at intervals runs next, in monotonic milliseconds. */
+  nextAtMs: number;
+  readonly everyMs: number;
+  quietUntilMs: number;
   running?: Promise<void>;
 }
 
-/** Milliseconds between two log lines about the same poll: the database may be away for long. */
+/** Maximum time between two rounds. A row whose notification was lost waits at most as long. */
+const MAX_SLEEP_MS = 5_000;
+
+/** Minimum time between two rounds, so that due rows that cannot be claimed do not keep the process busy. */
+const MIN_SLEEP_MS = 1_000;
+
+/** How long to log no further error of the same poll, because the database may be unavailable for long. */
 const QUIET_MS = 30_000;
 
+/** The name under which a failed round is logged. */
+const ROUND = 'due rows';
+
 /**
- * Polls at intervals in every worker process, without the queue: what the queue lost is found here. Runs of one poll
- * never overlap within a process; one that fails is tried again at the next interval.
+ * Finds due work without the queue, because the queue may lose notifications. One statement per round asks for the next
+ * due time of every poll. The poller runs the due ones, then sleeps until the next row is due, at most `MAX_SLEEP_MS`.
+ * Runs of one poll never overlap within a process.
  */
 @Injectable()
 export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly log = new Logger(Poller.name);
   private readonly polls: Poll[] = [];
-  private stopped = false;
+  private isStarted = false;
+  private round: Promise<void> | undefined;
+  /** When the next round starts, in monotonic milliseconds. */
+  private wakeAtMs = Number.POSITIVE_INFINITY;
+  private cancelTimer = () => {};
+  private roundsQuietUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly env: Env,
+    private readonly database: Database,
+    private readonly clock: Clock,
     private readonly random: Random,
     private readonly stopping: Stopping,
   ) {}
 
-  /** Declares a poll; call it from a feature's `onModuleInit`. @param everyMs milliseconds between two runs */
-  every(everyMs: number, name: string, work: () => Promise<void>): void {
-    this.polls.push({ name, everyMs, work, quietUntil: 0 });
+  /** Declares a poll that runs when a row is due. Call it from a feature's `onModuleInit`. */
+  whenDue(name: string, nextDue: NextDue, work: Poll['work']): void {
+    this.polls.push({ name, work, nextDue, everyMs: 0, nextAtMs: 0, quietUntilMs: Number.NEGATIVE_INFINITY });
+  }
+
+  /** Declares a poll at intervals, of a second or more, for work without due times. */
+  every(everyMs: number, name: string, work: Poll['work']): void {
+    const poll = { name, work, nextDue: null, everyMs, nextAtMs: 0, quietUntilMs: Number.NEGATIVE_INFINITY };
+    this.schedule(poll);
+    this.polls.push(poll);
+  }
+
+  /** Starts a round at the latest after `ms` milliseconds; a round that is due earlier stays. */
+  wakeIn(ms: number): void {
+    const atMs = this.clock.monotonicMs() + Math.max(ms, MIN_SLEEP_MS);
+    if (!this.isStarted || atMs >= this.wakeAtMs) return;
+    this.wakeAtMs = atMs;
+    if (!this.round) this.setTimer();
   }
 
   onApplicationBootstrap(): void {
     if (!this.env.hasRole('worker')) return;
-    for (const poll of this.polls) this.plan(poll);
+    this.isStarted = true;
+    this.wakeIn(MIN_SLEEP_MS);
   }
 
   async onModuleDestroy(): Promise<void> {
-    this.stopped = true;
-    for (const poll of this.polls) clearTimeout(poll.timer);
+    this.isStarted = false;
+    this.cancelTimer();
+    await this.round;
     await Promise.all(this.polls.map((poll) => poll.running));
   }
 
-  private plan(poll: Poll): void {
-    if (this.stopped) return;
-    const delay = poll.everyMs * (0.9 + 0.2 * this.random.fraction());
-    poll.timer = setTimeout(() => {
-      if (this.stopping.begun) return;
-      poll.running = poll
-        .work()
-        .catch((error: unknown) => this.warn(poll, error))
-        .finally(() => this.plan(poll));
-    }, delay);
+  private setTimer(): void {
+    this.cancelTimer();
+    this.cancelTimer = this.clock.after(Math.max(0, this.wakeAtMs - this.clock.monotonicMs()), () => {
+      this.wakeAtMs = Number.POSITIVE_INFINITY;
+      this.round = this.runDue().finally(() => {
+        this.round = undefined;
+        this.wakeIn(MAX_SLEEP_MS * (0.9 + 0.1 * this.random.fraction()));
+        if (this.isStarted) this.setTimer();
+      });
+    });
   }
 
-  private warn(poll: Poll, error: unknown): void {
-    if (performance.now() < poll.quietUntil) return;
-    poll.quietUntil = performance.now() + QUIET_MS;
-    this.log.warn({ msg: 'a poll failed; it comes again', poll: poll.name, ...errorTrace(error) });
+  /** Runs the due polls, and plans the next round for the first one that will be due. */
+  private async runDue(): Promise<void> {
+    const waits = await this.waits();
+    if (this.stopping.begun || !this.isStarted) return;
+    for (const [poll, waitMs] of waits) {
+      if (poll.running) continue;
+      if (waitMs <= 0) this.run(poll);
+      else this.wakeIn(waitMs);
+    }
+  }
+
+  /** Milliseconds until each poll is due. If the database does not say, all are, because they may find out themselves. */
+  private async waits(): Promise<Map<Poll, number>> {
+    const nowMs = this.clock.monotonicMs();
+    const waits = new Map(this.polls.map((poll) => [poll, poll.nextDue ? 0 : poll.nextAtMs - nowMs]));
+    try {
+      for (const [poll, waitMs] of await this.waitsForRows()) waits.set(poll, waitMs);
+    } catch (error) {
+      this.roundsQuietUntilMs = this.warn(ROUND, this.roundsQuietUntilMs, error);
+    }
+    return waits;
+  }
+
+  private async waitsForRows(): Promise<[Poll, number][]> {
+    const values: unknown[] = [];
+    const bind: Bind = (value) => `$${values.push(value)}`;
+    const polls = this.polls.filter(({ nextDue }) => nextDue);
+    if (polls.length === 0) return [];
+    const waits = polls.map(({ nextDue }) => {
+      const sql = nextDue?.(bind) ?? null;
+      return sql === null ? 'NULL' : `extract(epoch FROM ${sql} - clock_timestamp()) * 1000`;
+    });
+    const { rows } = await this.database.pool.query<{ waits: (number | null)[] }>(
+      `SELECT ARRAY[${waits.join(', ')}]::float8[] AS waits`,
+      values,
+    );
+    return polls.map((poll, at) => [poll, rows[0]?.waits[at] ?? Number.POSITIVE_INFINITY]);
+  }
+
+  private run(poll: Poll): void {
+    const work = async () => poll.work();
+    poll.running = work()
+      .catch((error: unknown) => {
+        poll.quietUntilMs = this.warn(poll.name, poll.quietUntilMs, error);
+      })
+      .finally(() => {
+        delete poll.running;
+        this.schedule(poll);
+        if (poll.nextDue) this.wakeIn(MIN_SLEEP_MS); // more rows may be due
+      });
+  }
+
+  private schedule(poll: Poll): void {
+    poll.nextAtMs = this.clock.monotonicMs() + poll.everyMs * (0.9 + 0.2 * this.random.fraction());
+  }
+
+  /** @returns until when to log no further error of the same poll */
+  private warn(poll: string, quietUntilMs: number, error: unknown): number {
+    const nowMs = this.clock.monotonicMs();
+    if (nowMs < quietUntilMs) return quietUntilMs;
+    this.log.warn({ msg: 'a poll failed and is retried', poll, ...errorTrace(error) });
+    return nowMs + QUIET_MS;
   }
 }

@@ -4,87 +4,133 @@ import { Clock } from '../../config/clock.js';
 import { within } from '../../config/within.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { type Notification, QUEUE_STORE, type QueueName } from '../backend/queue-names.js';
+import type { Poller } from './poller.js';
 import type { StoreWatch } from './store-watch.js';
 
-/** Delayed notifications are rounded up to this many milliseconds, so that many for one moment become one job. */
+/** Delayed notifications are rounded up to this many milliseconds, so that many for one time become one job. */
 const ROUNDING_MS = 25;
 
-/** From this delay on they are rounded up more coarsely, in milliseconds: events come in bursts. */
+/** Delays from here on are rounded up more coarsely, because events come in bursts. */
 const DISTANT_MS = 500;
 const COARSE_MS = 100;
 
-/** Milliseconds for which equal notifications are dropped: the worker that took one may have been killed with it. */
+/** How long equal notifications are dropped. Short, because the worker that took the first may have been killed. */
 const DEDUPLICATION_MS = 1_000;
 
-/** Milliseconds after which a notification without an answer counts as failed, and how many may wait for theirs. */
+/** Timeout for a notification, and maximum notifications in flight. */
 const ANSWER_MS = 2_000;
-const MOST_UNDER_WAY = 1_000;
+const MAX_IN_FLIGHT = 1_000;
 
-/** Milliseconds that the store has to answer the last notifications of a process. */
+/** Timeout for the notifications in flight when the process stops. */
 const LAST_ANSWERS_MS = 1_000;
 
-/** Milliseconds that the store has to release a key: one without an answer delays no work, and no shutdown. */
+/** Timeout for releasing a deduplication key. Short, because work and shutdown wait for it. */
 const RELEASE_TIMEOUT_MS = 500;
 
-/** Notifies the queues. It never throws and never waits for its store: the poller makes up for a lost notification. */
+/** How long after a notification the poller checks that a worker took the rows. */
+const CHECK_AFTER_MS = 1_000;
+
+/** A queue whose activations are planned. `again` is true if something changed during the computation. */
+interface PlannedQueue {
+  readonly nextInMs: () => Promise<number | null>;
+  running: boolean;
+  again: boolean;
+}
+
+/** Notifies the queues. It never throws and never waits for its store, because the poller finds what it loses. */
 @Injectable()
 export class QueueNotifier implements OnModuleDestroy {
-  private readonly underWay = new Set<Promise<unknown>>();
+  private readonly inFlight = new Set<Promise<unknown>>();
+  private readonly plans = new Map<QueueName, PlannedQueue>();
   private closed = false;
 
   constructor(
     private readonly queues: ReadonlyMap<QueueName, Queue<Notification>>,
     private readonly clock: Clock,
     private readonly store: StoreWatch,
+    private readonly poller: Pick<Poller, 'wakeIn'>,
   ) {}
 
   /**
-   * Activates one worker of a queue, now or later.
+   * Activates one worker of a queue, now or later, and wakes the poller of this process a second after that.
    *
-   * A notification is dropped while an equal one waits, for a second at most; the worker releases the deduplication key
+   * A notification is dropped while an equal one waits, at most for a second. The worker releases the deduplication key
    * first (`releaseDeduplicationKey`), so that a notification during its work is kept.
    *
-   * @param when a moment of this process's clock, or milliseconds from now: the database's clock may be another, and
-   *   what it calls later may be past here
+   * @param when a time by this process's clock, or milliseconds from now, because the database's clock may differ
    */
   notify(name: QueueName, reason: string, when: Date | number = 0): void {
-    const queue = this.queues.get(name);
-    // A store that is away may leave every notification without an answer: their number is bounded.
-    if (!queue || this.closed || this.underWay.size >= MOST_UNDER_WAY) return;
+    const planned = this.plans.get(name);
+    if (planned) return this.plan(name, planned, reason);
     const now = this.clock.now().getTime();
     const askedMs = Math.max(0, typeof when === 'number' ? when : when.getTime() - now);
     const delayMs = askedMs < DISTANT_MS ? askedMs : Math.ceil((now + askedMs) / COARSE_MS) * COARSE_MS - now;
     const id = delayMs > 0 ? `notify-${Math.ceil((now + delayMs) / ROUNDING_MS)}` : 'notify';
+    this.add(name, reason, delayMs, { id });
+  }
+
+  /**
+   * Lets the notifications of a queue be planned: at most one activation waits, for the time when it can do something.
+   *
+   * @param nextInMs milliseconds until then; null if nothing is due
+   */
+  planned(name: QueueName, nextInMs: () => Promise<number | null>): void {
+    this.plans.set(name, { nextInMs, running: false, again: false });
+  }
+
+  /** Computes the time of the next activation, one computation at a time, and moves the waiting activation there. */
+  private plan(name: QueueName, planned: PlannedQueue, reason: string): void {
+    planned.again = planned.running;
+    if (planned.running || this.closed) return;
+    planned.running = true;
+    const planning = planned
+      .nextInMs()
+      .catch(() => null) // the poller notifies again
+      .then((inMs) => {
+        planned.running = false;
+        if (inMs !== null) this.add(name, reason, inMs, { id: 'next', replace: true, extend: true });
+        if (planned.again) this.plan(name, planned, reason);
+      })
+      .finally(() => this.inFlight.delete(planning));
+    this.inFlight.add(planning);
+  }
+
+  private add(name: QueueName, reason: string, delayMs: number, key: { id: string; replace?: true; extend?: true }): void {
+    const queue = this.queues.get(name);
+    // An unavailable store may leave every notification without an answer.
+    if (!queue || this.closed || this.inFlight.size >= MAX_IN_FLIGHT) return;
+    this.poller.wakeIn(delayMs + CHECK_AFTER_MS);
     const slow = setTimeout(() => this.store.failed(new Error('no answer')), ANSWER_MS).unref();
+    const deduplication = { ...key, ttl: Math.ceil(delayMs) + DEDUPLICATION_MS };
     const adding = queue
-      .add('notify', { reason }, { delay: delayMs, deduplication: { id, ttl: Math.ceil(delayMs) + DEDUPLICATION_MS } })
+      .add('notify', { reason }, { delay: delayMs, deduplication })
       .catch((error: unknown) => this.store.failed(error))
       .finally(() => {
         clearTimeout(slow);
-        this.underWay.delete(adding);
+        this.inFlight.delete(adding);
       });
-    this.underWay.add(adding);
+    this.inFlight.add(adding);
   }
 
-  /** Asks the store itself: before the first notification nothing else shows that it is away. */
+  /** Pings the store, because without notifications nothing else shows that it is unavailable. */
   @HealthIndicator('queue')
   async health(): Promise<Health> {
-    const since = this.store.awaySince;
+    const since = this.store.unavailableSince;
     if (!since && (await this.store.answers())) return { status: 'ok' };
-    const reason = `The store of the queue (${QUEUE_STORE}) can not be reached: work goes on by the poller, more slowly.`;
+    const reason = `The store of the queues (${QUEUE_STORE}) is unavailable. Work continues more slowly, by polling.`;
     const facts = since && { since: since.toISOString() };
     return { status: 'degraded', reason, ...(facts && { facts }) };
   }
 
   async onModuleDestroy(): Promise<void> {
     this.closed = true;
-    await within(LAST_ANSWERS_MS, Promise.all(this.underWay), () => undefined);
+    await within(LAST_ANSWERS_MS, Promise.all(this.inFlight), () => undefined);
   }
 }
 
 /**
- * Releases the deduplication key before the work, so that a notification during it is kept. Failing to is harmless: the
- * poller notifies.
+ * Releases the deduplication key before the work, so that a notification during the work is kept. A failure is harmless,
+ * because the poller finds the rows.
  */
 export async function releaseDeduplicationKey(job: Job<Notification>): Promise<void> {
   const released = job.removeDeduplicationKey().catch(() => false);

@@ -6,12 +6,12 @@ import { StoreWatch } from './store-watch.js';
 
 const MINUTE_MS = 60_000;
 const lines: string[] = [];
-let isThere = true;
+let isAvailable = true;
 
-/** As far as the watch looks at it. */
+/** The part of a queue that the watch uses. */
 class Store extends EventEmitter {
   isPaused = async () => {
-    if (!isThere) throw new Error('away');
+    if (!isAvailable) throw new Error('unavailable');
     return false;
   };
 }
@@ -21,12 +21,12 @@ let watch: StoreWatch;
 beforeEach(() => {
   jest.useFakeTimers();
   lines.length = 0;
-  jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => lines.push('away'));
+  jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => lines.push('unavailable'));
   jest.spyOn(Logger.prototype, 'log').mockImplementation(() => lines.push('back'));
   queues = [new Store(), new Store(), new Store()];
   const clock = Object.assign(new Clock(), { monotonicMs: () => Date.now() });
   watch = new StoreWatch(queues as unknown as Queue[], clock);
-  isThere = true;
+  isAvailable = true;
 });
 afterEach(() => {
   watch.onModuleDestroy();
@@ -34,7 +34,7 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-/** Lets time pass in which every connection fails each five seconds. */
+/** Advances time while every connection fails every five seconds. */
 async function fails(ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 5_000) {
     for (const queue of queues) queue.emit('error', new Error('ECONNREFUSED'));
@@ -42,33 +42,33 @@ async function fails(ms: number): Promise<void> {
   }
 }
 
-test('a store that goes away and comes back is one line each, however many connections fail', async () => {
-  isThere = false;
+test('logs one line when the store becomes unavailable and one when it is back, however many connections fail', async () => {
+  isAvailable = false;
   await fails(50_000);
-  expect(lines).toEqual(['away']);
-  expect(watch.awaySince).toBeInstanceOf(Date);
-  isThere = true;
+  expect(lines).toEqual(['unavailable']);
+  expect(watch.unavailableSince).toBeInstanceOf(Date);
+  isAvailable = true;
   await jest.advanceTimersByTimeAsync(5_000);
-  expect(lines).toEqual(['away', 'back']);
-  expect(watch.awaySince).toBeUndefined();
+  expect(lines).toEqual(['unavailable', 'back']);
+  expect(watch.unavailableSince).toBeUndefined();
 });
 
-test('one that stays away is told again each minute, also when nothing asks it', async () => {
-  isThere = false;
+test('logs a reminder every minute while the store is unavailable, even without commands', async () => {
+  isAvailable = false;
   await fails(5_000);
   await jest.advanceTimersByTimeAsync(3 * MINUTE_MS);
-  expect(lines).toEqual(['away', 'away', 'away', 'away']);
+  expect(lines).toEqual(Array(4).fill('unavailable'));
 });
 
-test('one that answers and fails in turn is told at most twice a minute', async () => {
+test('logs at most two lines a minute about a store that answers and fails in turn', async () => {
   await fails(10 * MINUTE_MS);
-  expect(lines.filter((line) => line === 'away').length).toBeLessThanOrEqual(11);
+  expect(lines.filter((line) => line === 'unavailable').length).toBeLessThanOrEqual(11);
   expect(lines.length).toBeLessThanOrEqual(22);
 });
 
-test('a process that stops says nothing more', async () => {
+test('logs nothing after the process has stopped', async () => {
   watch.onModuleDestroy();
-  isThere = false;
+  isAvailable = false;
   await fails(2 * MINUTE_MS);
   expect(lines).toEqual([]);
 });

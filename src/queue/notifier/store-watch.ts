@@ -6,18 +6,18 @@ import { Clock } from '../../config/clock.js';
 import { within } from '../../config/within.js';
 import { QUEUE_STORE } from '../backend/queue-names.js';
 
-/** Milliseconds that the store has to answer. */
+/** Timeout for a ping of the store. */
 const ANSWER_MS = 1_000;
 
-/** Milliseconds between two looks at a store that is away; as long without a failure, and an answer, mean that it is back. */
-const LOOK_MS = 1_000;
+/** How often to ping an unavailable store. It is available after an answer and as long without a failure. */
+const PING_EVERY_MS = 1_000;
 
-/** Milliseconds between two log lines about a store that stays away, or goes away again and again. */
+/** Minimum time between two log lines about an unavailable store. */
 const REMINDER_MS = 60_000;
 
 /**
- * Knows whether the store of the queues is away, and logs it for the whole process: when it goes away, each minute while
- * it stays away, and when it is back. Every queue and worker has connections of its own, each of which fails by itself.
+ * Tracks whether the store of the queues is available, and logs it once per process: when it becomes unavailable, every
+ * minute until it is available, and then. Each queue and worker has its own connections, which all report errors here.
  */
 @Injectable()
 export class StoreWatch implements OnApplicationBootstrap, OnModuleDestroy {
@@ -25,11 +25,11 @@ export class StoreWatch implements OnApplicationBootstrap, OnModuleDestroy {
   private since: Date | undefined;
   private failedAtMs = 0;
   private quietUntilMs = Number.NEGATIVE_INFINITY;
-  private isTold = false;
+  private isLogged = false;
   private timer: NodeJS.Timeout | undefined;
   private closed = false;
 
-  /** @param queues of one store, so that one of them answers for all */
+  /** @param queues of one store, so that a ping of one counts for all */
   constructor(
     private readonly queues: readonly Queue[],
     private readonly clock: Clock,
@@ -48,21 +48,21 @@ export class StoreWatch implements OnApplicationBootstrap, OnModuleDestroy {
     clearTimeout(this.timer);
   }
 
-  /** Since when it has been away; undefined while it is there. */
-  get awaySince(): Date | undefined {
+  /** Undefined while the store is available. */
+  get unavailableSince(): Date | undefined {
     return this.since;
   }
 
-  /** Something that was asked of the store failed. */
+  /** Records that a command failed. */
   failed(error: unknown): void {
     if (this.closed) return;
     this.since ??= this.clock.now();
     this.failedAtMs = this.clock.monotonicMs();
-    this.tell(error);
-    this.timer ??= this.lookLater();
+    this.logUnavailable(error);
+    this.timer ??= this.pingLater();
   }
 
-  /** Asks the store itself. */
+  /** Pings the store. */
   async answers(): Promise<boolean> {
     const [queue] = this.queues;
     if (!queue) return true;
@@ -70,27 +70,27 @@ export class StoreWatch implements OnApplicationBootstrap, OnModuleDestroy {
     return within(ANSWER_MS, answer, () => false).catch(() => false);
   }
 
-  private lookLater(): NodeJS.Timeout {
-    return setTimeout(() => void this.look(), LOOK_MS).unref();
+  private pingLater(): NodeJS.Timeout {
+    return setTimeout(() => void this.ping(), PING_EVERY_MS).unref();
   }
 
-  private async look(): Promise<void> {
-    const isBack = (await this.answers()) && this.clock.monotonicMs() - this.failedAtMs >= LOOK_MS;
+  private async ping(): Promise<void> {
+    const isBack = (await this.answers()) && this.clock.monotonicMs() - this.failedAtMs >= PING_EVERY_MS;
     if (this.closed) return;
-    this.timer = isBack ? undefined : this.lookLater();
-    if (!isBack) return this.tell();
+    this.timer = isBack ? undefined : this.pingLater();
+    if (!isBack) return this.logUnavailable();
     this.since = undefined;
-    if (this.isTold) this.log.log('the store of the queues answers again');
-    this.isTold = false;
+    if (this.isLogged) this.log.log('the store of the queues is available again');
+    this.isLogged = false;
   }
 
-  private tell(error?: unknown): void {
+  private logUnavailable(error?: unknown): void {
     const nowMs = this.clock.monotonicMs();
     if (nowMs < this.quietUntilMs) return;
     this.quietUntilMs = nowMs + REMINDER_MS;
-    this.isTold = true;
+    this.isLogged = true;
     const { name, code } = (error instanceof Error ? error : {}) as { name?: string; code?: string };
-    const msg = `the store of the queues does not answer: look at ${QUEUE_STORE}; work goes on by the poller, more slowly`;
+    const msg = `the store of the queues is unavailable; check ${QUEUE_STORE}. Work continues more slowly, by polling`;
     this.log.warn({ msg, since: this.since?.toISOString(), error: name, code });
   }
 }

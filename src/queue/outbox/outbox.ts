@@ -9,6 +9,7 @@ import { errorTrace } from '../../http/problem/error-trace.js';
 import { DueRows } from '../due-rows/due-rows.js';
 import { type Lease, RELEASE } from '../due-rows/lease.js';
 import type { WorkerProcess } from '../due-rows/worker-process.js';
+import type { Bind } from '../notifier/poller.js';
 
 /**
  * A table of requests that must be sent once. It has the columns of due rows, `fault`, `failures` and `state`:
@@ -31,6 +32,9 @@ interface OutboxTable {
 export const wasTaken = (error: unknown): boolean => (error as { code?: string }).code === '23505';
 
 const TRIES = 3;
+
+/** SQL condition: an attempt has been marked, and has no outcome yet. */
+const IN_FLIGHT = `state = 'Requested' AND due_at IS NULL`;
 
 type Queryable = Pick<PoolClient, 'query'>;
 
@@ -70,7 +74,12 @@ export class Outbox<Row extends object> {
 
   /** Attempts whose process ended before it stored what they came to. */
   lost(): Promise<Lease[]> {
-    return this.due.lost(`state = 'Requested' AND due_at IS NULL`);
+    return this.due.lost(IN_FLIGHT);
+  }
+
+  /** For the poller: due while an attempt is lost. */
+  lostSince(bind: Bind): string {
+    return this.due.lostSince(IN_FLIGHT, bind);
   }
 
   /**

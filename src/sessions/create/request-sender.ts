@@ -8,6 +8,7 @@ import type { CreateTherapySessionRequest } from '../../platform/contract/wire-t
 import { backoffMs } from '../../queue/backend/backoff.js';
 import { DueLoop, DueParts, type DueWork } from '../../queue/due-rows/due-loop.js';
 import type { Leased } from '../../queue/due-rows/due-rows.js';
+import type { Bind } from '../../queue/notifier/poller.js';
 import { OutcomeKeeper } from '../../queue/outbox/outbox.js';
 import { annotate } from '../../tracing/trace.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
@@ -45,7 +46,7 @@ export class RequestSender extends DueLoop<RequestRow> {
     const work: DueWork<RequestRow> = {
       name: 'session requests',
       queue: 'session-requests',
-      places: MAX_CREATES,
+      concurrency: MAX_CREATES,
       traced: ({ session }) => ({ 'notebridge.session': session }),
       isConfigured: () => contract.canCall('createSession'),
     };
@@ -53,6 +54,9 @@ export class RequestSender extends DueLoop<RequestRow> {
     const help = 'Attempts to create a session by outcome';
     this.attempts = parts.metrics.counter('session_requests_total', help, ['outcome']);
   }
+
+  /** For the poller: due while `settleLost` has work. */
+  readonly lostSince = (bind: Bind): string => this.requests.outbox.lostSince(bind);
 
   /** Marks requests `Unknown` whose process died before it stored the outcome of their attempt. */
   async settleLost(): Promise<void> {

@@ -35,6 +35,9 @@ export class SessionFeedEvents extends PendingEventsPublisher {
     super(database, feed);
   }
 
+  /** The poll that publishes events whose publication was interrupted or had to wait. */
+  readonly poll = this.pollOf('session feed events', 'sessions');
+
   /** Adds pending events to a session's row, which must be locked. */
   async add(tx: PoolClient, id: string, events: readonly PendingSessionEvent[]): Promise<void> {
     if (events.length === 0) return;

@@ -77,7 +77,7 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
           name: 'processing_session_fetches_total',
           help: 'Lookups of processing ids by outcome',
         },
-        places: MAX_LOOKUPS,
+        concurrency: MAX_LOOKUPS,
         isConfigured: () => contract.canCall('getProcessingSession'),
         fetch: async (row, signal) => {
           const ticket = await ticketOf(row);

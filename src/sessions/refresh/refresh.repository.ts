@@ -212,13 +212,13 @@ export class SessionRefresher extends FetchLoop<SessionRow, SessionAnswer> {
         table: {
           name: 'sessions',
           key: 'id',
-          lanes: [{ lane: EVENT_LANE }, { lane: BULK_LANE, atOnce: MAX_FETCHES - 1 }],
+          lanes: [{ lane: EVENT_LANE }, { lane: BULK_LANE, concurrency: MAX_FETCHES - 1 }],
           effectMs: 0,
           // The fetch that starts now covers an update that can no longer take effect.
           onClaim: 'update_until = CASE WHEN update_until > clock_timestamp() THEN update_until END',
         },
         counter: { name: 'session_fetches_total', help: 'Fetches of sessions by outcome' },
-        places: MAX_FETCHES,
+        concurrency: MAX_FETCHES,
         traced: ({ id }) => ({ 'notebridge.session': id }),
         isConfigured: () => contract.canCall('getSession'),
         fetch: ({ session_id: sessionId }, signal) => {

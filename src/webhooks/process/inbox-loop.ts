@@ -73,6 +73,13 @@ export class InboxLoop {
     );
   }
 
+  readonly name = 'webhook inbox';
+
+  /** For the poller: when the next delivery is due. */
+  nextDue(): string {
+    return this.inbox.nextDue();
+  }
+
   /** Works until nothing is due. A call while it runs makes it look once more. */
   trigger(): void {
     this.again = true;

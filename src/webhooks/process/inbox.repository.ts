@@ -163,6 +163,12 @@ export class InboxRepository {
     return rows[0]?.count ?? 0;
   }
 
+  /** SQL of the time when the next delivery is due, or the time since when a repeat waits. */
+  nextDue(): string {
+    return `least((SELECT due_at FROM webhook_deliveries WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1),
+      (SELECT now() FROM webhook_repeats ORDER BY id LIMIT 1))`;
+  }
+
   /** @param condition constant SQL */
   async count(condition: string): Promise<number> {
     const text = `SELECT count(*)::int AS count FROM webhook_deliveries WHERE ${condition}`;

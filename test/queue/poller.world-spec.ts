@@ -1,0 +1,202 @@
+import { Logger } from '@nestjs/common';
+import { Clock } from '../../src/config/clock.js';
+import type { Env } from '../../src/config/env.js';
+import { Random } from '../../src/config/random.js';
+import { Stopping } from '../../src/config/stopping.js';
+import { Database } from '../../src/database/database.js';
+import { type NextDue, Poller } from '../../src/queue/notifier/poller.js';
+import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
+import type { StoreWatch } from '../../src/queue/notifier/store-watch.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld();
+let poller: Poller;
+let stopping: Stopping;
+let runs: string[];
+
+beforeAll(() => world.sql('CREATE TABLE chores (id int PRIMARY KEY, due_at timestamptz)'));
+beforeEach(() => {
+  stopping = new Stopping();
+  poller = newPoller('worker');
+  runs = [];
+});
+afterEach(async () => {
+  await poller.onModuleDestroy();
+  await world.sql('DELETE FROM chores');
+});
+afterAll(() => world.sql('DROP TABLE chores'));
+
+const newPoller = (role: string) => {
+  const env = { hasRole: (asked: string) => asked === role } as unknown as Env;
+  return new Poller(env, world.get(Database), world.get(Clock), world.get(Random), stopping);
+};
+const chores: NextDue = (bind) => `(SELECT min(due_at) FROM chores WHERE id > ${bind(0)})`;
+const add = (dueIn: string) =>
+  world.sql('INSERT INTO chores SELECT count(*) + 1, clock_timestamp() + $1::interval FROM chores', [dueIn]);
+const note = (name: string) => () => void runs.push(name);
+/** A poll that leaves no due row. */
+const doChores = async () => {
+  runs.push('chores');
+  await world.sql('DELETE FROM chores WHERE due_at <= clock_timestamp()');
+};
+const roundEnds = () => world.eventually('the round ends', () => !Reflect.get(poller, 'round') && !isAnyRunning());
+const isAnyRunning = () => (Reflect.get(poller, 'polls') as { running?: unknown }[]).some(({ running }) => running);
+async function pass(seconds: number): Promise<void> {
+  for (let passed = 0; passed < seconds; passed += 1) {
+    await world.advance('1 s');
+    await roundEnds();
+  }
+}
+/** Starts the poller, and waits for its first round. */
+async function start(): Promise<void> {
+  poller.onApplicationBootstrap();
+  await pass(1);
+}
+
+test('runs a poll when its next row is due', async () => {
+  poller.whenDue('chores', chores, doChores);
+  await add('3 s');
+  await start();
+  await pass(1);
+  expect(runs).toEqual([]);
+  await pass(1);
+  expect(runs).toEqual(['chores']);
+});
+
+test('finds a row without a notification within five seconds', async () => {
+  poller.whenDue('chores', chores, doChores);
+  await start();
+  await add('0 s');
+  await pass(5);
+  expect(runs).toEqual(['chores']);
+});
+
+test('sends one statement in about five seconds for all polls of an idle process', async () => {
+  for (const name of ['a', 'b', 'c', 'd']) poller.whenDue(name, chores, note(name));
+  await start();
+  const query = jest.spyOn(world.get(Database).pool, 'query');
+  await pass(60);
+  const rounds = query.mock.calls.filter(([sql]) => String(sql).includes('chores')).length;
+  query.mockRestore();
+  expect(runs).toEqual([]);
+  expect(rounds).toBeGreaterThanOrEqual(12);
+  expect(rounds).toBeLessThanOrEqual(15);
+});
+
+test('looks for lost work a second after a notification of its own process', async () => {
+  poller.whenDue('chores', chores, doChores);
+  await start();
+  await add('0 s');
+  const store = { unavailableSince: undefined } as unknown as StoreWatch;
+  const notifier = new QueueNotifier(new Map(), world.get(Clock), store, poller);
+  notifier.notify('imports', 'test');
+  await pass(1);
+  expect(runs).toEqual(['chores']);
+});
+
+test('runs a poll once a second while a due row cannot be claimed', async () => {
+  poller.whenDue('chores', chores, note('tried'));
+  await add('0 s');
+  await start();
+  await pass(9);
+  expect(runs).toHaveLength(10);
+});
+
+test('runs a poll without SQL never', async () => {
+  poller.whenDue('not configured', () => null, note('not configured'));
+  await start();
+  await pass(10);
+  expect(runs).toEqual([]);
+});
+
+test('runs every poll if the database does not say which is due', async () => {
+  const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+  poller.whenDue('broken', () => '(SELECT due_at FROM missing)', note('broken'));
+  poller.whenDue('chores', chores, note('chores'));
+  await start();
+  expect(runs).toEqual(['broken', 'chores']);
+  expect(warn).toHaveBeenCalledTimes(1);
+  warn.mockRestore();
+});
+
+test('retries a poll that failed, and logs it once', async () => {
+  const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+  poller.whenDue('chores', chores, () => {
+    runs.push('failed');
+    throw new Error('out of order');
+  });
+  await add('0 s');
+  await start();
+  await pass(2);
+  expect(runs).toHaveLength(3);
+  expect(warn).toHaveBeenCalledTimes(1);
+  warn.mockRestore();
+});
+
+test('starts a poll again only after its run has ended, and other polls meanwhile', async () => {
+  let end = () => {};
+  poller.whenDue('long', chores, () => {
+    runs.push('long');
+    return new Promise<void>((resolve) => {
+      end = resolve;
+    });
+  });
+  poller.whenDue('short', chores, note('short'));
+  await add('0 s');
+  poller.onApplicationBootstrap();
+  for (const expected of [2, 3]) {
+    await world.advance('1 s');
+    await world.eventually('the round ends', () => runs.length === expected);
+  }
+  expect(runs).toEqual(['long', 'short', 'short']);
+  end();
+  await roundEnds();
+  await world.advance('1 s');
+  await world.eventually('it runs again', () => runs.filter((name) => name === 'long').length === 2);
+  end();
+});
+
+test('runs a poll at intervals without any row', async () => {
+  poller.every(10_000, 'interval', note('interval'));
+  await start();
+  await pass(8 - 1);
+  expect(runs).toEqual([]);
+  await pass(4);
+  expect(runs).toEqual(['interval']);
+  await pass(100);
+  expect(runs.length).toBeGreaterThanOrEqual(8);
+  expect(runs.length).toBeLessThanOrEqual(12);
+});
+
+test('starts nothing once the process stops, and waits for the poll in progress', async () => {
+  let end = () => {};
+  const work = () =>
+    new Promise<void>((resolve) => {
+      runs.push('begun');
+      end = () => {
+        runs.push('ended');
+        resolve();
+      };
+    });
+  poller.whenDue('chores', chores, work);
+  await add('0 s');
+  poller.onApplicationBootstrap();
+  await world.advance('1 s');
+  await world.eventually('it begins', () => runs.length === 1);
+  stopping.begin();
+  const stopped = poller.onModuleDestroy().then(() => runs.push('stopped'));
+  end();
+  await stopped;
+  await world.advance('10 s');
+  expect(runs).toEqual(['begun', 'ended', 'stopped']);
+});
+
+test('polls in no process without the role worker', async () => {
+  poller = newPoller('api');
+  poller.whenDue('chores', chores, note('chores'));
+  await add('0 s');
+  await start();
+  poller.wakeIn(0);
+  await pass(10);
+  expect(runs).toEqual([]);
+});
