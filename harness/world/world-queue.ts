@@ -16,6 +16,8 @@ const NO_POLLER = { wakeIn: () => undefined };
 @Injectable()
 export class RecordedNotifications extends QueueNotifier {
   private pending: { queue: QueueName; atMs: number }[] = [];
+  private readonly plans = new Map<QueueName, () => Promise<number | null>>();
+  private readonly unplanned = new Set<QueueName>();
 
   constructor(private readonly time: Clock) {
     super(
@@ -26,9 +28,27 @@ export class RecordedNotifications extends QueueNotifier {
     );
   }
 
+  override planned(queue: QueueName, nextInMs: () => Promise<number | null>): void {
+    this.plans.set(queue, nextInMs);
+  }
+
   override notify(queue: QueueName, _reason: string, when: Date | number = 0): void {
+    if (this.plans.has(queue)) {
+      this.unplanned.add(queue);
+      return;
+    }
     const inMs = typeof when === 'number' ? when : when.getTime() - this.time.now().getTime();
     this.pending.push({ queue, atMs: this.time.monotonicMs() + inMs });
+  }
+
+  /** Computes the times of the planned notifications. Each replaces the earlier one of its queue. */
+  async plan(): Promise<void> {
+    for (const queue of this.unplanned) {
+      this.unplanned.delete(queue);
+      const inMs = await this.plans.get(queue)?.();
+      this.pending = this.pending.filter((other) => other.queue !== queue);
+      if (inMs != null) this.pending.push({ queue, atMs: this.time.monotonicMs() + inMs });
+    }
   }
 
   /** Milliseconds until the next notification, 0 if one is due; undefined without any. */

@@ -271,6 +271,7 @@ export class World {
   /** Waits out a short pause. @returns the work notified by then; undefined if nothing is due soon */
   private async takeNotified(): Promise<Set<keyof Work> | undefined> {
     const { notifications } = this.service;
+    await notifications.plan();
     const inMs = Math.min(notifications.nextInMs ?? FOREVER_MS, this.clock.nextInMs ?? FOREVER_MS);
     if (inMs > SHORT_MS) return undefined;
     if (inMs > 0) await this.move(Math.ceil(inMs));

@@ -147,17 +147,14 @@ export class DuePeopleRepository {
    */
   static headsColumn(first: number): string {
     const free = FREE.replaceAll('$1', `$${first}`).replaceAll('$2', `$${first + 1}`);
-    const heads = LANES.flatMap((lane) =>
-      [...QUEUES, null].map((queue) => {
-        const isQueued = queue === null ? 'step IS NULL' : `step = '${queue}'`;
-        const isAllowed = queue === BLIND_CREATE ? `${BLIND_CREATES} < ${BLIND_CREATES_MAX}` : 'true';
-        return `SELECT '${lane}'::lane AS lane, ${queue === null ? 'NULL' : `'${queue}'`} AS queue,
-          (SELECT due_at FROM people WHERE lane = '${lane}' AND ${isQueued} AND ${free} ${SOONEST}) AS due_at WHERE ${isAllowed}`;
-      }),
-    );
-    return `(SELECT coalesce(json_agg(json_build_object('lane', lane, 'queue', queue,
-        'dueAtMs', extract(epoch FROM due_at) * 1000) ORDER BY lane, due_at), '[]')
-      FROM (${heads.join(' UNION ALL ')}) AS head WHERE due_at IS NOT NULL) AS heads`;
+    const head = (isQueued: string) => `SELECT due_at FROM people WHERE lane = served.lane AND ${isQueued} AND ${free} ${SOONEST}`;
+    return `(SELECT coalesce(json_agg(json_build_object('lane', served.lane, 'queue', heads.queue,
+          'dueAtMs', extract(epoch FROM heads.due_at) * 1000) ORDER BY place, heads.due_at), '[]')
+      FROM unnest(ARRAY['${LANES.join("', '")}']::lane[]) WITH ORDINALITY AS served(lane, place) CROSS JOIN LATERAL (
+        SELECT wanted.queue, head.due_at FROM unnest(ARRAY['${QUEUES.join("', '")}']) AS wanted(queue)
+          CROSS JOIN LATERAL (${head('step = wanted.queue')}) AS head
+        WHERE wanted.queue <> '${BLIND_CREATE}' OR ${BLIND_CREATES} < ${BLIND_CREATES_MAX}
+        UNION ALL SELECT NULL, due_at FROM (${head('step IS NULL')}) AS undecided) AS heads) AS heads`;
   }
 
   /** The parameters of `FREE`. */

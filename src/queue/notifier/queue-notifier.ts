@@ -41,7 +41,7 @@ interface PlannedQueue {
 @Injectable()
 export class QueueNotifier implements OnModuleDestroy {
   private readonly inFlight = new Set<Promise<unknown>>();
-  private readonly plans = new Map<QueueName, PlannedQueue>();
+  private readonly plannedQueues = new Map<QueueName, PlannedQueue>();
   private closed = false;
 
   constructor(
@@ -60,8 +60,8 @@ export class QueueNotifier implements OnModuleDestroy {
    * @param when a time by this process's clock, or milliseconds from now, because the database's clock may differ
    */
   notify(name: QueueName, reason: string, when: Date | number = 0): void {
-    const planned = this.plans.get(name);
-    if (planned) return this.plan(name, planned, reason);
+    const planned = this.plannedQueues.get(name);
+    if (planned) return this.planNext(name, planned, reason);
     const now = this.clock.now().getTime();
     const askedMs = Math.max(0, typeof when === 'number' ? when : when.getTime() - now);
     const delayMs = askedMs < DISTANT_MS ? askedMs : Math.ceil((now + askedMs) / COARSE_MS) * COARSE_MS - now;
@@ -75,11 +75,11 @@ export class QueueNotifier implements OnModuleDestroy {
    * @param nextInMs milliseconds until then; null if nothing is due
    */
   planned(name: QueueName, nextInMs: () => Promise<number | null>): void {
-    this.plans.set(name, { nextInMs, running: false, again: false });
+    this.plannedQueues.set(name, { nextInMs, running: false, again: false });
   }
 
   /** Computes the time of the next activation, one computation at a time, and moves the waiting activation there. */
-  private plan(name: QueueName, planned: PlannedQueue, reason: string): void {
+  private planNext(name: QueueName, planned: PlannedQueue, reason: string): void {
     planned.again = planned.running;
     if (planned.running || this.closed) return;
     planned.running = true;
@@ -89,17 +89,17 @@ export class QueueNotifier implements OnModuleDestroy {
       .then((inMs) => {
         planned.running = false;
         if (inMs !== null) this.add(name, reason, inMs, { id: 'next', replace: true, extend: true });
-        if (planned.again) this.plan(name, planned, reason);
+        if (planned.again) this.planNext(name, planned, reason);
       })
       .finally(() => this.inFlight.delete(planning));
     this.inFlight.add(planning);
   }
 
   private add(name: QueueName, reason: string, delayMs: number, key: { id: string; replace?: true; extend?: true }): void {
+    this.poller.wakeIn(delayMs + CHECK_AFTER_MS);
     const queue = this.queues.get(name);
     // An unavailable store may leave every notification without an answer.
     if (!queue || this.closed || this.inFlight.size >= MAX_IN_FLIGHT) return;
-    this.poller.wakeIn(delayMs + CHECK_AFTER_MS);
     const slow = setTimeout(() => this.store.failed(new Error('no answer')), ANSWER_MS).unref();
     const deduplication = { ...key, ttl: Math.ceil(delayMs) + DEDUPLICATION_MS };
     const adding = queue
