@@ -279,8 +279,9 @@ describe('a snapshot', () => {
     await imported('kind=providers', [providers('p-1', 'p-2')]);
     const plan = await planned('kind=providers&mode=snapshot', [providers('p-1')]);
     expect(plan.needAttention).toBe(0);
-    world.platform.injectFault({ kind: 'status', operation: 'deleteUser', status: 400 });
-    const view = await ended(plan.id, 'apply', ['deletes']);
+    world.platform.injectFault({ kind: 'status', operation: 'deleteUser', status: 400, count: null });
+    await steer(plan.id, 'apply', ['deletes']);
+    const view = await endedAfterRetry(plan.id);
     expect([view.deletes, view.needAttention]).toEqual([{ failed: 1 }, 1]);
   });
 });

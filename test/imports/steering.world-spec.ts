@@ -1,3 +1,4 @@
+import { breakerOf } from '../../src/people/model/circuit-breaker.js';
 import pg from 'pg';
 import { sumOfOutcomes } from '../../harness/service.js';
 import { SeededRandom } from '../../simulator/seeded-random.js';
@@ -75,6 +76,12 @@ test('a running import shows bounds of its remaining calls, which narrow, and ho
   expect(most).toEqual([...new Set(most)].sort((left, right) => right - left));
 });
 
+/** The state of a circuit breaker that is open. */
+const openBecauseOf = (code: string) => ({
+  ...breakerOf({}, 'createClient'),
+  block: { code, status: null, failures: 1, since: 0, until: 0, probe: null, person: null },
+});
+
 test('an import shows why its end cannot be estimated', async () => {
   const { id } = await prepared('kind=providers', [providers('p-1')]);
   const shown = async () => {
@@ -83,9 +90,9 @@ test('an import shows why its end cannot be estimated', async () => {
   };
   expect(await shown()).toEqual([false, null]);
   for (const code of ['platform-unauthorized', 'platform-fault']) {
-    await world.sql(`INSERT INTO circuits (operation, opened_at, code) VALUES ('createClient', now(), $1)`, [code]);
+    await world.sql(`INSERT INTO circuit_breakers (operation, state) VALUES ('createClient', $1)`, [openBecauseOf(code)]);
     expect(await shown()).toEqual([true, code]);
-    await world.sql('DELETE FROM circuits');
+    await world.sql('DELETE FROM circuit_breakers');
   }
   await steer(id, 'pause');
   expect(await shown()).toEqual([true, 'paused']);

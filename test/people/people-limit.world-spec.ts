@@ -163,20 +163,6 @@ test('a change by the API overtakes bulk work that was due before', async () => 
   expect(calls.map(({ person }) => person)).toEqual(['now', 'now', 'i-1', 'i-1']);
 });
 
-test('at most three creates of clients without an email are in flight, in all processes together', async () => {
-  others = [await world.startAnother()];
-  world.platform.set({ latencyMs: [8_000, 8_000] });
-  await addClients(5);
-  await begin('clients/findable', { email: 'findable@example.org' });
-  await startCalls();
-  const creating = await world.sql(`SELECT external_id AS id FROM people WHERE attempt_operation = 'createClient'`);
-  expect(creating).toHaveLength(3);
-  expect(underWay.size).toBe(3 + 1); // the check of the client with an email goes out
-  world.platform.set({ latencyMs: [0, 0] });
-  for (const _minute of [1, 2]) await pass('61 s');
-  for (const n of [1, 2, 3, 4, 5]) expect(await verdict(`clients/c-${n}`)).toEqual(['synced', null]);
-});
-
 describe('a 429', () => {
   test.each<['seconds' | 'date' | 'absent', number, Span]>([
     ['seconds', 1_800, '1798 s'],

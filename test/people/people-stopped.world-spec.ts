@@ -1,3 +1,4 @@
+import { Reconciler } from '../../src/people/reconcile/reconciler.js';
 import type { FeedPageResponse } from '../../src/feed/feed.dto.js';
 import { useWorld } from '../world/use-world.js';
 import { peopleOf } from './mirroring.js';
@@ -301,6 +302,24 @@ describe('without answers', () => {
     const states = await verdicts(ids.map((id) => `clients/${id}`));
     expect(states.filter(([state]) => state === 'needs-review').length).toBeLessThanOrEqual(3);
     expect(states.filter(([state]) => state === 'synced').length).toBeGreaterThanOrEqual(37);
+  });
+
+  test('at most three creates of clients without an email are in flight', async () => {
+    world.platform.hold({ operation: 'createClient', count: null });
+    for (const path of waiting) await begin(path);
+    const reconciler = world.get(Reconciler);
+    const calls: Promise<unknown>[] = [];
+    for (const inFlight of [1, 2, 3]) {
+      await world.advance('1 ms');
+      calls.push(reconciler.reconcileNext());
+      await world.eventually('the create arrives', () => creates('createClient') === inFlight);
+    }
+    await world.advance('1 ms');
+    expect(await reconciler.reconcileNext()).toBeUndefined();
+    world.platform.release();
+    await Promise.all(calls);
+    await world.settle();
+    for (const path of waiting) expect(await verdict(path)).toEqual(['synced', null]);
   });
 
   test('only to creates, creates without an email wait for an answered probe', async () => {
