@@ -112,7 +112,7 @@ export class StagingRepository {
   async storeRows(tx: PoolClient, importId: string, batch: StagedBatch): Promise<void> {
     const rowNos = await this.storeUnchanged(tx, importId, batch);
     if (rowNos.size === 0) return;
-    const others = batch.rows.filter(({ values }) => rowNos.has(values[0])).map((staged) => this.rowValues(staged));
+    const others = batch.rows.filter(({ values }) => rowNos.has(values[0])).map((staged) => this.rowValues(importId, staged));
     const { table, values } = unnested(ROW_COLUMNS, 2, others);
     await tx.query(
       `INSERT INTO import_rows (import_id, ${Object.keys(ROW_COLUMNS)})
@@ -140,20 +140,24 @@ export class StagingRepository {
 
   /** Reopens unchanged rows whose person changed since they were read: the plan compares them like any other. */
   async recheckUnchanged(tx: PoolClient, importId: string): Promise<void> {
-    const { rows } = await tx.query<{ rowNo: number; kind: PersonKind; externalId: string }>(
+    const { rows } = await tx.query<{ rowNo: number }>(
       `UPDATE import_rows r SET outcome = 'pending', planned = NULL, person_id = NULL, person_wanted_at = NULL
        WHERE r.import_id = $1 AND r.planned = 'unchanged' AND NOT EXISTS (
          SELECT 1 FROM people p WHERE p.id = r.person_id AND p.wanted AND p.state = 'synced' AND p.wanted_at = r.person_wanted_at)
-       RETURNING row_no AS "rowNo", kind, external_id AS "externalId"`,
+       RETURNING row_no AS "rowNo"`,
       [importId],
     );
     let block: RawBlock | undefined;
-    for (const { rowNo, ...key } of rows.toSorted((left, right) => left.rowNo - right.rowNo)) {
+    for (const { rowNo } of rows.toSorted((left, right) => left.rowNo - right.rowNo)) {
       if (!block?.has(rowNo)) block = await this.blockOf(importId, rowNo, tx);
       const profile = block?.get(rowNo)?.profile;
       if (!profile) throw new Error(`Raw row ${rowNo} is gone before the import was planned.`);
       const { seal } = this;
-      const sealed = [seal.seal(key, profile), seal.hash(profile), seal.emailFingerprint(profile.email)];
+      const sealed = [
+        seal.sealAt(profilePlace(importId, rowNo), profile),
+        seal.hash(profile),
+        seal.emailFingerprint(profile.email),
+      ];
       await tx.query(
         `UPDATE import_rows SET profile = $3, profile_hash = $4, email_fingerprint = $5
          WHERE import_id = $1 AND row_no = $2`,
@@ -242,13 +246,13 @@ export class StagingRepository {
     return new Set(rows.map(({ rowNo }) => rowNo));
   }
 
-  /** The values of `ROW_COLUMNS`. A profile is sealed for its later place among the people. */
-  private rowValues({ values, row, profile }: StagedRow): unknown[] {
+  /** The values of `ROW_COLUMNS`. */
+  private rowValues(importId: string, { values, row, profile }: StagedRow): unknown[] {
     if (!row.ok || !profile)
       return [...values, null, null, 'rejected', 'rejected', ...(row.ok ? [] : [row.code, row.field, row.hint])];
-    const { kind, externalId } = row.person;
     const fingerprint = this.seal.emailFingerprint(profile.email);
-    return [...values, hex(this.seal.seal({ kind, externalId }, profile)), fingerprint && hex(fingerprint), 'pending'];
+    const sealed = this.seal.sealAt(profilePlace(importId, values[0] as number), profile);
+    return [...values, hex(sealed), fingerprint && hex(fingerprint), 'pending'];
   }
 
   /** The values of `REFERENCE_COLUMNS`. */
@@ -265,6 +269,11 @@ export class StagingRepository {
   sealAt(importId: string, firstRow: number, block: RawBlock): Buffer {
     return this.vault.seal(placeOf(importId, firstRow), JSON.stringify([...block]));
   }
+}
+
+/** The place of a row's profile: its person may be new, or renamed before the row is applied. */
+export function profilePlace(importId: string, rowNo: number): SealedPlace {
+  return { table: 'import_rows', column: 'profile', row: `${importId}/${rowNo}` };
 }
 
 function placeOf(importId: string, firstRow: number): SealedPlace {

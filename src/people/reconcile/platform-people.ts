@@ -72,9 +72,8 @@ export class PlatformPeople {
   /** Decrypts the profile that the call is about; undefined if it cannot be decrypted. */
   private openProfile(row: PersonRow, { subject }: CallStep): Profile | undefined {
     try {
-      const [primary] = row.context.providers;
-      if (subject === 'primary' && primary && row.primaryProfile) {
-        return this.seal.open({ kind: 'provider', externalId: primary.externalId }, row.primaryProfile);
+      if (subject === 'primary' && row.primaryId && row.primaryProfile) {
+        return this.seal.open({ id: row.primaryId }, row.primaryProfile);
       }
       return this.seal.open(row, (subject === 'attempted' && row.attemptProfile) || row.profile);
     } catch (error) {

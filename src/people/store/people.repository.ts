@@ -33,6 +33,7 @@ const SURROUNDINGS = `
     CASE WHEN p.kind = 'client' AND p.email_fingerprint IS NULL AND p.platform_user_id IS NULL THEN (
       SELECT q.profile FROM client_providers cp JOIN people q ON q.id = cp.provider_id
       WHERE cp.client_id = p.id ORDER BY cp.position LIMIT 1) END AS "primaryProfile",
+    (SELECT provider_id FROM client_providers WHERE client_id = p.id ORDER BY position LIMIT 1) AS "primaryId",
     CASE WHEN p.kind = 'client' THEN coalesce((
       SELECT json_agg(json_build_object(
           'externalId', q.external_id, 'platformUserId', CASE WHEN q.wanted AND q.attempt_call_id IS NULL THEN q.platform_user_id END) ORDER BY cp.position)
@@ -111,8 +112,15 @@ export class PeopleRepository {
     });
   }
 
-  /** Creates or changes a person in the desired state. A new email ends a review. @returns the person's id */
-  async wantPerson(tx: PoolClient, key: PersonKey, profile: Profile): Promise<string> {
+  /**
+   * Creates or changes a person in the desired state. A new email ends a review.
+   *
+   * @param id the id to encrypt for. Defaults to that of the stored person, or to a new one
+   * @returns the person's id
+   */
+  async wantPerson(tx: PoolClient, key: PersonKey, profile: Profile, id?: string): Promise<string> {
+    const { kind, externalId } = key;
+    const known = id ?? (await this.idOf(tx, key)) ?? randomUUID();
     const { rows } = await tx.query<{ id: string }>(
       `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, lane)
        VALUES ($1, $2, $3, $4, $5, $6, 'interactive')
@@ -123,15 +131,22 @@ export class PeopleRepository {
            THEN p.checked_absent_at END
        RETURNING id`,
       [
-        randomUUID(),
-        key.kind,
-        key.externalId,
-        this.seal.seal(key, profile),
+        known,
+        kind,
+        externalId,
+        this.seal.seal({ id: known }, profile),
         this.seal.hash(profile),
         this.seal.emailFingerprint(profile.email),
       ],
     );
-    return (rows as [{ id: string }])[0].id;
+    const [stored] = rows as [{ id: string }];
+    // Another request may have created the person meanwhile, with another id.
+    return stored.id === known ? known : this.wantPerson(tx, key, profile, stored.id);
+  }
+
+  private async idOf(tx: PoolClient, { kind, externalId }: PersonKey): Promise<string | undefined> {
+    const { person } = await this.prisma.in(tx);
+    return (await person.findUnique({ where: { kind_externalId: { kind, externalId } }, select: { id: true } }))?.id;
   }
 
   /** Deletes a person in the desired state. Erases names, email and all copies immediately. */

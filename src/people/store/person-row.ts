@@ -19,6 +19,8 @@ export interface PersonRow extends Omit<StoredPerson, 'state' | 'origin'> {
   emailClaims: string[];
   /** The profile of the primary provider, for a client without an email and a user. */
   primaryProfile: Uint8Array | null;
+  /** The primary provider's id; null without one. */
+  primaryId: string | null;
 }
 
 /** The known state of a person, which is stored without the desired state. */
@@ -63,11 +65,11 @@ export function fromColumns(columns: KnownColumns): Known {
 }
 
 /** The data of a person that is read besides its own row. */
-export type Surroundings = DecisionContext & Pick<PersonRow, 'id' | 'emailClaims' | 'primaryProfile'>;
+export type Surroundings = DecisionContext & Pick<PersonRow, 'id' | 'emailClaims' | 'primaryProfile' | 'primaryId'>;
 
 export function toPersonRow(
   stored: StoredPerson,
-  { id: _id, emailClaims, primaryProfile, ...context }: Surroundings,
+  { id: _id, emailClaims, primaryProfile, primaryId, ...context }: Surroundings,
 ): PersonRow {
   const { kind, wanted, emailFingerprint, platformUserId } = stored;
   return {
@@ -78,6 +80,7 @@ export function toPersonRow(
     context,
     emailClaims,
     primaryProfile,
+    primaryId,
   };
 }
 
