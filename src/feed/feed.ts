@@ -9,6 +9,10 @@ export const FEED_TYPES = {
   'person.needs-review':
     'The provider or client does not go on by itself; `code` says why. Show it to an administrator (console, People).',
   'person.deleted': "The provider or client is deleted here, and the platform's user with it.",
+  'person.renamed': 'The provider or client has another id, as you asked; `formerExternalId` is the old one.',
+  'person.merged':
+    'The client stands for another one, too (`formerExternalId`); `platformUser` tells what happens to the user of that one: none, taken-over, kept or deleted.',
+  'person.unmerged': 'The client is separate again from the one that stood for it (`survivorExternalId`).',
   'user.created': 'The platform made a user; the subject is the person it belongs to, or `people/unknown-to-ehr`.',
   'session.created': 'A session exists, also one that began in the recorder: link it to your appointment.',
   'session.processing-started': 'The platform works on the session.',

@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
-import { type PersonKey, type Profile, ProfileSeal } from '../../people/model/profile.js';
+import type { PersonKind } from '../../people/model/person.js';
+import { type Profile, ProfileSeal } from '../../people/model/profile.js';
 import { ImportsRepository } from '../model/imports.repository.js';
 import { parseRaw } from '../parse/row/import-row.js';
 import type { ImportRowRecord } from '../run/outcomes.repository.js';
-import { profilePlace, StagingRepository } from '../upload/staging.repository.js';
+import { profilePlace } from '../upload/row-places.js';
+import { StagingRepository } from '../upload/staging.repository.js';
 
 /** Rows that are read at once. */
 const PAGE = 200;
@@ -34,7 +36,7 @@ const MENTIONS = `
   SELECT r.import_id AS import, i.created_at AS "createdAt", i.files, r.row_no AS "rowNo", r.file, r.line, r.outcome,
     r.code, r.field, r.hint, r.profile, r.was_profile AS before, r.person_id AS "personId"
   FROM import_rows r JOIN imports i ON i.id = r.import_id
-  WHERE r.external_id = $2 AND (r.kind = $1 OR r.kind IS NULL) AND (r.import_id, r.row_no) > ($3, $4)
+  WHERE r.external_id = ANY ($2::text[]) AND (r.kind = $1 OR r.kind IS NULL) AND (r.import_id, r.row_no) > ($3, $4)
   ORDER BY r.import_id, r.row_no LIMIT ${PAGE}`;
 
 /** Where imports named a person. */
@@ -47,12 +49,12 @@ export class ImportMentions {
     private readonly seal: ProfileSeal,
   ) {}
 
-  /** The rows of all imports that named a person. */
-  async *of(key: PersonKey): AsyncGenerator<ImportMention> {
+  /** The rows of all imports that named a person. @param ids all current and former ids */
+  async *of(kind: PersonKind, ids: readonly string[]): AsyncGenerator<ImportMention> {
     let after = ['00000000-0000-0000-0000-000000000000', 0] as [string, number];
     let rows: MentionRow[];
     do {
-      ({ rows } = await this.database.pool.query<MentionRow>(MENTIONS, [key.kind, key.externalId, ...after]));
+      ({ rows } = await this.database.pool.query<MentionRow>(MENTIONS, [kind, ids, ...after]));
       for (const row of rows) {
         yield await this.show(row);
         after = [row.import, row.rowNo];

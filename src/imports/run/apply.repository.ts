@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type { PoolClient, QueryResultRow } from 'pg';
+import type { PoolClient } from 'pg';
 import type { PersonKind } from '../../people/model/person.js';
 import { ProfileSeal } from '../../people/model/profile.js';
 import { BATCH_BY_KEY } from '../model/imports.repository.js';
-import { namesOneOf } from '../plan/plan.repository.js';
+import { namesOneOf, rejectFormerIds } from '../plan/plan.repository.js';
 import { PROVIDER_IN_USE } from '../plan/snapshot-deletes.repository.js';
-import { profilePlace } from '../upload/staging.repository.js';
+import { profilePlace } from '../upload/row-places.js';
+import { Batch, IN_BATCH, ofPerson } from './row-batch.js';
 
 /** Providers before the clients who name them, and deleted when none names them any more. */
 export const APPLY_PHASES = ['provider', 'client', 'client-delete', 'provider-delete'] as const;
@@ -23,18 +24,8 @@ const PHASE = `r.kind::text || CASE WHEN r.planned = 'delete' THEN '-delete' ELS
 /** A row `r` that was planned and is not applied yet. */
 const TO_APPLY = `r.outcome = 'pending' AND NOT r.applied AND r.planned IS NOT NULL`;
 
-/** The rows `r` of one batch: of the import $1 those with the numbers $2. */
-const IN_BATCH = 'r.import_id = $1 AND r.row_no = ANY ($2::int[])';
-
 /** A pending row `r` that changes the desired state of its person. */
 const CHANGES = `r.planned IN ('create-or-link', 'provider-change', 'attribute-change', 'needs-review')`;
-
-/**
- * Something of the person of a row `r`, by key. A scalar subquery is never turned round; a join may begin with all people
- * when the planner has no statistics of tables that were filled a moment ago.
- */
-const ofPerson = (value: string): string =>
-  `(SELECT ${value} FROM people p WHERE p.kind = r.kind AND p.external_id = r.external_id)`;
 
 /** Why a row is skipped whose person is not as it was when it was planned. */
 const CHANGED = {
@@ -64,32 +55,6 @@ interface DesiredPerson {
   profile: Buffer;
   hash: Buffer;
   fingerprint: Buffer | null;
-}
-
-/** Rows of an import, and a statement about them: $1 and $2 are those of `IN_BATCH`. */
-class Batch {
-  constructor(
-    readonly tx: PoolClient,
-    readonly importId: string,
-    readonly rowNos: readonly number[],
-  ) {}
-
-  /** @param values from $3 on */
-  async query<Row extends QueryResultRow>(sql: string, ...values: unknown[]): Promise<Row[]> {
-    return (await this.tx.query<Row>(sql, [this.importId, this.rowNos, ...values])).rows;
-  }
-
-  /** Skips those pending rows `r` that are as a condition says. @param values of the condition, from $6 on */
-  async skip({ code, hint, field }: typeof CHANGED, condition: string, ...values: unknown[]): Promise<void> {
-    await this.query(
-      `UPDATE import_rows r SET outcome = 'skipped', code = $3, hint = $4, field = $5
-       WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${condition}`,
-      code,
-      hint,
-      field,
-      ...values,
-    );
-  }
 }
 
 /**
@@ -131,6 +96,7 @@ export class ApplyRepository {
     );
     if (due.size === 0) return 0;
     const locked = await this.lockPeople(batch);
+    await rejectFormerIds(tx, `${IN_BATCH} AND r.outcome = 'pending'`, [importId, batch.rowNos]);
     if (phase === 'client') await this.lockProviders(batch);
     const isDelete = phase.endsWith('-delete');
     if (isDelete) await batch.skip(GONE, `${ofPerson('p.id')} IS NULL`);

@@ -97,6 +97,13 @@ export class PeopleRepository {
     return this.find({ ...where, id: found.id as string }, tx); // a mapping may have changed before the lock
   }
 
+  /** Locks a person that must exist. */
+  async mustLock(tx: PoolClient, id: string): Promise<PersonRow> {
+    const row = await this.lock(tx, { id });
+    if (!row) throw new Error('A person vanished while it was being changed.');
+    return row;
+  }
+
   async list(
     query: Pick<Prisma.PersonFindManyArgs, 'where' | 'orderBy' | 'take'>,
     tx?: PoolClient,
@@ -112,15 +119,12 @@ export class PeopleRepository {
     });
   }
 
-  /**
-   * Creates or changes a person in the desired state. A new email ends a review.
-   *
-   * @param id the id to encrypt for. Defaults to that of the stored person, or to a new one
-   * @returns the person's id
-   */
+  /** Creates or changes a person in the desired state. A new email ends a review. @param id defaults to the stored one */
   async wantPerson(tx: PoolClient, key: PersonKey, profile: Profile, id?: string): Promise<string> {
     const { kind, externalId } = key;
-    const known = id ?? (await this.idOf(tx, key)) ?? randomUUID();
+    const { person } = await this.prisma.in(tx);
+    const where = { kind_externalId: { kind, externalId } };
+    const known = id ?? (await person.findUnique({ where, select: { id: true } }))?.id ?? randomUUID();
     const { rows } = await tx.query<{ id: string }>(
       `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, lane)
        VALUES ($1, $2, $3, $4, $5, $6, 'interactive')
@@ -140,13 +144,8 @@ export class PeopleRepository {
       ],
     );
     const [stored] = rows as [{ id: string }];
-    // Another request may have created the person meanwhile, with another id.
+    // A concurrent request may have created the person, with another id.
     return stored.id === known ? known : this.wantPerson(tx, key, profile, stored.id);
-  }
-
-  private async idOf(tx: PoolClient, { kind, externalId }: PersonKey): Promise<string | undefined> {
-    const { person } = await this.prisma.in(tx);
-    return (await person.findUnique({ where: { kind_externalId: { kind, externalId } }, select: { id: true } }))?.id;
   }
 
   /** Deletes a person in the desired state. Erases names, email and all copies immediately. */
@@ -277,7 +276,7 @@ export class PeopleRepository {
   }
 
   /** Whether names and email are erased already, so that a later answer must not restore them. */
-  private isErased({ person, profileHash }: PersonRow): boolean {
+  isErased({ person, profileHash }: PersonRow): boolean {
     return !person.wanted && this.seal.hash(EMPTIED).equals(profileHash);
   }
 
