@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
+import { familyOf } from '../database/former-ids.js';
 import type { FeedEventResponse } from '../feed/feed.dto.js';
 import { Feed } from '../feed/feed.js';
 import { ImportMentions } from '../imports/report/import-mentions.js';
@@ -13,20 +14,20 @@ const PAGE = 500;
 /** SQL of the id of the last sent row, $2. */
 const LAST_ID = `coalesce(nullif($2, '')::bigint, 0)`;
 
-/** SQL of the calls to the platform about client $1. */
+/** SQL of the calls to the platform about the people $1. */
 const CALLS = `
   SELECT id, operation, lane, granted_at AS at, answered_at AS "answeredAt", status, outcome FROM platform_calls
-  WHERE person_id = (SELECT id FROM people WHERE kind = 'client' AND external_id = $1) AND id > ${LAST_ID} ORDER BY id`;
+  WHERE person_id = ANY ($1::uuid[]) AND id > ${LAST_ID} ORDER BY id`;
 
 /** SQL of the webhooks about the platform users $1. Webhooks about sessions are part of the sessions. */
 const DELIVERIES = `
   SELECT id, event_type AS "eventType", subject, received_at AS "receivedAt", state, reason, repeats
   FROM webhook_deliveries WHERE subject = ANY ($1) AND id > ${LAST_ID} ORDER BY id`;
 
-/** SQL of the platform users that an event named as client $1, but that are not linked to it. */
+/** SQL of the platform users that an event named as one of the clients $1, but that are not linked to it. */
 const UNLINKED_USERS = `
   SELECT platform_user_id AS id, role, seen_at AS "seenAt" FROM platform_users
-  WHERE external_user_id = $1 AND role = 'Client' AND platform_user_id COLLATE "C" > $2
+  WHERE external_user_id = ANY ($1) AND person_id IS NULL AND role = 'Client' AND platform_user_id COLLATE "C" > $2
   ORDER BY platform_user_id COLLATE "C"`;
 
 /** Exports everything stored about a client (45 CFR 164.524). */
@@ -46,30 +47,33 @@ export class ClientExport {
    * @throws {Problem} 404
    */
   async sectionsOf(externalId: string): Promise<Section[]> {
-    const key = { kind: 'client' as const, externalId };
-    const client = await this.people.findRecord(key);
+    const client = await this.people.findRecord({ kind: 'client', externalId });
+    const { people, externalIds } = await familyOf(this.database.pool, 'client', externalId);
+    const formerIds = externalIds.filter((id) => id !== externalId);
+    const merged = await this.people.mergedRecords(people);
     const sessionIds = await this.sessions.idsOf(externalId);
     const users = [...client.formerPlatformUserIds, ...(client.platformUserId ? [client.platformUserId] : [])];
     return [
-      { name: 'client', items: one(client) },
-      { name: 'unlinkedUsers', item: 'unlinked-user', items: this.rows(UNLINKED_USERS, externalId) },
-      { name: 'calls', item: 'call', items: this.rows(CALLS, externalId) },
+      { name: 'client', items: each([{ ...client, formerIds }]) },
+      { name: 'mergedClients', item: 'merged-client', items: each(merged) },
+      { name: 'unlinkedUsers', item: 'unlinked-user', items: this.rows(UNLINKED_USERS, externalIds) },
+      { name: 'calls', item: 'call', items: this.rows(CALLS, people) },
       { name: 'deliveries', item: 'delivery', items: this.rows(DELIVERIES, users) },
       { name: 'sessions', item: 'session', items: this.sessions.of(externalId, sessionIds) },
-      { name: 'importRows', item: 'import-row', items: this.imports.of(key) },
-      { name: 'events', item: 'event', items: this.events(externalId, sessionIds) },
+      { name: 'importRows', item: 'import-row', items: this.imports.of('client', externalIds) },
+      { name: 'events', item: 'event', items: this.events(externalIds, sessionIds) },
     ];
   }
 
   /** Reads rows in pages. @param text a statement that returns rows ordered by id, after $2 */
-  private rows(text: string, about: string | string[]): AsyncGenerator<object> {
+  private rows(text: string, about: string[]): AsyncGenerator<object> {
     const { pool } = this.database;
     return paged(async (after) => (await pool.query<{ id: string }>(`${text} LIMIT ${PAGE}`, [about, after])).rows);
   }
 
-  private async *events(externalId: string, sessionIds: readonly string[]): AsyncGenerator<FeedEventResponse> {
+  private async *events(externalIds: string[], sessionIds: readonly string[]): AsyncGenerator<FeedEventResponse> {
     const ofSessions = await this.sessions.feedSubjectsOf(sessionIds);
-    const subjects = [`clients/${encodeURIComponent(externalId)}`, ...ofSessions];
+    const subjects = [...externalIds.map((id) => `clients/${encodeURIComponent(id)}`), ...ofSessions];
     const events = paged((after) => this.feed.about(subjects, after || '0', PAGE));
     for await (const { id: _, ...event } of events) yield event;
   }
@@ -84,6 +88,6 @@ async function* paged<T extends { id: string }>(read: (after: string) => Promise
   } while (rows.length === PAGE);
 }
 
-async function* one(item: object): AsyncGenerator<object> {
-  yield item;
+async function* each(items: object[]): AsyncGenerator<object> {
+  yield* items;
 }

@@ -8,6 +8,7 @@ import { Problems } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
 import { decodeCursor, PageQuery, pageOf } from '../http/request/page.js';
 import { ExternalIdParam } from '../people/api/people.controller.js';
+import { FORMER_ID_PROBLEMS } from '../people/store/former-ids.repository.js';
 import { ClientExport } from './client-export.js';
 import { DisclosurePageResponse } from './client-records.dto.js';
 import { type DisclosurePlace, DisclosuresRepository } from './disclosures.repository.js';
@@ -18,7 +19,7 @@ const LINES = 'application/x-ndjson';
 /** The stored data of a client, and its disclosures. */
 @ApiTags('people')
 @Controller('v1/clients/:externalId')
-@Problems({ 404: ['client-not-found'] })
+@Problems(FORMER_ID_PROBLEMS, { 404: ['client-not-found'] })
 export class ClientRecordsController {
   constructor(
     private readonly exports: ClientExport,

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
+import { type Family, familyOf } from '../database/former-ids.js';
+import { FormerIdsRepository } from '../people/store/former-ids.repository.js';
 import { usersOf } from '../people/store/person-users.js';
 import type { DisclosureResponse } from './client-records.dto.js';
 
-/** A client with its current and former platform users. */
-interface DisclosedClient {
-  id: string;
-  externalId: string;
+/** A client, with the clients merged into it, and their current and former ids and platform users. */
+interface DisclosedClient extends Family {
   users: string[];
 }
 
@@ -18,8 +18,6 @@ interface PlacedDisclosure extends DisclosureResponse {
   mark: string;
   asOf: Date;
 }
-
-const CLIENT = `SELECT id FROM people WHERE kind = 'client' AND external_id = $1`;
 
 const TO_PLATFORM = `'platform' AS recipient, NULL AS "keyId", NULL AS "keyName", NULL AS "onBehalfOf", NULL AS purpose`;
 
@@ -44,14 +42,14 @@ const SENT_UPDATES = `
   HAVING bool_or(e.outcome = 'begun') AND NOT bool_or(e.outcome IN ('platform-unreachable', 'not-configured'))`;
 
 /**
- * The calls about person $1, the requests for sessions of its users $2 and their updates, and the audit entries of
- * client $3, grouped by repeats. OFFSET 0 prevents the planner from choosing another join.
+ * The calls about the people $1, the requests for sessions of its users $2 and their updates, and the audit entries of
+ * the clients $3, grouped by repeats. OFFSET 0 prevents the planner from choosing another join.
  */
 const DISCLOSURES = `
   WITH disclosed AS (
     SELECT granted_at AS at, operation AS action, coalesce(outcome, 'unknown') AS outcome, '{}'::text[] AS sessions,
       ${TO_PLATFORM}
-    FROM platform_calls WHERE person_id = $1 AND outcome IS DISTINCT FROM 'not-sent'
+    FROM platform_calls WHERE person_id = ANY ($1::uuid[]) AND outcome IS DISTINCT FROM 'not-sent'
     UNION ALL
     SELECT r.attempted_at, 'createSession', lower(r.state), ARRAY[r.session::text], ${TO_PLATFORM}
     FROM sessions s JOIN session_requests r ON r.session = s.id
@@ -61,7 +59,7 @@ const DISCLOSURES = `
     SELECT e.at, e.action, e.outcome, ARRAY(
         SELECT subject FROM audit_subjects WHERE entry = e.id AND kind = 'session' ORDER BY subject),
       'ehr', e.key_id, e.key_name, e.on_behalf_of, e.purpose
-    FROM (SELECT entry FROM audit_subjects WHERE kind = 'client' AND subject = $3) AS named
+    FROM (SELECT entry FROM audit_subjects WHERE kind = 'client' AND subject = ANY ($3::text[])) AS named
     CROSS JOIN LATERAL (SELECT * FROM audit_entries WHERE id = named.entry AND key_id <> 'system' OFFSET 0) AS e),
   grouped AS (
     SELECT date_trunc('milliseconds', max(at)) AS at, min(at) AS "firstAt", count(*)::int AS count, recipient, action,
@@ -76,22 +74,27 @@ const DISCLOSURES = `
 /** Reads the disclosures of a client. */
 @Injectable()
 export class DisclosuresRepository {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly formerIds: FormerIdsRepository,
+  ) {}
 
+  /** @throws {Problem} 409 `renamed` or `merged` */
   async find(externalId: string): Promise<DisclosedClient | undefined> {
     const { pool } = this.database;
-    const { rows } = await pool.query<{ id: string }>(CLIENT, [externalId]);
-    if (!rows[0]) return undefined;
-    return { ...rows[0], externalId, users: await usersOf(pool, { kind: 'client', externalId }) };
+    await this.formerIds.refuse('client', [externalId]);
+    const family = await familyOf(pool, 'client', externalId);
+    if (family.people.length === 0) return undefined;
+    return { ...family, users: await usersOf(pool, { kind: 'client', externalId }) };
   }
 
   /** Groups of disclosures, most recently repeated first. @param place the end of the previous page */
   async list(
-    { id, users, externalId }: DisclosedClient,
+    { people, users, externalIds }: DisclosedClient,
     place: DisclosurePlace | undefined,
     limit: number,
   ): Promise<PlacedDisclosure[]> {
-    const values = [id, users, externalId, ...(place ?? [null, null, null]), limit];
+    const values = [people, users, externalIds, ...(place ?? [null, null, null]), limit];
     // In the bulk pool, because a client that a program polls every minute has hundreds of thousands of entries.
     return (await this.database.bulkPool.query<PlacedDisclosure>(DISCLOSURES, values)).rows;
   }

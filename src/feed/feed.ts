@@ -11,6 +11,10 @@ export const FEED_TYPES = {
   'person.failed':
     'The platform rejects the provider or client for good; `code` says why. Correct the data and PUT it again.',
   'person.deleted': "The provider or client is deleted here, and the platform's user with it.",
+  'person.renamed': 'The provider or client has another id, as you asked; `formerExternalId` is the old one.',
+  'person.merged':
+    'The client stands for another one, too (`formerExternalId`); `platformUser` tells what happens to the user of that one: none, taken-over, kept or deleted.',
+  'person.unmerged': 'The client is separate again from the one that stood for it (`survivorExternalId`).',
   'user.created': 'The platform made a user; the subject is the person it belongs to, or `people/unknown-to-ehr`.',
   'session.created': 'A session exists, also one that began in the recorder: link it to your appointment.',
   'session.processing-started': 'The platform works on the session.',

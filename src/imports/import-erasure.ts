@@ -5,8 +5,8 @@ import { noneIfDamaged } from '../vault/unreadable-value.js';
 import { ERASED } from './model/import.js';
 import { StagingRepository } from './upload/staging.repository.js';
 
-/** A row `r` that names the person $2 of the kind $1; the conditions beside it are of the index of external ids. */
-const OF_PERSON = 'r.external_id = $2 AND (r.kind = $1 OR r.kind IS NULL)';
+/** A row `r` that names the person with the ids $2 of the kind $1; the conditions beside it are of the index of external ids. */
+const OF_PERSON = 'r.external_id = ANY ($2::text[]) AND (r.kind = $1 OR r.kind IS NULL)';
 
 /** A row `r` whose import is not planned yet: what it says is needed for the plan. */
 const IS_UNPLANNED = `(r.outcome = 'pending' AND r.planned IS NULL)`;
@@ -21,7 +21,7 @@ export class ImportErasure {
 
   /** Empties the rows that name a person, and deletes what they were read as. */
   @ErasesCopies('rows of imports')
-  async erase(tx: PoolClient, { kind, externalId }: ErasedPerson): Promise<ErasedCopies> {
+  async erase(tx: PoolClient, { kind, externalIds }: ErasedPerson): Promise<ErasedCopies> {
     const { rows } = await tx.query<{ importId: string; emptied: number[]; rejected: number[] }>(
       `WITH emptied AS (
          UPDATE import_rows r SET profile = NULL, was = NULL, was_profile = NULL, profile_hash = NULL, email_fingerprint = NULL,
@@ -37,7 +37,7 @@ export class ImportErasure {
        SELECT import_id AS "importId", coalesce(array_agg(row_no) FILTER (WHERE is_emptied), '{}') AS emptied,
          coalesce(array_agg(row_no) FILTER (WHERE NOT is_emptied), '{}') AS rejected
        FROM named GROUP BY import_id ORDER BY import_id`,
-      [kind, externalId, ERASED.code, ERASED.hint],
+      [kind, externalIds, ERASED.code, ERASED.hint],
     );
     let erased = 0;
     for (const { importId, emptied, rejected } of rows) {

@@ -1,6 +1,8 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { PlatformModule } from '../platform/platform.module.js';
+import { ClientIdentityController, ProviderIdentityController } from './api/identity.controller.js';
+import { IdentityService } from './api/identity.service.js';
 import { ClientsController, PeopleController, ProvidersController } from './api/people.controller.js';
 import { PeopleService } from './api/people.service.js';
 import { PeopleMonitoring } from './api/people-monitoring.js';
@@ -15,6 +17,8 @@ import { BreakersRepository } from './store/breakers.repository.js';
 import { DependentsRepository } from './store/dependents.repository.js';
 import { DuePeopleRepository } from './store/due-people.repository.js';
 import { Erasure } from './store/erasure.js';
+import { FormerIdsRepository } from './store/former-ids.repository.js';
+import { MergedClientsRepository } from './store/merged-clients.repository.js';
 import { PeopleRepository } from './store/people.repository.js';
 import { PlatformUsersRepository } from './store/platform-users.repository.js';
 import { ResolvedPartiesRepository } from './store/resolved-parties.js';
@@ -29,13 +33,29 @@ const shared = [
   CallResultsRepository,
   DependentsRepository,
   DuePeopleRepository,
+  FormerIdsRepository,
 ];
 
 /** Providers and clients: the desired state of the EHR, the known state of the platform, and the steps between them. */
 @Module({
   imports: [DiscoveryModule, PlatformModule],
-  controllers: [ProvidersController, ClientsController, PeopleController],
-  providers: [...shared, Erasure, PeopleRepository, PlatformUsersRepository, UserCreatedHandler, PeopleMonitoring],
+  controllers: [
+    ProvidersController,
+    ClientsController,
+    PeopleController,
+    ProviderIdentityController,
+    ClientIdentityController,
+  ],
+  providers: [
+    ...shared,
+    Erasure,
+    IdentityService,
+    MergedClientsRepository,
+    PeopleMonitoring,
+    PeopleRepository,
+    PlatformUsersRepository,
+    UserCreatedHandler,
+  ],
   exports: shared,
 })
 export class PeopleModule {}

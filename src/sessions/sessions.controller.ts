@@ -18,6 +18,7 @@ import { Problem } from '../http/problem/problem.js';
 import { PageQuery } from '../http/request/page.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
+import { FORMER_ID_PROBLEMS } from '../people/store/former-ids.repository.js';
 import { PARTY_PROBLEMS } from '../people/store/resolved-parties.js';
 import { NOT_CONFIGURED, PLATFORM_PROBLEMS } from '../platform/contract/platform-errors.js';
 import {
@@ -70,7 +71,7 @@ export class SessionsController {
   /** Sessions by last change, oldest first by default */
   @Get()
   @Scopes('sessions:read')
-  @Problems({ 400: ['bad-cursor'] })
+  @Problems(FORMER_ID_PROBLEMS, { 400: ['bad-cursor'] })
   @WithoutText(sessionWithoutText)
   async list(@Query() query: SessionsQuery): Promise<SessionPageResponse> {
     return this.reader.list(query);

@@ -16,9 +16,8 @@ export interface SealedTable {
   columns: Record<string, SealedIn>;
 }
 
-const PERSON = `t.kind::text || '/' || t.external_id`;
-const PROFILE = { table: 'people', column: 'profile', row: PERSON };
 const OF_ID = { row: 't.id::text' };
+const PROFILE = { ...OF_ID, table: 'people', column: 'profile' };
 const OF_SESSION = { row: 't.session::text' };
 
 /**
@@ -32,12 +31,18 @@ export const SEALED_TABLES: Record<string, SealedTable> = {
       profile: PROFILE,
       applied_profile: PROFILE,
       attempt_profile: PROFILE,
-      invite_url: { row: PERSON },
-      error_text: { row: PERSON },
+      invite_url: OF_ID,
+      error_text: OF_ID,
     },
   },
   imports: { key: { id: 'uuid' }, columns: { files: OF_ID } },
-  import_rows: { key: { import_id: 'uuid', row_no: 'int' }, columns: { profile: PROFILE, was_profile: PROFILE } },
+  import_rows: {
+    key: { import_id: 'uuid', row_no: 'int' },
+    columns: {
+      profile: { row: `t.import_id::text || '/' || t.row_no` },
+      was_profile: { ...PROFILE, row: 't.person_id::text' },
+    },
+  },
   import_raw_rows: {
     key: { import_id: 'uuid', first_row: 'int' },
     columns: { sealed: { row: `t.import_id::text || '/' || t.first_row` } },

@@ -30,9 +30,9 @@ async function openVault(env: Env, random: Random, { vaultKey }: PrismaService, 
   const known = SEALED_PLACES.flatMap((column) => UNREADABLE_CAUSES.map((cause) => ({ column, cause })));
   const counter = metrics.counter('unreadable_values_total', 'Encrypted values that did not open', labels, known);
   return new Vault(keys, fingerprintKey, random, {
-    onUnreadable: ({ table, column, row, logRow = row }, cause, isNew) => {
+    onUnreadable: ({ table, column, row }, cause, isNew) => {
       counter.inc({ column: `${table}.${column}`, cause });
-      if (isNew) log.error({ msg: 'an encrypted value does not open', table, column, row: logRow });
+      if (isNew) log.error({ msg: 'an encrypted value does not open', table, column, row });
     },
   });
 }

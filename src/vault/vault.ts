@@ -10,8 +10,6 @@ export interface SealedPlace {
   column: string;
   /** The row's identity: its primary key, or another key that never changes. */
   row: string;
-  /** The row's name in the log. Defaults to `row`, which may name a person. */
-  logRow?: string | undefined;
 }
 
 /** Values of the metric's label `cause`. */

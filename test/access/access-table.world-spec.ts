@@ -15,9 +15,13 @@ const TABLE: Record<Scope | 'people:read sessions:read notes:read' | 'any key' |
   `,
   'people:write': `
     PUT DELETE /v1/providers/{externalId}
+    POST /v1/providers/{externalId}/rename
     POST /v1/providers/{externalId}/resolve
     PUT DELETE /v1/clients/{externalId}
     PUT /v1/clients/{externalId}/providers
+    POST /v1/clients/{externalId}/rename
+    POST /v1/clients/{externalId}/merge
+    POST /v1/clients/{externalId}/unmerge
     POST /v1/clients/{externalId}/resolve
   `,
   imports: `

@@ -99,6 +99,8 @@ describe('an export', () => {
     await world.sql('INSERT INTO session_aliases (id, session) VALUES ($1, $2)', [former, ours]);
     const created = `INSERT INTO feed_events (type, subject, data) VALUES ('session.created', $1, '{}')`;
     await world.sql(created, [`sessions/${former}`]);
+    await world.sql(`INSERT INTO former_ids (kind, external_id, person_id)
+      SELECT 'client', 'c/0', id FROM people WHERE external_id = 'c/1'`);
     for (const userId of [userOf('c/1'), 'f1f1f1f1-0000-4000-8000-000000000000']) {
       const payload = { userId, externalUserId: 'c/1', role: 'Client' };
       world.platform.simulator.state.deliveries.sendRaw(JSON.stringify({ eventType: 'USER_CREATED', payload }));

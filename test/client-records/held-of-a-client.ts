@@ -3,6 +3,7 @@ export const EXPORTED: Record<string, string> = {
   Person: 'client',
   ClientProvider: 'client.providers',
   EmailClaim: 'client.trace.known.emailClaim',
+  FormerId: 'client.formerIds',
   PlatformUser: 'unlinkedUsers',
   PlatformCall: 'calls',
   Import: 'importRows.import',

@@ -83,6 +83,14 @@ export function importsIn(world: World) {
   const steer = (id: string, verb: string, override?: string[]) =>
     world.call<ImportBody>('POST', `/v1/imports/${id}/${verb}`, { body: override ? { override } : {} });
 
+  /** Works until an import is at rest. A rejected row counts once its call was repeated, 15 s later. */
+  async function settled(id: string): Promise<void> {
+    await world.settle();
+    if ((await show(id)).state !== 'running') return;
+    await world.advance('16 s');
+    await world.settle();
+  }
+
   return {
     show,
     upload,
@@ -97,7 +105,7 @@ export function importsIn(world: World) {
     /** Sends files as one import, and works until it has ended. */
     async imported(query: string, files: readonly ImportFile[]): Promise<ImportResponse> {
       const id = await start(query, files);
-      await world.settle();
+      await settled(id);
       return shownAs(id, 'completed');
     },
 
@@ -117,7 +125,7 @@ export function importsIn(world: World) {
     async ended(id: string, verb: 'apply' | 'retry', override?: string[]): Promise<ImportResponse> {
       const { status, body } = await steer(id, verb, override);
       if (status >= 300) throw new Error(`${verb} was answered ${status}: ${JSON.stringify(body)}`);
-      await world.settle();
+      await settled(id);
       return shownAs(id, 'completed');
     },
 

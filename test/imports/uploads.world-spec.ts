@@ -13,6 +13,7 @@ import { isImportableId } from '../../src/imports/parse/row/validate-person.js';
 import type { ImportResponse } from '../../src/imports/report/import-view.js';
 import { ImportUploads } from '../../src/imports/upload/import-uploads.service.js';
 import { ProviderCells } from '../../src/imports/upload/provider-cells.js';
+import { profilePlace } from '../../src/imports/upload/row-places.js';
 import { StagingRepository } from '../../src/imports/upload/staging.repository.js';
 import { ProfileSeal } from '../../src/people/model/profile.js';
 import { Vault } from '../../src/vault/vault.js';
@@ -417,7 +418,7 @@ describe('stored rows', () => {
           const row = stored[at];
           expect([row?.external_id, row?.providers]).toEqual(one ? [one.externalId, one.providers] : [null, []]);
           if (one && row) {
-            const opened = seal.open({ kind: 'client', externalId: one.externalId }, row.profile);
+            const opened = seal.openAt(profilePlace(importId, at + 1), row.profile);
             expect(opened).toEqual({ email: null, firstName: one.firstName, lastName: one.lastName });
           }
           expect((await staging.blockOf(importId, at + 1))?.get(at + 1)?.raw).toBe(raw);

@@ -56,6 +56,7 @@ CREATE TABLE "people" (
     "lease_no" INTEGER NOT NULL DEFAULT 0,
     "lease_safe_at" TIMESTAMPTZ(3),
     "traceparent" TEXT,
+    "merged_into" UUID,
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "people_pkey" PRIMARY KEY ("id")
@@ -71,6 +72,19 @@ CREATE INDEX "people_step_refused_at_idx" ON "people"("step", "refused_at") WHER
 CREATE INDEX "people_attempt_look_up_at_idx" ON "people"("attempt_look_up_at") WHERE "attempt_operation" = 'createClient' AND "attempt_email" IS NULL;
 CREATE INDEX "people_applied_providers_idx" ON "people" USING GIN ("applied_providers");
 CREATE UNIQUE INDEX "people_kind_external_id_key" ON "people"("kind", "external_id");
+CREATE INDEX "people_merged_into_idx" ON "people"("merged_into") WHERE "merged_into" IS NOT NULL;
+
+CREATE TABLE "former_ids" (
+    "kind" "person_kind" NOT NULL,
+    "external_id" TEXT NOT NULL,
+    "person_id" UUID NOT NULL,
+    "into_id" UUID,
+    "user_id" TEXT,
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT "former_ids_pkey" PRIMARY KEY ("kind","external_id")
+);
+CREATE INDEX "former_ids_person_id_idx" ON "former_ids"("person_id");
+CREATE INDEX "former_ids_into_id_idx" ON "former_ids"("into_id") WHERE "into_id" IS NOT NULL;
 
 CREATE TABLE "client_providers" (
     "client_id" UUID NOT NULL,
@@ -650,6 +664,9 @@ CREATE TABLE "workers" (
 );
 
 ALTER TABLE "people" ADD CONSTRAINT "people_paused_by_import_fkey" FOREIGN KEY ("paused_by_import") REFERENCES "imports"("id") ON DELETE SET NULL ON UPDATE CASCADE;
+ALTER TABLE "people" ADD CONSTRAINT "people_merged_into_fkey" FOREIGN KEY ("merged_into") REFERENCES "people"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
+ALTER TABLE "former_ids" ADD CONSTRAINT "former_ids_person_id_fkey" FOREIGN KEY ("person_id") REFERENCES "people"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "former_ids" ADD CONSTRAINT "former_ids_into_id_fkey" FOREIGN KEY ("into_id") REFERENCES "people"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
 ALTER TABLE "client_providers" ADD CONSTRAINT "client_providers_client_id_fkey" FOREIGN KEY ("client_id") REFERENCES "people"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "client_providers" ADD CONSTRAINT "client_providers_provider_id_fkey" FOREIGN KEY ("provider_id") REFERENCES "people"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
 ALTER TABLE "dependent_requeues" ADD CONSTRAINT "dependent_requeues_provider_id_fkey" FOREIGN KEY ("provider_id") REFERENCES "people"("id") ON DELETE CASCADE ON UPDATE CASCADE;

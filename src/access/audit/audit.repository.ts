@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { Database } from '../../database/database.js';
+import { familyOf } from '../../database/former-ids.js';
 import { isMoment } from '../../http/request/moment.js';
 import { UUID } from '../../http/request/uuid-param.js';
 import type { AuditQuery, AuditResponse } from './audit.dto.js';
@@ -42,6 +43,9 @@ const SLACK = `interval '1 day'`;
 /** An id that a query names, and the kinds of subjects that it may be an id of. */
 type NamedSubject = [kinds: readonly [SubjectKind, ...SubjectKind[]], id: string];
 
+/** The same with all current and former ids of a person. */
+type KnownSubject = [kinds: NamedSubject[0], ids: string[]];
+
 /** The subjects that a query names. */
 export function namedSubjects({ client, provider, session, subject }: AuditFilter): NamedSubject[] {
   const isUuid = session !== undefined && UUID.test(session);
@@ -80,16 +84,31 @@ export class AuditRepository {
   async find(filter: AuditFilter, limit: number, beforeId?: string): Promise<AuditResponse[]> {
     return this.database.transaction(async (tx) => {
       await tx.query(IN_ORDER_OF_INDEX);
-      return (await tx.query<AuditResponse>(searchStatement(filter, limit, beforeId))).rows;
+      const named: KnownSubject[] = [];
+      for (const subject of namedSubjects(filter)) named.push(await allIdsOf(tx, subject));
+      return (await tx.query<AuditResponse>(searchStatement(filter, named, limit, beforeId))).rows;
     });
   }
+}
+
+/** Adds the other ids of a person, which older entries name. */
+async function allIdsOf(tx: pg.PoolClient, [kinds, id]: NamedSubject): Promise<KnownSubject> {
+  const ids = new Set([id]);
+  for (const kind of ['client', 'provider'] as const)
+    if (kinds.includes(kind)) for (const each of (await familyOf(tx, kind, id)).externalIds) ids.add(each);
+  return [kinds, [...ids]];
 }
 
 /**
  * A named subject leads to its entries in index order, for any statistics: OFFSET 0 prevents another join. Without a named
  * subject the entries are read in the order of their ids, and those of a key or an action by its own index.
  */
-function searchStatement(filter: AuditFilter, limit: number, beforeId?: string): pg.QueryConfig<unknown[]> {
+function searchStatement(
+  filter: AuditFilter,
+  subjects: KnownSubject[],
+  limit: number,
+  beforeId?: string,
+): pg.QueryConfig<unknown[]> {
   const { id, keyId, action, after, before } = filter;
   const values: unknown[] = [];
   const value = (given: unknown) => `$${values.push(given)}`;
@@ -112,10 +131,13 @@ function searchStatement(filter: AuditFilter, limit: number, beforeId?: string):
     (at) => `e.at < ${at}::timestamptz AND e.id < coalesce((SELECT id FROM audit_entries
     WHERE at >= ${at}::timestamptz + ${SLACK} ORDER BY at LIMIT 1), 9223372036854775807)`,
   );
-  const named = namedSubjects(filter).map(([[kind, ...others], id]) => {
+  const named = subjects.map(([[kind, ...others], ids]) => {
     const isKind =
       others.length === 0 ? `s.kind = ${value(kind)}` : `s.kind = ANY (${value([kind, ...others])}::text[])`;
-    return `${isKind} AND s.subject = ${value(id)}`;
+    // One id keeps the order of the index.
+    return ids.length === 1
+      ? `${isKind} AND s.subject = ${value(ids[0])}`
+      : `${isKind} AND s.subject = ANY (${value(ids)}::text[])`;
   });
   const [first, ...others] = named;
   for (const other of others)

@@ -65,6 +65,7 @@ const EXTENSIONS = {
   clients: count,
   code: { ...text, description: 'Why a file cannot be read' },
   count,
+  externalId: { ...text, description: 'The id to use instead' },
   errors: { type: 'array', items: FIELD_FAULT, description: 'All fields at fault' },
   file: text,
   guards: { type: 'array', items: { $ref: '#/components/schemas/GuardResponse' } },

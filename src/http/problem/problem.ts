@@ -13,7 +13,7 @@ interface ProblemExtras {
 /** Thrown anywhere in a feature to answer a request with an RFC 9457 problem. */
 export class Problem extends Error {
   /**
-   * @param status HTTP status, 400..599
+   * @param status HTTP status, 400..599, or 301 with the header Location
    * @param type stable word such as `unknown-provider`; callers branch on it
    * @param detail one sentence: what is wrong, where, what to do; no personal data
    */

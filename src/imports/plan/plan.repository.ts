@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { PROVIDERS_MAX } from '../../people/model/person-field-rules.js';
+import { FormerIdsRepository } from '../../people/store/former-ids.repository.js';
 import { type Guard, guardsOf, type PlanCounts, parseThreshold } from '../model/import-guards.js';
 import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
@@ -17,6 +18,30 @@ import { SnapshotDeletesRepository } from './snapshot-deletes.repository.js';
 export const namesOneOf = (parameter: string): string =>
   `EXISTS (SELECT 1 FROM unnest(r.providers) AS one(provider) WHERE one.provider = ANY (${parameter}::text[]))`;
 
+/** The former id `f` by which a row `r` names its person. A scalar subquery, which the planner never turns round. */
+const ofFormerId = (value: string): string =>
+  `(SELECT ${value} FROM former_ids f WHERE f.kind = r.kind AND f.external_id = r.external_id)`;
+
+/** Whether that person was merged into another one. */
+const IS_MERGED = ofFormerId('(SELECT p.merged_into IS NOT NULL FROM people p WHERE p.id = f.person_id)');
+
+/**
+ * Rejects rows that name a person by a former id. They count as naming its successor: see `SnapshotDeletesRepository`.
+ *
+ * @param which condition of rows `r`, with its values
+ */
+export async function rejectFormerIds(tx: PoolClient, which: string, values: unknown[]): Promise<void> {
+  const next = values.length + 1;
+  await tx.query(
+    `UPDATE import_rows r SET outcome = 'rejected', calls_min = 0, calls_max = 0, field = 'externalId', profile = NULL,
+       planned = CASE WHEN r.planned = 'unchanged' THEN NULL ELSE r.planned END,
+       code = CASE WHEN ${IS_MERGED} THEN 'merged' ELSE 'renamed' END,
+       hint = CASE WHEN ${IS_MERGED} THEN $${next + 1}::text ELSE $${next}::text END
+     WHERE ${which} AND r.planned IS DISTINCT FROM 'delete' AND ${ofFormerId('true')}`,
+    [...values, rejection('renamed').hint, rejection('merged').hint],
+  );
+}
+
 /** The plan, and the rules that need all rows of an import: set-based SQL. */
 @Injectable()
 export class PlanRepository {
@@ -26,6 +51,7 @@ export class PlanRepository {
     private readonly references: ReferencesRepository,
     private readonly deletes: SnapshotDeletesRepository,
     private readonly staging: StagingRepository,
+    private readonly formerIds: FormerIdsRepository,
     private readonly env: Env,
   ) {}
 
@@ -36,6 +62,7 @@ export class PlanRepository {
       await this.tokens.resolve(tx, record.id);
     }
     if (record.kind === 'fhir') await this.references.resolve(tx, record);
+    await rejectFormerIds(tx, `r.import_id = $1 AND r.outcome IN ('pending', 'unchanged')`, [record.id]);
     await this.rejectDuplicates(tx, record.id);
     if (record.mode === 'upsert') await this.keepLists(tx, record.id);
     if (record.kind === 'fhir') {
@@ -164,9 +191,11 @@ export class PlanRepository {
        WHERE NOT EXISTS (SELECT 1 FROM people p WHERE p.kind = 'provider' AND p.external_id = named.external_id AND p.wanted)`,
       [importId],
     );
+    if (rows.length === 0) return;
     const unknown = rows.map(({ externalId }) => externalId);
-    if (rows.length > 0)
-      await this.rejectClients(tx, importId, rejection('unknown-provider'), namesOneOf('$4'), unknown);
+    const renamed = [...(await this.formerIds.find('provider', unknown, tx)).keys()];
+    await this.rejectClients(tx, importId, rejection('renamed'), namesOneOf('$4'), renamed);
+    await this.rejectClients(tx, importId, rejection('unknown-provider'), namesOneOf('$4'), unknown);
   }
 
   /**

@@ -174,8 +174,10 @@ export class ReferencesRepository {
   private async addKnownKeys(tx: PoolClient, importId: string, named: number): Promise<void> {
     await tx.query(
       `INSERT INTO import_references (import_id, reference_no, type, key, target, kind, ends)
-       SELECT $1, -$2::int - row_number() OVER (), 'alias', k.key, k.external_id, 'provider', NULL
-       FROM provider_keys k JOIN people p ON p.kind = 'provider' AND p.external_id = k.external_id AND p.wanted
+       SELECT $1, -$2::int - row_number() OVER (), 'alias', k.key, p.external_id, 'provider', NULL
+       FROM provider_keys k JOIN people p ON p.wanted AND p.id = coalesce(
+         (SELECT person_id FROM former_ids WHERE kind = 'provider' AND external_id = k.external_id),
+         (SELECT id FROM people WHERE kind = 'provider' AND external_id = k.external_id))
        WHERE k.key IN (SELECT target FROM import_references WHERE import_id = $1 AND type IN ('link', 'role'))
          AND (k.ends IS NULL OR k.ends > $3)
          AND NOT EXISTS (SELECT 1 FROM import_references f WHERE f.import_id = $1 AND f.key = k.key AND f.reference_no > 0

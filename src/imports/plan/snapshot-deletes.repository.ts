@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { STANDS_FOR } from '../../database/former-ids.js';
 import { parseRaw } from '../parse/row/import-row.js';
 import { isImportableId } from '../parse/row/validate-person.js';
 import { StagingRepository } from '../upload/staging.repository.js';
@@ -11,6 +12,10 @@ const NAMING = `('create-or-link', 'provider-change', 'attribute-change', 'needs
 /** A row `r` that may cover several lines: the next one of its file does not begin on the next line. */
 const MAY_BE_LONG = `NOT EXISTS (SELECT 1 FROM import_rows n
   WHERE n.import_id = r.import_id AND n.row_no = r.row_no + 1 AND n.file = r.file AND n.line = r.line + 1)`;
+
+/** The people that stand for the former ids `f`. */
+const SUCCESSORS = `SELECT s.external_id AS "externalId" FROM former_ids f JOIN people p ON p.id = f.person_id
+  JOIN people s ON s.id = ${STANDS_FOR}`;
 
 /** Why a provider is not deleted. */
 export const PROVIDER_IN_USE = {
@@ -63,10 +68,15 @@ export class SnapshotDeletesRepository {
 
   /**
    * The external ids of wanted people that stand in any cell of a rejected row, which does not say reliably whom it names,
-   * or in a cell of several lines, into which a stray quote may have taken rows.
+   * or in a cell of several lines, into which a stray quote may have taken rows. A former id mentions its successor.
    */
   private async mentioned(tx: PoolClient, importId: string): Promise<string[]> {
-    const mentioned = new Set<string>();
+    const { rows: successors } = await tx.query<{ externalId: string }>(
+      `${SUCCESSORS} JOIN import_rows r ON r.external_id = f.external_id AND coalesce(r.kind, f.kind) = f.kind
+       WHERE r.import_id = $1`,
+      [importId],
+    );
+    const mentioned = new Set(successors.map(({ externalId }) => externalId));
     for (const [which, mentions] of [
       [`r.outcome = 'rejected'`, mentionedIds],
       [`r.outcome <> 'rejected' AND ${MAY_BE_LONG}`, idsInLongCells],
@@ -74,8 +84,9 @@ export class SnapshotDeletesRepository {
       for await (const { rowNos, block } of this.staging.blocksWith(tx, importId, which)) {
         const ids = new Set(rowNos.flatMap((rowNo) => [...mentions(block.get(rowNo)?.raw ?? '""')]));
         const { rows } = await tx.query<{ externalId: string }>(
-          `SELECT DISTINCT external_id AS "externalId" FROM people
-           WHERE kind = ANY (enum_range(NULL::person_kind)) AND external_id = ANY ($1::text[]) AND wanted`,
+          `SELECT external_id AS "externalId" FROM people
+           WHERE kind = ANY (enum_range(NULL::person_kind)) AND external_id = ANY ($1::text[]) AND wanted
+           UNION ${SUCCESSORS} WHERE f.kind = ANY (enum_range(NULL::person_kind)) AND f.external_id = ANY ($1::text[])`,
           [[...ids]],
         );
         for (const { externalId } of rows) mentioned.add(externalId);

@@ -53,7 +53,7 @@ export class ImportsController {
   @Problems({
     404: ['import-not-found'],
     408: ['interrupted', 'upload-stalled'],
-    409: ['import-cancelled'],
+    409: ['import-cancelled', 'renamed'],
     413: ['too-many-rows'],
     415: ['unknown-format'],
     422: ['no-file', 'rejected-rows', 'unreadable-file', 'wrong-part'],

@@ -1,9 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type { PoolClient, QueryResultRow } from 'pg';
+import type { PoolClient } from 'pg';
+import type { PersonKind } from '../../people/model/person.js';
+import { ProfileSeal } from '../../people/model/profile.js';
 import { RESET_ASSIGNMENTS } from '../../people/store/person-row.js';
 import { BATCH_BY_KEY } from '../model/imports.repository.js';
-import { namesOneOf } from '../plan/plan.repository.js';
+import { namesOneOf, rejectFormerIds } from '../plan/plan.repository.js';
 import { PROVIDER_IN_USE } from '../plan/snapshot-deletes.repository.js';
+import { profilePlace } from '../upload/row-places.js';
+import { Batch, IN_BATCH, ofPerson } from './row-batch.js';
 
 /** Providers before the clients who name them, and deleted when none names them any more. */
 export const APPLY_PHASES = ['provider', 'client', 'client-delete', 'provider-delete'] as const;
@@ -20,18 +25,8 @@ const PHASE = `r.kind::text || CASE WHEN r.planned = 'delete' THEN '-delete' ELS
 /** A row `r` that was planned and is not applied yet. */
 const TO_APPLY = `r.outcome = 'pending' AND NOT r.applied AND r.planned IS NOT NULL`;
 
-/** The rows `r` of one batch: of the import $1 those with the numbers $2. */
-const IN_BATCH = 'r.import_id = $1 AND r.row_no = ANY ($2::int[])';
-
 /** A pending row `r` that changes the desired state of its person. */
 const CHANGES = `r.planned IN ('create-or-link', 'provider-change', 'attribute-change', 'needs-review')`;
-
-/**
- * Something of the person of a row `r`, by key. A scalar subquery is never turned round; a join may begin with all people
- * when the planner has no statistics of tables that were filled a moment ago.
- */
-const ofPerson = (value: string): string =>
-  `(SELECT ${value} FROM people p WHERE p.kind = r.kind AND p.external_id = r.external_id)`;
 
 /** Why a row is skipped whose person is not as it was when it was planned. */
 const CHANGED = {
@@ -53,30 +48,14 @@ const SNAPSHOT = `jsonb_build_object('wanted', p.wanted, 'profileHash', encode(p
   'fault', p.fault, 'review', p.review, 'providers', coalesce((
     SELECT jsonb_agg(cp.provider_id ORDER BY cp.position) FROM client_providers cp WHERE cp.client_id = p.id), '[]'))`;
 
-/** Rows of an import, and a statement about them: $1 and $2 are those of `IN_BATCH`. */
-class Batch {
-  constructor(
-    readonly tx: PoolClient,
-    readonly importId: string,
-    readonly rowNos: readonly number[],
-  ) {}
-
-  /** @param values from $3 on */
-  async query<Row extends QueryResultRow>(sql: string, ...values: unknown[]): Promise<Row[]> {
-    return (await this.tx.query<Row>(sql, [this.importId, this.rowNos, ...values])).rows;
-  }
-
-  /** Skips those pending rows `r` that are as a condition says. @param values of the condition, from $6 on */
-  async skip({ code, hint, field }: typeof CHANGED, condition: string, ...values: unknown[]): Promise<void> {
-    await this.query(
-      `UPDATE import_rows r SET outcome = 'skipped', code = $3, hint = $4, field = $5
-       WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${condition}`,
-      code,
-      hint,
-      field,
-      ...values,
-    );
-  }
+/** A person as a row wants it. */
+interface DesiredPerson {
+  id: string;
+  kind: PersonKind;
+  externalId: string;
+  profile: Buffer;
+  hash: Buffer;
+  fingerprint: Buffer | null;
 }
 
 /**
@@ -87,6 +66,8 @@ class Batch {
  */
 @Injectable()
 export class ApplyRepository {
+  constructor(private readonly seal: ProfileSeal) {}
+
   /** What is left of an import: phases with rows to apply, whether any are or were applied, and its last row. */
   async left(tx: PoolClient, importId: string): Promise<{ phases: ApplyPhase[]; hasPeople: boolean; lastRow: number }> {
     const { rows } = await tx.query<{ phase: ApplyPhase }>(
@@ -116,6 +97,7 @@ export class ApplyRepository {
     );
     if (due.size === 0) return 0;
     const locked = await this.lockPeople(batch);
+    await rejectFormerIds(tx, `${IN_BATCH} AND r.outcome = 'pending'`, [importId, batch.rowNos]);
     if (phase === 'client') await this.lockProviders(batch);
     const isDelete = phase.endsWith('-delete');
     if (isDelete) await batch.skip(GONE, `${ofPerson('p.id')} IS NULL`);
@@ -201,13 +183,16 @@ export class ApplyRepository {
    * and a person who was added since the others were locked is not touched.
    */
   private async upsertPeople(batch: Batch, locked: string[]): Promise<void> {
-    const rows = await batch.query<{ id: string }>(
+    const desired = await this.desiredPeople(batch);
+    const column = (name: keyof DesiredPerson) => desired.map((person) => person[name]);
+    const { rows } = await batch.tx.query<{ id: string }>(
       `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, lane, state,
          wanted_at, due_at, paused_by_import)
-       SELECT gen_random_uuid(), kind, external_id, profile, profile_hash, email_fingerprint, 'bulk', 'pending',
+       SELECT n.id, n.kind, n.external_id, n.profile, n.hash, n.fingerprint, 'bulk', 'pending',
          clock_timestamp(), clock_timestamp(), $1
-       FROM (SELECT r.* FROM import_rows r WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${CHANGES}
-         ORDER BY array_position($2::int[], r.row_no)) AS r
+       FROM unnest($3::uuid[], $4::person_kind[], $5::text[], $6::bytea[], $7::bytea[], $8::bytea[]) WITH ORDINALITY
+         AS n(id, kind, external_id, profile, hash, fingerprint, place)
+       ORDER BY n.place
        ON CONFLICT (kind, external_id) DO UPDATE SET wanted = true, profile = excluded.profile,
          profile_hash = excluded.profile_hash, email_fingerprint = excluded.email_fingerprint,
          ${RESET_ASSIGNMENTS}, wanted_at = excluded.wanted_at,
@@ -217,9 +202,18 @@ export class ApplyRepository {
          checked_absent_at = CASE WHEN p.email_fingerprint IS DISTINCT FROM excluded.email_fingerprint
            THEN NULL ELSE p.checked_absent_at END,
          state = 'pending', step = NULL, due_at = excluded.due_at, updated_at = clock_timestamp()
-       WHERE p.id = ANY ($3::uuid[])
+       WHERE p.id = ANY ($2::uuid[])
        RETURNING p.id`,
-      locked,
+      [
+        batch.importId,
+        locked,
+        column('id'),
+        column('kind'),
+        column('externalId'),
+        column('profile'),
+        column('hash'),
+        column('fingerprint'),
+      ],
     );
     const ids = rows.map(({ id }) => id);
     const applied = await batch.query<{ id: string; planned: string }>(
@@ -239,6 +233,21 @@ export class ApplyRepository {
       [applied.flatMap(({ id, planned }) => (planned === 'create-or-link' ? [id] : []))],
     );
     await this.replaceLists(batch, ids);
+  }
+
+  /** The people that rows of a batch create or change, in its order, each with its profile encrypted for the person. */
+  private async desiredPeople(batch: Batch): Promise<DesiredPerson[]> {
+    const rows = await batch.query<Omit<DesiredPerson, 'id'> & { rowNo: number; id: string | null }>(
+      `SELECT r.row_no AS "rowNo", ${ofPerson('p.id')} AS id, r.kind, r.external_id AS "externalId", r.profile,
+         r.profile_hash AS hash, r.email_fingerprint AS fingerprint
+       FROM import_rows r WHERE ${IN_BATCH} AND r.outcome = 'pending' AND ${CHANGES}
+       ORDER BY array_position($2::int[], r.row_no)`,
+    );
+    return rows.map(({ rowNo, ...row }) => {
+      const id = row.id ?? randomUUID();
+      const profile = this.seal.openAt(profilePlace(batch.importId, rowNo), row.profile);
+      return { ...row, id, profile: this.seal.seal({ id }, profile) };
+    });
   }
 
   /** Replaces the desired lists; a client whose providers are not synced yet waits at once, as `nextStep` would say. */

@@ -17,8 +17,9 @@ const PAUSED = 'p.id = idle.id AND p.paused_by_import = $1';
 /** An import pauses nobody else; found by its rows, since most people are not paused. */
 const OF_IMPORT = 'id IN (SELECT person_id FROM import_rows WHERE import_id = $1)';
 
-/** Nothing was changed on the platform for a new person: there is no user, or one who was found there. */
-const UNSENT = `r.was IS NULL AND (p.platform_user_id IS NULL OR p.origin = 'linked')`;
+/** Nothing was changed on the platform for a new person, and no client was merged into it: there is no user, or one who was found there. */
+const UNSENT = `r.was IS NULL AND (p.platform_user_id IS NULL OR p.origin = 'linked')
+  AND NOT EXISTS (SELECT FROM people m WHERE m.merged_into = p.id)`;
 
 /** Rolls back what an import applied and did not get done. */
 @Injectable()

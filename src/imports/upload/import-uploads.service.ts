@@ -5,6 +5,7 @@ import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../../people/model/person.js';
+import { FormerIdsRepository } from '../../people/store/former-ids.repository.js';
 import { IMPORT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { Vault } from '../../vault/vault.js';
@@ -65,6 +66,7 @@ export class ImportUploads {
     private readonly imports: ImportsRepository,
     private readonly staging: StagingRepository,
     private readonly uploads: UploadConnectionPool,
+    private readonly formerIds: FormerIdsRepository,
     private readonly vault: Vault,
     private readonly notifier: QueueNotifier,
   ) {}
@@ -74,9 +76,12 @@ export class ImportUploads {
    *
    * @param id the same for every run of one request; what an earlier run has read is not read again
    * @throws {Problem} 422 `unreadable-file` when a file as a whole can't be read, 422 `no-file` when there is none, 413,
-   * 415; then nothing of it is imported
+   * 415, 409 `renamed` for the default provider; then nothing of it is imported
    */
   async create(id: string, request: ImportRequest, files: AsyncIterable<UploadedFile>): Promise<void> {
+    const { defaultProvider } = request;
+    const named = defaultProvider === undefined ? [] : [defaultProvider];
+    await this.formerIds.refuse('provider', named, undefined, () => '/defaultProvider');
     const begun = { yes: false };
     try {
       // The connection comes first: an upload that finds none has begun nothing.

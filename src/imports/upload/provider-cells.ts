@@ -41,7 +41,8 @@ export class ProviderCells {
     if (this.stored.size > MOST_REMEMBERED) this.stored.clear();
     const unknown = [...cells].filter((cell) => !this.stored.has(cell));
     const { rows } = await tx.query<{ externalId: string }>(
-      `SELECT external_id AS "externalId" FROM people WHERE kind = 'provider' AND external_id = ANY ($1::text[])`,
+      `SELECT external_id AS "externalId" FROM people WHERE kind = 'provider' AND external_id = ANY ($1::text[])
+       UNION SELECT external_id FROM former_ids WHERE kind = 'provider' AND external_id = ANY ($1::text[])`,
       [unknown],
     );
     const known = new Set(rows.map(({ externalId }) => externalId));

@@ -3,9 +3,10 @@ import type { Pool, PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import type { PersonKind } from '../../people/model/person.js';
 import { type Profile, ProfileSeal } from '../../people/model/profile.js';
-import { type SealedPlace, Vault } from '../../vault/vault.js';
+import { Vault } from '../../vault/vault.js';
 import type { ReadRow, ResourceReference } from '../parse/row/import-row.js';
 import type { ProviderCells } from './provider-cells.js';
+import { profilePlace, rawPlace } from './row-places.js';
 
 /** Columns and their types: of every row as it was read, of one that is not unchanged, and of a reference. */
 const READ_COLUMNS = {
@@ -112,7 +113,9 @@ export class StagingRepository {
   async storeRows(tx: PoolClient, importId: string, batch: StagedBatch): Promise<void> {
     const rowNos = await this.storeUnchanged(tx, importId, batch);
     if (rowNos.size === 0) return;
-    const others = batch.rows.filter(({ values }) => rowNos.has(values[0])).map((staged) => this.rowValues(staged));
+    const others = batch.rows
+      .filter(({ values }) => rowNos.has(values[0]))
+      .map((staged) => this.rowValues(importId, staged));
     const { table, values } = unnested(ROW_COLUMNS, 2, others);
     await tx.query(
       `INSERT INTO import_rows (import_id, ${Object.keys(ROW_COLUMNS)})
@@ -140,24 +143,25 @@ export class StagingRepository {
 
   /** Reopens unchanged rows whose person changed since they were read: the plan compares them like any other. */
   async recheckUnchanged(tx: PoolClient, importId: string): Promise<void> {
-    const { rows } = await tx.query<{ rowNo: number; kind: PersonKind; externalId: string }>(
+    const { rows } = await tx.query<{ rowNo: number }>(
       `UPDATE import_rows r SET outcome = 'pending', planned = NULL, person_id = NULL, person_wanted_at = NULL
        WHERE r.import_id = $1 AND r.planned = 'unchanged' AND NOT EXISTS (
          SELECT 1 FROM people p WHERE p.id = r.person_id AND p.wanted AND p.state = 'synced' AND p.wanted_at = r.person_wanted_at)
-       RETURNING row_no AS "rowNo", kind, external_id AS "externalId"`,
+       RETURNING row_no AS "rowNo"`,
       [importId],
     );
     let block: RawBlock | undefined;
-    for (const { rowNo, ...key } of rows.toSorted((left, right) => left.rowNo - right.rowNo)) {
+    for (const { rowNo } of rows.toSorted((left, right) => left.rowNo - right.rowNo)) {
       if (!block?.has(rowNo)) block = await this.blockOf(importId, rowNo, tx);
       const profile = block?.get(rowNo)?.profile;
       if (!profile) throw new Error(`Raw row ${rowNo} is gone before the import was planned.`);
       const { seal } = this;
-      const sealed = [seal.seal(key, profile), seal.hash(profile), seal.emailFingerprint(profile.email)];
+      const { email } = profile;
+      const sealed = seal.sealAt(profilePlace(importId, rowNo), profile);
       await tx.query(
         `UPDATE import_rows SET profile = $3, profile_hash = $4, email_fingerprint = $5
          WHERE import_id = $1 AND row_no = $2`,
-        [importId, rowNo, ...sealed],
+        [importId, rowNo, sealed, seal.hash(profile), seal.emailFingerprint(email)],
       );
     }
   }
@@ -173,7 +177,7 @@ export class StagingRepository {
        WHERE import_id = $1 AND first_row <= $2 AND last_row >= $2`,
       [importId, rowNo],
     );
-    return rows[0] && new Map(JSON.parse(this.vault.open(placeOf(importId, rows[0].firstRow), rows[0].sealed)));
+    return rows[0] && new Map(JSON.parse(this.vault.open(rawPlace(importId, rows[0].firstRow), rows[0].sealed)));
   }
 
   /** The blocks that hold rows of a condition, with the numbers of those, opened one at a time. @param which of a row `r` */
@@ -242,13 +246,13 @@ export class StagingRepository {
     return new Set(rows.map(({ rowNo }) => rowNo));
   }
 
-  /** The values of `ROW_COLUMNS`. A profile is sealed for its later place among the people. */
-  private rowValues({ values, row, profile }: StagedRow): unknown[] {
+  /** The values of `ROW_COLUMNS`. */
+  private rowValues(importId: string, { values, row, profile }: StagedRow): unknown[] {
     if (!row.ok || !profile)
       return [...values, null, null, 'rejected', 'rejected', ...(row.ok ? [] : [row.code, row.field, row.hint])];
-    const { kind, externalId } = row.person;
     const fingerprint = this.seal.emailFingerprint(profile.email);
-    return [...values, hex(this.seal.seal({ kind, externalId }, profile)), fingerprint && hex(fingerprint), 'pending'];
+    const sealed = this.seal.sealAt(profilePlace(importId, values[0] as number), profile);
+    return [...values, hex(sealed), fingerprint && hex(fingerprint), 'pending'];
   }
 
   /** The values of `REFERENCE_COLUMNS`. */
@@ -263,12 +267,8 @@ export class StagingRepository {
   }
 
   sealAt(importId: string, firstRow: number, block: RawBlock): Buffer {
-    return this.vault.seal(placeOf(importId, firstRow), JSON.stringify([...block]));
+    return this.vault.seal(rawPlace(importId, firstRow), JSON.stringify([...block]));
   }
-}
-
-function placeOf(importId: string, firstRow: number): SealedPlace {
-  return { table: 'import_raw_rows', column: 'sealed', row: `${importId}/${firstRow}` };
 }
 
 function hex(bytes: Buffer): string {

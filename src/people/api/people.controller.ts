@@ -30,6 +30,7 @@ import { documenting } from '../../http/request/route-parameter.js';
 import { ApiPrefer, ClientDisconnect, disconnectOf, PreferWait, waitOf } from '../../http/request/waiting.js';
 import type { PersonKind } from '../model/person.js';
 import { EXTERNAL_ID_MAX, isExternalId } from '../model/person-field-rules.js';
+import { FORMER_ID_PROBLEMS } from '../store/former-ids.repository.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import {
   ClientProvidersRequest,
@@ -90,9 +91,10 @@ export class SettledInterceptor implements NestInterceptor<PersonResponse> {
 }
 
 /** Decorates a route that changes a person and answers with it. */
-const ChangesPerson = (done: string, kept?: string): MethodDecorator =>
+export const ChangesPerson = (done: string, kept?: string): MethodDecorator =>
   applyDecorators(
     Scopes('people:write'),
+    Problems(FORMER_ID_PROBLEMS),
     UseInterceptors(SettledInterceptor),
     ApiPrefer(),
     WithoutText(personWithoutText),
@@ -113,6 +115,7 @@ export abstract class PersonController {
   @Get(':externalId')
   @ApiOperation({ summary: 'One person, with the state of its mirroring' })
   @Scopes('people:read')
+  @Problems({ 301: ['merged', 'renamed'] })
   @ApiOkResponse({ type: PersonResponse })
   @WithoutText(personWithoutText)
   async get(
@@ -261,6 +264,7 @@ export class PeopleController {
   @Post('search')
   @HttpCode(200)
   @ApiOkResponse({ type: PersonPageResponse })
+  @Problems(FORMER_ID_PROBLEMS)
   @WithoutText(personWithoutText)
   async search(@Body() dto: SearchRequest): Promise<Page<PersonResponse>> {
     return { items: await this.people.search(dto), nextCursor: null };
@@ -270,7 +274,7 @@ export class PeopleController {
   @Post('trace')
   @HttpCode(200)
   @ApiOkResponse({ type: TraceResponse })
-  @Problems({ 404: ['client-not-found', 'provider-not-found'] })
+  @Problems(FORMER_ID_PROBLEMS, { 404: ['client-not-found', 'provider-not-found'] })
   async trace(@Body() dto: TraceRequest): Promise<TraceResponse> {
     return this.people.trace(dto);
   }

@@ -4,6 +4,7 @@ import {
   ArrayNotEmpty,
   ArrayUnique,
   IsArray,
+  IsBoolean,
   IsIn,
   IsOptional,
   ValidateBy,
@@ -119,6 +120,32 @@ export class TraceRequest {
 
   @IsIn(['provider', 'client'])
   kind!: PersonKind;
+}
+
+/** `POST /v1/{providers|clients}/{externalId}/rename` */
+export class RenameRequest {
+  /** The new id, which was never used before */
+  @IsExternalId()
+  externalId!: string;
+}
+
+/** `POST /v1/clients/{externalId}/merge` */
+export class MergeRequest {
+  /** The id of the client that stands for both */
+  @IsExternalId()
+  into!: string;
+
+  /** Deletes the platform user of the merged client, unless the other client takes it over. Defaults to false */
+  @IsOptional()
+  @IsBoolean()
+  deletePlatformUser?: boolean;
+}
+
+/** `POST /v1/clients/{externalId}/unmerge` */
+export class UnmergeRequest {
+  /** The id of the client to restore */
+  @IsExternalId()
+  externalId!: string;
 }
 
 /** `POST /v1/{providers|clients}/{externalId}/resolve` */

@@ -8,11 +8,12 @@ import { afterCommit, pollUntil } from '../../http/request/waiting.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { traceparentOf } from '../../tracing/trace.js';
-import { becameListable, type Person, type PersonKind, type PersonState, RESET_ON_WRITE } from '../model/person.js';
+import { becameListable, PERSON_KINDS, type Person, type PersonKind, type PersonState, RESET_ON_WRITE } from '../model/person.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
 import { applyLink, applyResolve, checkResolve, type ResolveAction } from '../model/resolve-rule.js';
 import { PlatformPeople } from '../reconcile/platform-people.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
+import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { linkedFields, type MoreFields, PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
 import { usersOf } from '../store/person-users.js';
@@ -58,6 +59,7 @@ export class PeopleService {
     private readonly people: PeopleRepository,
     private readonly dependents: DependentsRepository,
     private readonly users: PlatformUsersRepository,
+    private readonly formerIds: FormerIdsRepository,
     private readonly platform: PlatformPeople,
     private readonly seal: ProfileSeal,
     private readonly notifier: QueueNotifier,
@@ -73,6 +75,8 @@ export class PeopleService {
     return this.change(key, async (tx) => {
       const providerIds = await this.providerIds(tx, providers);
       const id = await this.people.wantPerson(tx, key, profile);
+      // After the write, which waits for a rename or merge of this person.
+      await this.formerIds.refuse(key.kind, [key.externalId], tx);
       if (key.kind === 'client') await this.people.wantProviders(tx, id, providerIds);
       return { row: await this.mustFind(tx, id) };
     });
@@ -108,9 +112,13 @@ export class PeopleService {
     });
   }
 
-  /** Shows a person, waiting until it is settled. @param seconds the maximum wait */
+  /** Shows a person, waiting until it is settled. @param seconds the maximum wait @throws {Problem} 404; 301 */
   async show(key: PersonKey, seconds = 0, signal?: AbortSignal): Promise<PersonResponse> {
-    const read = async () => this.view(await this.read(key));
+    const read = async () => {
+      const row = await this.people.find({ kind: key.kind, externalId: key.externalId });
+      if (!row || row.mergedInto !== null) await this.formerIds.redirect(key.kind, key.externalId);
+      return this.view(row ?? this.unknown(key.kind));
+    };
     return pollUntil(seconds, read, ({ sync }) => SETTLED.includes(sync.state), signal);
   }
 
@@ -135,7 +143,7 @@ export class PeopleService {
    */
   async resolve(key: PersonKey, action: ResolveAction, platformUserId?: string): Promise<PersonResponse> {
     return this.change(key, async (tx) => {
-      const row = await this.mustLock(tx, key);
+      const row = await this.lockToResolve(tx, key);
       checkResolve(action, row.state, row.person, row.context);
       if (action === 'delete') {
         await this.users.forgetSecond(tx, row);
@@ -163,6 +171,7 @@ export class PeopleService {
 
   /** Finds people of both kinds by email or external id. */
   async search({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
+    for (const kind of PERSON_KINDS) await this.formerIds.refuse(kind, externalId === undefined ? [] : [externalId]);
     const people = await this.people.search(this.seal.emailFingerprint(email ?? null), externalId, SEARCH_MAX);
     return people.map((row) => this.view(row));
   }
@@ -180,8 +189,17 @@ export class PeopleService {
 
   /** Everything stored about a person itself. @throws {Problem} 404; 503 `data-unreadable` */
   async findRecord(key: PersonKey): Promise<PersonRecord> {
-    const row = await this.read(key);
-    const users = await usersOf(this.database.pool, key);
+    return this.recordOf(await this.read(key));
+  }
+
+  /** The same for those of some people that were merged into another client. */
+  async mergedRecords(ids: string[]): Promise<PersonRecord[]> {
+    const merged = await this.people.mergedOf(ids);
+    return Promise.all(merged.map((row) => this.recordOf(row)));
+  }
+
+  private async recordOf(row: PersonRow): Promise<PersonRecord> {
+    const users = await usersOf(this.database.pool, row);
     const openProfile = (sealed: Buffer | null) => sealed && this.seal.open(row, sealed);
     const { history: _, choices: __, ...trace } = traceOf(row, []);
     return {
@@ -214,6 +232,7 @@ export class PeopleService {
   private async providerIds(tx: PoolClient, externalIds: string[]): Promise<string[]> {
     if (externalIds.length === 0) return [];
     const named = await this.people.nameProviders(tx, externalIds);
+    await this.formerIds.refuse('provider', externalIds, tx, (position) => `/providers/${position}`);
     return externalIds.map((externalId, position) => {
       const id = named.get(externalId);
       if (id) return id;
@@ -223,11 +242,18 @@ export class PeopleService {
   }
 
   private async read({ kind, externalId }: PersonKey): Promise<PersonRow> {
-    return this.found(kind, await this.people.find({ kind, externalId }));
+    return this.found({ kind, externalId }, await this.people.find({ kind, externalId }));
   }
 
   private async mustLock(tx: PoolClient, key: PersonKey): Promise<PersonRow> {
-    return this.found(key.kind, await this.people.lock(tx, key));
+    return this.found(key, await this.people.lock(tx, key), tx);
+  }
+
+  /** A merged client can be resolved if the deletion of its account needs a decision. */
+  private async lockToResolve(tx: PoolClient, key: PersonKey): Promise<PersonRow> {
+    const row = await this.people.lock(tx, key);
+    const isOpen = row?.state === 'needs-review' || row?.state === 'failed';
+    return row && isOpen ? row : this.found(key, row, tx);
   }
 
   private async mustFind(tx: PoolClient, id: string): Promise<PersonRow> {
@@ -236,10 +262,16 @@ export class PeopleService {
     return row;
   }
 
-  private found(kind: PersonKind, row: PersonRow | undefined): PersonRow {
-    if (!row) throw new Problem(404, `${kind}-not-found`, `No ${kind} has this external id. Check the id.`);
-    this.audit.about(kind, row.externalId);
+  private async found(key: PersonKey, row: PersonRow | undefined, tx?: PoolClient): Promise<PersonRow> {
+    if (!row || row.mergedInto !== null) await this.formerIds.refuse(key.kind, [key.externalId], tx);
+    if (!row) return this.unknown(key.kind);
+    this.audit.about(key.kind, row.externalId);
     return row;
+  }
+
+  /** @throws {Problem} 404 */
+  unknown(kind: PersonKind): never {
+    throw new Problem(404, `${kind}-not-found`, `No ${kind} has this external id. Check the id.`);
   }
 
   /** Decrypts a person for the EHR. */

@@ -11,13 +11,15 @@ import {
   type InboxEvent,
 } from '../../webhooks/process/event-handlers.js';
 import { applyLink } from '../model/resolve-rule.js';
+import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { linkedFields, PeopleRepository } from '../store/people.repository.js';
 import { kindOfRole, PlatformUsersRepository, type UnknownPlatformUser } from '../store/platform-users.repository.js';
 
 /**
  * Handles USER_CREATED. Links the user to the person with its external id if the role fits and neither side is mapped;
- * this settles a client whose create got no answer. A user without such a person is listed as unknown to the EHR. The
- * role of a user that is linked already is kept, because it decides whether a deletion may delete the user.
+ * this settles a client whose create got no answer. A former id means the person that stands for it, because the platform
+ * keeps the id of the create. A user without such a person is listed as unknown to the EHR. The role of a user that is
+ * linked already is kept, because it decides whether a deletion may delete the user.
  */
 @Injectable()
 @HandlesEvents('USER_CREATED')
@@ -25,6 +27,7 @@ export class UserCreatedHandler implements EventHandler {
   constructor(
     private readonly people: PeopleRepository,
     private readonly users: PlatformUsersRepository,
+    private readonly formerIds: FormerIdsRepository,
     private readonly feed: Feed,
     private readonly notifier: QueueNotifier,
     private readonly audit: Audit,
@@ -34,7 +37,7 @@ export class UserCreatedHandler implements EventHandler {
     const { userId, externalUserId, role } = body.payload as { userId: string; externalUserId?: unknown; role: string };
     const externalId = typeof externalUserId === 'string' ? externalUserId : null;
     const user = { platformUserId: userId, role, externalUserId: externalId };
-    if (!(await this.users.isDeleted(tx, userId))) await this.link(tx, user);
+    if (!(await this.users.isSettled(tx, userId))) await this.link(tx, user);
     await this.announce(tx, user);
     return 'processed';
   }
@@ -51,7 +54,8 @@ export class UserCreatedHandler implements EventHandler {
     }
     const kind = kindOfRole(role);
     const key = kind && externalUserId !== null ? { kind, externalId: externalUserId } : undefined;
-    const row = key && (await this.people.lock(tx, key));
+    const former = key && (await this.formerIds.find(key.kind, [key.externalId], tx)).get(key.externalId);
+    const row = key && (await this.people.lock(tx, former ? { id: former.id } : key));
     const isOpen = row && row.person.platformUserId === null && (row.person.wanted || row.person.attempt !== null);
     if (!isOpen) return this.users.save(tx, user);
     await this.people.update(tx, row, applyLink(row.person, platformUserId, 'event'), linkedFields(row));
@@ -60,7 +64,8 @@ export class UserCreatedHandler implements EventHandler {
   }
 
   private async announce(tx: PoolClient, { platformUserId: userId, role, externalUserId }: UnknownPlatformUser) {
-    const person = await this.people.find({ platformUserId: userId }, tx);
+    const owner = await this.people.ownerOf(tx, userId);
+    const person = owner?.mergedInto ? await this.people.find({ id: owner.mergedInto }, tx) : owner;
     const subject = person ? `${person.kind}s/${encodeURIComponent(person.externalId)}` : 'people/unknown-to-ehr';
     await this.feed.append(tx, { type: 'user.created', subject, data: { userId, role, externalUserId } });
   }

@@ -1,18 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { Random } from '../../config/random.js';
 import { Vault } from '../../vault/vault.js';
-import { type PersonKey, ProfileSeal } from './profile.js';
+import { ProfileSeal } from './profile.js';
 
 const vault = new Vault([{ id: 'k1', key: randomBytes(32) }], randomBytes(32), new Random());
 const seal = new ProfileSeal(vault);
-const key: PersonKey = { kind: 'client', externalId: 'c1' };
+const person = { id: 'a' };
 const profile = { email: 'Zoë@Example.org', firstName: 'Zoë', lastName: 'Åkesson' };
 
 test('a sealed profile opens only for the same person', () => {
-  const sealed = seal.seal(key, profile);
-  expect(seal.open(key, sealed)).toEqual(profile);
-  expect(() => seal.open({ kind: 'provider', externalId: 'c1' }, sealed)).toThrow('does not open');
-  expect(() => seal.open({ kind: 'client', externalId: 'c2' }, sealed)).toThrow('does not open');
+  const sealed = seal.seal(person, profile);
+  expect(seal.open(person, sealed)).toEqual(profile);
+  expect(() => seal.open({ id: 'b' }, sealed)).toThrow('does not open');
+});
+
+test('a sealed profile opens under every external id of its person', () => {
+  const sealed = seal.seal({ ...person, externalId: 'old' } as typeof person, profile);
+  expect(seal.open({ ...person, externalId: 'new' } as typeof person, sealed)).toEqual(profile);
 });
 
 test('spellings of an email that differ in case, outer spaces or Unicode form are equal', () => {

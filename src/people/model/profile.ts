@@ -9,13 +9,14 @@ export interface Profile {
   lastName: string;
 }
 
-/** A person's unique identity in the EHR, which also binds its sealed values. */
+/** A person's unique identity in the EHR, until it is renamed. */
 export interface PersonKey {
   kind: PersonKind;
   externalId: string;
-  /** The internal id, if known, which logs may contain. */
-  id?: string;
 }
+
+/** The internal id, which never changes, so that encrypted values are bound to it. */
+type SealedFor = { id: string };
 
 type TextColumn = 'invite_url' | 'error_text';
 
@@ -33,13 +34,22 @@ export class ProfileSeal {
    * Seals a profile. The three profile columns share one place, so that SQL can copy the desired profile into that of an
    * attempt.
    */
-  seal(key: PersonKey, profile: Profile): Buffer {
-    return this.vault.seal(place(key, 'profile'), JSON.stringify([profile.email, profile.firstName, profile.lastName]));
+  seal(person: SealedFor, profile: Profile): Buffer {
+    return this.sealAt(place(person, 'profile'), profile);
   }
 
   /** Opens a sealed profile. */
-  open(key: PersonKey, sealed: Uint8Array): Profile {
-    const [email, firstName, lastName] = JSON.parse(this.vault.open(place(key, 'profile'), sealed));
+  open(person: SealedFor, sealed: Uint8Array): Profile {
+    return this.openAt(place(person, 'profile'), sealed);
+  }
+
+  /** Seals a profile for another place than that of its person. */
+  sealAt(at: SealedPlace, { email, firstName, lastName }: Profile): Buffer {
+    return this.vault.seal(at, JSON.stringify([email, firstName, lastName]));
+  }
+
+  openAt(at: SealedPlace, sealed: Uint8Array): Profile {
+    const [email, firstName, lastName] = JSON.parse(this.vault.open(at, sealed));
     return { email, firstName, lastName };
   }
 
@@ -54,15 +64,15 @@ export class ProfileSeal {
   }
 
   /** Seals a text from the platform about a person. */
-  sealText(key: PersonKey, column: TextColumn, text: string): Buffer {
-    return this.vault.seal(place(key, column), text);
+  sealText(person: SealedFor, column: TextColumn, text: string): Buffer {
+    return this.vault.seal(place(person, column), text);
   }
 
-  openText(key: PersonKey, column: TextColumn, sealed: Uint8Array): string {
-    return this.vault.open(place(key, column), sealed);
+  openText(person: SealedFor, column: TextColumn, sealed: Uint8Array): string {
+    return this.vault.open(place(person, column), sealed);
   }
 }
 
-function place(key: PersonKey, column: TextColumn | 'profile'): SealedPlace {
-  return { table: 'people', column, row: `${key.kind}/${key.externalId}`, logRow: key.id ?? `a ${key.kind}` };
+function place({ id }: SealedFor, column: TextColumn | 'profile'): SealedPlace {
+  return { table: 'people', column, row: id };
 }

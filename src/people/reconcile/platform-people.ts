@@ -80,7 +80,7 @@ export class PlatformPeople {
     try {
       if (subject === 'any') {
         const provider = await this.people.anyProvider();
-        return provider ? this.seal.open(provider.key, provider.profile) : NO_PROFILE;
+        return provider ? this.seal.open(provider, provider.profile) : NO_PROFILE;
       }
       const sealed = subject === 'attempted' ? row.attemptProfile : row.profile;
       return sealed ? this.seal.open(row, sealed) : NO_PROFILE;

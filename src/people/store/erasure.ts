@@ -2,14 +2,20 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../access/audit/audit.js';
-import type { PersonKey } from '../model/profile.js';
+import { familyOf } from '../../database/former-ids.js';
+import type { PersonKind } from '../model/person.js';
 import type { PersonRow } from './person-row.js';
 import { usersOf } from './person-users.js';
 
 /** A deleted person, whose row no longer contains names or an email. */
-export interface ErasedPerson extends PersonKey {
-  /** All current and former platform users of the person. */
+export interface ErasedPerson {
+  kind: PersonKind;
+  /** All current and former ids of the person and of the clients merged into it. */
+  externalIds: string[];
+  /** All current and former platform users of these. None for a merged client, whose sessions are those of the survivor. */
   platformUserIds: string[];
+  /** The internal ids of the clients merged into it. */
+  mergedIds: string[];
 }
 
 /** The number of erased rows, and the internal ids of their sessions. */
@@ -45,8 +51,16 @@ export class Erasure implements OnModuleInit {
    *
    * @param names true if the caller erases the names and the email in the person's row, so that the audit log says it
    */
-  async erase(tx: PoolClient, { kind, externalId }: PersonRow, { names }: { names: boolean }): Promise<void> {
-    const person = { kind, externalId, platformUserIds: await usersOf(tx, { kind, externalId }) };
+  async erase(tx: PoolClient, row: PersonRow, { names }: { names: boolean }): Promise<void> {
+    const { id, kind, externalId } = row;
+    const { people, externalIds } = await familyOf(tx, kind, externalId);
+    const isMerged = row.mergedInto !== null;
+    const person = {
+      kind,
+      externalIds: isMerged ? [externalId] : externalIds,
+      platformUserIds: isMerged ? [] : await usersOf(tx, { kind, externalId }),
+      mergedIds: isMerged ? [] : people.filter((one) => one !== id),
+    };
     const erased = names ? ['names and email'] : [];
     const session: string[] = [];
     for (const { name, erase } of this.copies) {

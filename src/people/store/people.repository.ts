@@ -21,6 +21,9 @@ const ANNOUNCED: Partial<Record<PersonState, FeedType>> = {
   deleted: 'person.deleted',
 };
 
+/** SQL condition: a merged client is shown only while its account is being deleted. */
+const IS_SHOWN_MERGED = "(state <> 'deleted' OR merged_into IS NULL)";
+
 const SELECTED = Object.entries(COLUMNS).map(([field, column]) => `p.${column} AS "${field}"`);
 
 /** The role of each kind of people, as SQL. */
@@ -47,7 +50,7 @@ const READ = `
       SELECT CASE WHEN u.role = ${ROLE} THEN 'fits' ELSE 'differs' END
       FROM platform_users u WHERE u.platform_user_id = p.platform_user_id) END AS role,
     ${IS_LEAVING} AND EXISTS (
-      SELECT 1 FROM platform_users u WHERE u.external_user_id = p.external_id AND u.role = ${ROLE}
+      SELECT 1 FROM platform_users u WHERE u.external_user_id = p.external_id AND u.role = ${ROLE} AND u.person_id IS NULL
         AND NOT EXISTS (SELECT 1 FROM people q WHERE q.platform_user_id = u.platform_user_id)) AS "hasSecondUser",
     CASE WHEN $1::boolean THEN ${ALL_BREAKERS} END AS breakers
   FROM people p`;
@@ -101,10 +104,17 @@ export class PeopleRepository {
     return rows[0] && this.find({ ...where, id: rows[0].id }, tx);
   }
 
+  /** Locks a person that must exist. */
+  async mustLock(tx: PoolClient, id: string): Promise<PersonRow> {
+    const row = await this.lock(tx, { id });
+    if (!row) throw new Error('A person vanished while it was being changed.');
+    return row;
+  }
+
   /** One page of people of one kind, ordered by external id; without a state, those that are not deleted. */
   async page(kind: PersonKind, state: PersonState | undefined, limit: number, after: string): Promise<PersonRow[]> {
     const isShown = state === undefined ? "$4::text IS NULL AND state <> 'deleted'" : 'state = $4';
-    const condition = `kind = $2 AND external_id > $3 AND ${isShown} ORDER BY external_id LIMIT $5`;
+    const condition = `kind = $2 AND external_id > $3 AND ${isShown} AND ${IS_SHOWN_MERGED} ORDER BY external_id LIMIT $5`;
     return this.read(condition, [kind, after, state ?? null, limit], false);
   }
 
@@ -115,14 +125,28 @@ export class PeopleRepository {
     return this.read(condition, [email, externalId ?? null, limit], false);
   }
 
+  /** Those of some people that were merged into another client. */
+  async mergedOf(ids: string[]): Promise<PersonRow[]> {
+    return this.read('id = ANY($2::uuid[]) AND merged_into IS NOT NULL', [ids], false);
+  }
+
   /** The profile of a provider whose email the platform can look up; undefined if none has one. */
-  async anyProvider(): Promise<{ key: PersonKey; profile: Buffer } | undefined> {
-    const { rows } = await this.database.pool.query<{ id: string; externalId: string; profile: Buffer }>(
-      `SELECT id, external_id AS "externalId", profile FROM people
+  async anyProvider(): Promise<{ id: string; profile: Buffer } | undefined> {
+    const { rows } = await this.database.pool.query<{ id: string; profile: Buffer }>(
+      `SELECT id, profile FROM people
        WHERE kind = 'provider' AND state = 'synced' AND profile IS NOT NULL ORDER BY external_id LIMIT 1`,
     );
-    const [row] = rows;
-    return row && { key: { kind: 'provider', externalId: row.externalId, id: row.id }, profile: row.profile };
+    return rows[0];
+  }
+
+  /** The person that a platform user belongs or belonged to. */
+  async ownerOf(tx: PoolClient, platformUserId: string): Promise<PersonRow | undefined> {
+    const { rows } = await tx.query<{ id: string }>(
+      `SELECT coalesce((SELECT id FROM people WHERE platform_user_id = $1),
+         (SELECT person_id FROM platform_users WHERE platform_user_id = $1)) AS id`,
+      [platformUserId],
+    );
+    return rows[0]?.id ? this.find({ id: rows[0].id }, tx) : undefined;
   }
 
   private async read(condition: string, values: unknown[], withBreakers: boolean, tx?: PoolClient): Promise<PersonRow[]> {
@@ -135,8 +159,12 @@ export class PeopleRepository {
     return rows.map((row) => toPersonRow(row, this.breakers.base));
   }
 
-  /** Creates or changes a person in the desired state. A new email ends a review. @returns the person's id */
-  async wantPerson(tx: PoolClient, key: PersonKey, profile: Profile): Promise<string> {
+  /** Creates or changes a person in the desired state. A new email ends a review. @param id defaults to the stored one */
+  async wantPerson(tx: PoolClient, key: PersonKey, profile: Profile, id?: string): Promise<string> {
+    const { kind, externalId } = key;
+    const { person } = await this.prisma.in(tx);
+    const where = { kind_externalId: { kind, externalId } };
+    const known = id ?? (await person.findUnique({ where, select: { id: true } }))?.id ?? randomUUID();
     const { rows } = await tx.query<{ id: string }>(
       `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, lane)
        VALUES ($1, $2, $3, $4, $5, $6, 'interactive')
@@ -147,15 +175,17 @@ export class PeopleRepository {
            THEN p.checked_absent_at END
        RETURNING id`,
       [
-        randomUUID(),
-        key.kind,
-        key.externalId,
-        this.seal.seal(key, profile),
+        known,
+        kind,
+        externalId,
+        this.seal.seal({ id: known }, profile),
         this.seal.hash(profile),
         this.seal.emailFingerprint(profile.email),
       ],
     );
-    return (rows as [{ id: string }])[0].id;
+    const [stored] = rows as [{ id: string }];
+    // A concurrent request may have created the person, with another id.
+    return stored.id === known ? known : this.wantPerson(tx, key, profile, stored.id);
   }
 
   /** Deletes a person in the desired state. Erases names, email and all copies immediately. */
@@ -286,6 +316,11 @@ export class PeopleRepository {
       [row.id, ...entries.map(([, value]) => value)],
     );
     return rows[0]?.leaseNo ?? 0;
+  }
+
+  /** Whether names and email are erased already, so that a later answer must not restore them. */
+  isErased({ person, profile }: PersonRow): boolean {
+    return !person.wanted && profile === null;
   }
 
   /** Announces a new state, and a fault that ends all retries. */

@@ -58,6 +58,7 @@ export const COLUMNS = {
   errorText: 'error_text',
   lane: 'lane',
   dueAt: 'due_at',
+  mergedInto: 'merged_into',
   pausedByImport: 'paused_by_import',
   leaseOwner: 'lease_owner',
   leaseNo: 'lease_no',

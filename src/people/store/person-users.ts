@@ -1,19 +1,33 @@
 import type { Pool } from 'pg';
+import { STANDS_FOR } from '../../database/former-ids.js';
 import type { PersonKey } from '../model/profile.js';
 
+/** SQL of a column of the person `head` that a platform user belongs or belonged to, or that stands for it; null if none. */
+const ofUser = (user: string, column: string): string => `coalesce(
+    (SELECT ${column} FROM people p JOIN people head ON head.id = ${STANDS_FOR} WHERE p.platform_user_id = ${user}),
+    (SELECT ${column} FROM platform_users f JOIN people p ON p.id = f.person_id JOIN people head ON head.id = ${STANDS_FOR}
+     WHERE f.platform_user_id = ${user}))`;
+
 /** SQL of the external id of the person that a platform user belongs or belonged to; null if none. */
-export const personOfUser = (user: string): string => `coalesce(
-    (SELECT p.external_id FROM people p WHERE p.platform_user_id = ${user}),
-    (SELECT p.external_id FROM platform_users f JOIN people p ON p.id = f.person_id WHERE f.platform_user_id = ${user}))`;
+export const personOfUser = (user: string): string => ofUser(user, 'head.external_id');
+
+/** SQL condition that a platform user belongs or belonged to a client that the EHR deleted. */
+export const isOfDeletedClient = (user: string): string => ofUser(user, `head.kind = 'client' AND NOT head.wanted`);
 
 const USERS_OF = `
   WITH person AS MATERIALIZED (
-    SELECT id, platform_user_id FROM people WHERE kind = $1::person_kind AND external_id = $2)
-  SELECT platform_user_id AS user FROM person WHERE platform_user_id IS NOT NULL
+    SELECT id FROM people WHERE kind = $1::person_kind AND external_id = $2 AND merged_into IS NULL),
+  family AS MATERIALIZED (
+    SELECT id, platform_user_id FROM people WHERE id IN (SELECT id FROM person)
+    UNION ALL SELECT id, platform_user_id FROM people WHERE merged_into IN (SELECT id FROM person))
+  SELECT platform_user_id AS user FROM family WHERE platform_user_id IS NOT NULL
   UNION
-  SELECT platform_user_id FROM platform_users WHERE person_id = (SELECT id FROM person)`;
+  SELECT platform_user_id FROM platform_users WHERE person_id IN (SELECT id FROM family)`;
 
-/** All platform user ids that a person has or had. A person that was deleted and returned has several. */
+/**
+ * All platform user ids that a person has or had, with those of the clients merged into it. A person that was deleted
+ * and returned has several. A former id has none.
+ */
 export async function usersOf(sql: Pick<Pool, 'query'>, { kind, externalId }: PersonKey): Promise<string[]> {
   const { rows } = await sql.query<{ user: string }>(USERS_OF, [kind, externalId]);
   return rows.map(({ user }) => user);

@@ -4,6 +4,7 @@ import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import type { UserRole } from '../../platform/contract/wire-types.js';
 import type { PersonKind } from '../model/person.js';
+import type { PersonRow } from './person-row.js';
 
 /** A platform user without a mapped person of the EHR. */
 export interface UnknownPlatformUser {
@@ -23,6 +24,9 @@ export function kindOfRole(role: string): PersonKind | undefined {
 /** Replaces the role of a user that was deleted through this service. */
 const DELETED = 'deleted';
 
+/** A user that is kept for a merged client. */
+const KEPT = { personId: { not: null }, role: { not: DELETED } };
+
 /** Platform users named by events and calls that the EHR does not know, or that were deleted here. */
 @Injectable()
 export class PlatformUsersRepository {
@@ -31,9 +35,37 @@ export class PlatformUsersRepository {
     private readonly prisma: PrismaService,
   ) {}
 
-  /** Whether a user was deleted through this service, so that an old event must not link it again. */
-  async isDeleted(tx: PoolClient, platformUserId: string): Promise<boolean> {
-    return (await this.roleOf(tx, platformUserId)) === DELETED;
+  /** Whether a user was deleted here, or is kept for a merged client, so that no event may link it. */
+  async isSettled(tx: PoolClient, platformUserId: string): Promise<boolean> {
+    const { platformUser } = await this.prisma.in(tx);
+    const user = await platformUser.findUnique({ where: { platformUserId } });
+    return user?.role === DELETED || user?.personId != null;
+  }
+
+  /** Whether a user is kept for a merged client. */
+  async isKept(tx: PoolClient, platformUserId: string): Promise<boolean> {
+    const { platformUser } = await this.prisma.in(tx);
+    return (await platformUser.findFirst({ where: { platformUserId, ...KEPT } })) !== null;
+  }
+
+  /** Keeps the user of a merged client, which still owns its sessions. */
+  async keep(tx: PoolClient, platformUserId: string, { id: personId, externalId }: PersonRow): Promise<void> {
+    const { platformUser } = await this.prisma.in(tx);
+    const user = { role: ROLES.client, personId, externalUserId: externalId };
+    await platformUser.upsert({ where: { platformUserId }, create: { platformUserId, ...user }, update: user });
+  }
+
+  /** Ends the keeping of a merged client's user. @returns the user; undefined if none is kept */
+  async release(tx: PoolClient, personId: string): Promise<string | undefined> {
+    const { platformUser } = await this.prisma.in(tx);
+    const kept = await platformUser.findFirst({ where: { ...KEPT, personId } });
+    if (kept) await this.releaseUser(tx, kept.platformUserId);
+    return kept?.platformUserId;
+  }
+
+  async releaseUser(tx: PoolClient, platformUserId: string): Promise<void> {
+    const { platformUser } = await this.prisma.in(tx);
+    await platformUser.deleteMany({ where: { platformUserId, ...KEPT } });
   }
 
   /** Whether another person is mapped to a user, and whether its role fits the person's kind; null if unknown. */
@@ -45,9 +77,10 @@ export class PlatformUsersRepository {
       values: [platformUserId],
     });
     const { holder = null, role = null } = rows[0] ?? {};
+    const isKept = await this.isKept(tx, platformUserId);
     const fits = kindOfRole(role ?? '') === kind ? ('fits' as const) : ('differs' as const);
     return {
-      heldByAnother: holder !== null && holder !== id,
+      heldByAnother: isKept || (holder !== null && holder !== id),
       role: role === null || role === DELETED ? null : fits,
     };
   }
@@ -65,7 +98,7 @@ export class PlatformUsersRepository {
     const { rows } = await this.database.pool.query<{ count: number }>(
       `SELECT count(*)::int AS count FROM platform_users u JOIN people p ON p.external_id = u.external_user_id
          AND p.kind = CASE u.role WHEN '${ROLES.client}' THEN 'client' ELSE 'provider' END::person_kind
-       WHERE u.external_user_id IS NOT NULL AND u.role IN ('${ROLES.client}', '${ROLES.provider}')
+       WHERE u.external_user_id IS NOT NULL AND u.person_id IS NULL AND u.role IN ('${ROLES.client}', '${ROLES.provider}')
          AND p.platform_user_id <> u.platform_user_id
          AND NOT EXISTS (SELECT 1 FROM people q WHERE q.platform_user_id = u.platform_user_id)`,
     );
@@ -89,7 +122,7 @@ export class PlatformUsersRepository {
   async list(limit: number, after: string): Promise<(UnknownPlatformUser & { seenAt: Date })[]> {
     const { rows } = await this.database.pool.query<UnknownPlatformUser & { seenAt: Date }>(
       `SELECT platform_user_id AS "platformUserId", role, external_user_id AS "externalUserId", seen_at AS "seenAt"
-       FROM platform_users u WHERE platform_user_id > $2 AND role <> '${DELETED}'
+       FROM platform_users u WHERE platform_user_id > $2 AND role <> '${DELETED}' AND person_id IS NULL
          AND NOT EXISTS (SELECT 1 FROM people p WHERE p.platform_user_id = u.platform_user_id)
        ORDER BY platform_user_id LIMIT $1`,
       [limit, after],

@@ -4,6 +4,7 @@ import { Database } from '../../database/database.js';
 import type { ProblemTypes } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../model/person.js';
+import { FORMER_ID_PROBLEMS, FormerIdsRepository } from './former-ids.repository.js';
 import type { StoredPerson } from './person-row.js';
 
 /** The current state of a person that a request names. */
@@ -17,7 +18,7 @@ const FIND = `SELECT id, kind, external_id AS "externalId", state, error_code AS
 /** The problems of a request that names a provider or a client. */
 export const PARTY_PROBLEMS: ProblemTypes = {
   name: 'parties',
-  409: ['client-not-mirrored', 'provider-not-mirrored'],
+  409: ['client-not-mirrored', 'provider-not-mirrored', ...(FORMER_ID_PROBLEMS[409] ?? [])],
   422: ['not-treated', 'unknown-client', 'unknown-provider'],
 };
 
@@ -27,15 +28,20 @@ export type ResolvedParties = ReturnType<typeof checkParties>;
 /** Finds and checks the people of a request. */
 @Injectable()
 export class ResolvedPartiesRepository {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly formerIds: FormerIdsRepository,
+  ) {}
 
   /**
    * Finds a provider and its client by the ids of the EHR.
    *
    * @param tx the transaction that relies on the result, if any
-   * @throws {Problem} as {@link checkParties}
+   * @throws {Problem} as {@link checkParties}; 409 `renamed` or `merged` if one of the ids is a former one
    */
   async require(names: { provider: string; client?: string | undefined }, tx?: PoolClient): Promise<ResolvedParties> {
+    await this.formerIds.refuse('provider', [names.provider], tx, () => '/provider');
+    await this.formerIds.refuse('client', names.client === undefined ? [] : [names.client], tx, () => '/client');
     const sql = tx ?? this.database.pool;
     const find = async (kind: PersonKind, externalId: string) =>
       (await sql.query<NamedPerson>(FIND, [kind, externalId])).rows[0] ?? null;

@@ -6,6 +6,7 @@ import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, type PageQuery, pageOf } from '../../http/request/page.js';
 import { UUID } from '../../http/request/uuid-param.js';
+import { FormerIdsRepository } from '../../people/store/former-ids.repository.js';
 import { usersOf } from '../../people/store/person-users.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
@@ -39,6 +40,7 @@ export class SessionReader {
     private readonly prisma: PrismaService,
     private readonly seal: SessionSeal,
     private readonly platform: PlatformClient,
+    private readonly formerIds: FormerIdsRepository,
     private readonly audit: Audit,
   ) {}
 
@@ -62,7 +64,11 @@ export class SessionReader {
     return this.view(await this.find(id, tx));
   }
 
-  /** By last change, oldest first by default, so that a returning reader gets only changed sessions. */
+  /**
+   * By last change, oldest first by default, so that a returning reader gets only changed sessions.
+   *
+   * @throws {Problem} 409 `renamed` or `merged` if it names a former id
+   */
   async list(query: SessionsQuery): Promise<Page<SessionResponse>> {
     const page = await this.page(query);
     for (const session of page.items) this.auditOf(session);
@@ -205,7 +211,9 @@ export class SessionReader {
   }
 
   private async usersOf(kind: 'provider' | 'client', externalId: string): Promise<string[]> {
-    return usersOf(this.database.pool, { kind, externalId });
+    const users = await usersOf(this.database.pool, { kind, externalId });
+    if (users.length === 0) await this.formerIds.refuse(kind, [externalId]);
+    return users;
   }
 
   /** Adds a session and its people to the audit entry of the request. */

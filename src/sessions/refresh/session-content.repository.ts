@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { PrismaService, toBytes } from '../../database/prisma.service.js';
+import { isOfDeletedClient } from '../../people/store/person-users.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import type { FetchedInsights, FetchedNotes } from '../model/apply-fetch.js';
 import { compareDocuments } from '../model/note-documents.js';
@@ -23,9 +24,7 @@ const REMOVALS = [
 
 /** SQL condition that all of these platform users are clients deleted by the EHR. @param users an array */
 export const areDeleted = (users: string): string => `NOT EXISTS (
-  SELECT FROM unnest(${users}) AS member (user_id) WHERE NOT EXISTS (
-    SELECT FROM people p WHERE p.kind = 'client' AND NOT p.wanted AND (p.platform_user_id = user_id
-      OR p.id = (SELECT person_id FROM platform_users WHERE platform_user_id = user_id))))`;
+  SELECT FROM unnest(${users}) AS member (user_id) WHERE (${isOfDeletedClient('user_id')}) IS NOT TRUE)`;
 
 /** Stores the encrypted content of sessions, whose rows must be locked. */
 @Injectable()

@@ -33,6 +33,8 @@ export const HINTS = {
   'merged-record': () =>
     'This record was merged into another one (Patient.link, replaced-by), which stands for the person: nothing is to be done.',
   'duplicate-id': () => 'This externalId stood in an earlier row of the import, which counts: remove one of the two.',
+  renamed: () => 'A person with this id was renamed: use the new id.',
+  merged: () => 'The client with this id was merged into another one: use the id of that one, or remove the row.',
   'no-provider': () => 'No provider is named: fill in providers, or give the import a default provider.',
   'unknown-provider': () => 'No provider with this externalId is known: import the provider, or correct providers.',
   'unresolved-provider': ({ expected }) =>
@@ -60,7 +62,8 @@ export function rejection(code: keyof typeof HINTS, detail: Partial<Detail> = {}
  * as it was decided by who was known when the import was planned.
  */
 export function unchangedRejection(code: string): Rejection | undefined {
-  if (!isCode(code) || ['no-provider', 'unknown-provider', 'unresolved-provider'].includes(code)) return undefined;
+  if (!isCode(code) || ['merged', 'no-provider', 'renamed', 'unknown-provider', 'unresolved-provider'].includes(code))
+    return undefined;
   return { code, hint: 'This row was rejected before and has come back unchanged: correct it, or remove it.' };
 }
 

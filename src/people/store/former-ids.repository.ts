@@ -1,0 +1,136 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Audit } from '../../access/audit/audit.js';
+import { Database } from '../../database/database.js';
+import { type Family, STANDS_FOR } from '../../database/former-ids.js';
+import type { ProblemTypes } from '../../http/problem/described-problems.js';
+import { Problem } from '../../http/problem/problem.js';
+import type { PersonKind } from '../model/person.js';
+import type { FormerId, Identities, NamedPerson } from '../model/rename-rule.js';
+
+/** The problems of a request that names a former id. */
+export const FORMER_ID_PROBLEMS: ProblemTypes = { name: 'former-ids', 409: ['merged', 'renamed'] };
+
+/** The person that a former id means now. */
+export interface Successor extends FormerId {
+  code: 'renamed' | 'merged';
+  id: string;
+  /** Its current external id. */
+  current: string;
+}
+
+const DETAILS = {
+  renamed: 'The person with this id was renamed. Use its new id, which `externalId` names.',
+  merged: 'The client with this id was merged into another one. Use the id of that one, which `externalId` names.',
+};
+
+/** The answer to a request that names a former id. */
+function movedProblem(kind: PersonKind, { code, current }: Successor, status: 301 | 409, pointer?: string): Problem {
+  const location = `/v1/${kind}s/${encodeURIComponent(current)}`;
+  return new Problem(status, code, DETAILS[code], {
+    extensions: { externalId: current },
+    ...(status === 301 && { headers: { location } }),
+    ...(pointer !== undefined && { pointer }),
+  });
+}
+
+/** The former ids of people. An id in it is never used for another person. */
+@Injectable()
+export class FormerIdsRepository {
+  constructor(
+    private readonly database: Database,
+    private readonly audit: Audit,
+  ) {}
+
+  /** The successors of those ids that are former ones. */
+  async find(kind: PersonKind, ids: readonly string[], tx?: PoolClient): Promise<Map<string, Successor>> {
+    const { rows } = await (tx ?? this.database.pool).query<Successor>(
+      `SELECT f.external_id AS "externalId", f.person_id AS "personId", f.into_id AS "intoId", f.user_id AS "userId",
+         CASE WHEN p.merged_into IS NULL THEN 'renamed' ELSE 'merged' END AS code, s.id, s.external_id AS current
+       FROM former_ids f JOIN people p ON p.id = f.person_id JOIN people s ON s.id = ${STANDS_FOR}
+       WHERE f.kind = $1 AND f.external_id = ANY ($2::text[])`,
+      [kind, ids],
+    );
+    return new Map(rows.map((row) => [row.externalId, row]));
+  }
+
+  /**
+   * Rejects a request that names former ids.
+   *
+   * @param pointer of an id by its position, if it is part of the body
+   * @throws {Problem} 409 `renamed` or `merged` with the id to use
+   */
+  async refuse(
+    kind: PersonKind,
+    ids: readonly string[],
+    tx?: PoolClient,
+    pointer?: (position: number) => string,
+  ): Promise<void> {
+    const successors = await this.find(kind, ids, tx);
+    for (const [position, id] of ids.entries()) {
+      const successor = successors.get(id);
+      if (!successor) continue;
+      this.audit.about(kind, id, successor.current);
+      throw movedProblem(kind, successor, 409, pointer?.(position));
+    }
+  }
+
+  /** Redirects a request for one person. @throws {Problem} 301 `renamed` or `merged` with the new address */
+  async redirect(kind: PersonKind, id: string): Promise<void> {
+    const successor = (await this.find(kind, [id])).get(id);
+    if (!successor) return;
+    this.audit.about(kind, id, successor.current);
+    throw movedProblem(kind, successor, 301);
+  }
+
+  /** Whether an id is or was used. */
+  async isUsed(tx: PoolClient, kind: PersonKind, id: string): Promise<boolean> {
+    const { rowCount } = await tx.query(
+      `SELECT FROM former_ids WHERE kind = $1 AND external_id = $2
+       UNION ALL SELECT FROM people WHERE kind = $1 AND external_id = $2 LIMIT 1`,
+      [kind, id],
+    );
+    return rowCount !== 0;
+  }
+
+  /** The ids of a family, whose head must be locked. */
+  async identities(tx: PoolClient, { people }: Pick<Family, 'people'>): Promise<Identities> {
+    const named = await tx.query<NamedPerson>(
+      `SELECT id, external_id AS "externalId", merged_into AS "mergedInto" FROM people WHERE id = ANY ($1::uuid[])`,
+      [people],
+    );
+    const former = await tx.query<FormerId>(
+      `SELECT external_id AS "externalId", person_id AS "personId", into_id AS "intoId", user_id AS "userId"
+       FROM former_ids WHERE person_id = ANY ($1::uuid[])`,
+      [people],
+    );
+    return { people: named.rows, formerIds: former.rows };
+  }
+
+  /** Stores the changed ids of a family. A former id never changes; it is added or removed. */
+  async save(tx: PoolClient, kind: PersonKind, { people, formerIds }: Identities): Promise<void> {
+    const ids = people.map(({ id }) => id);
+    await tx.query(
+      `UPDATE people p SET external_id = n.external_id, merged_into = n.merged_into
+       FROM unnest($1::uuid[], $2::text[], $3::uuid[]) AS n(id, external_id, merged_into) WHERE p.id = n.id`,
+      [ids, people.map(({ externalId }) => externalId), people.map(({ mergedInto }) => mergedInto)],
+    );
+    const kept = formerIds.map(({ externalId }) => externalId);
+    await tx.query('DELETE FROM former_ids WHERE person_id = ANY ($1::uuid[]) AND NOT external_id = ANY ($2::text[])', [
+      ids,
+      kept,
+    ]);
+    await tx.query(
+      `INSERT INTO former_ids (kind, external_id, person_id, into_id, user_id)
+       SELECT $1, n.* FROM unnest($2::text[], $3::uuid[], $4::uuid[], $5::text[]) AS n
+       ON CONFLICT (kind, external_id) DO NOTHING`,
+      [
+        kind,
+        kept,
+        formerIds.map(({ personId }) => personId),
+        formerIds.map(({ intoId }) => intoId),
+        formerIds.map(({ userId }) => userId),
+      ],
+    );
+  }
+}
