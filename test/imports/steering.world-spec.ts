@@ -1,4 +1,3 @@
-import { breakerOf } from '../../src/people/model/circuit-breaker.js';
 import pg from 'pg';
 import { sumOfOutcomes } from '../../harness/service.js';
 import { SeededRandom } from '../../simulator/seeded-random.js';
@@ -9,6 +8,7 @@ import type { ImportResponse } from '../../src/imports/report/import-view.js';
 import { ImportsService } from '../../src/imports/report/imports.service.js';
 import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
+import { breakerOf } from '../../src/people/model/circuit-breaker.js';
 import { ClaimRepository } from '../../src/people/reconcile/claim.repository.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv } from '../support/bulk.js';
 import { backendPid, pidsBlockedBy } from '../support/databases.js';
@@ -90,7 +90,9 @@ test('an import shows why its end cannot be estimated', async () => {
   };
   expect(await shown()).toEqual([false, null]);
   for (const code of ['platform-unauthorized', 'platform-fault']) {
-    await world.sql(`INSERT INTO circuit_breakers (operation, state) VALUES ('createClient', $1)`, [openBecauseOf(code)]);
+    await world.sql(`INSERT INTO circuit_breakers (operation, state) VALUES ('createClient', $1)`, [
+      openBecauseOf(code),
+    ]);
     expect(await shown()).toEqual([true, code]);
     await world.sql('DELETE FROM circuit_breakers');
   }

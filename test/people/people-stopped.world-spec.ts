@@ -1,10 +1,11 @@
-import { Reconciler } from '../../src/people/reconcile/reconciler.js';
 import type { FeedPageResponse } from '../../src/feed/feed.dto.js';
+import { Reconciler } from '../../src/people/reconcile/reconciler.js';
 import { useWorld } from '../world/use-world.js';
 import { peopleOf } from './mirroring.js';
 
 const world = useWorld();
-const { begin, beginRemoval, put, remove, get, resolve, settled, verdict, verdicts, callsDuring, health } = peopleOf(world);
+const { begin, beginRemoval, put, remove, get, resolve, settled, verdict, verdicts, callsDuring, health } =
+  peopleOf(world);
 
 const usersOf = (externalId: string) => world.platform.usersOf(externalId);
 const creates = (operation = 'createProvider') => world.platform.arrivals(operation);
@@ -17,7 +18,8 @@ const FIRST_PROBE = '7 s';
 
 /** Makes a delete and a list succeed, because their 404 is believed only at a URL where they have succeeded. */
 async function proveUrls(): Promise<void> {
-  for (const path of ['providers/one', 'providers/two', 'clients/proof']) await put(path, path.startsWith('c') ? { providers: ['one'] } : {});
+  for (const path of ['providers/one', 'providers/two', 'clients/proof'])
+    await put(path, path.startsWith('c') ? { providers: ['one'] } : {});
   await put('clients/proof', { providers: ['two'] });
   await remove('clients/proof');
 }

@@ -8,7 +8,14 @@ import { afterCommit, pollUntil } from '../../http/request/waiting.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { traceparentOf } from '../../tracing/trace.js';
-import { becameListable, PERSON_KINDS, type Person, type PersonKind, type PersonState, RESET_ON_WRITE } from '../model/person.js';
+import {
+  becameListable,
+  PERSON_KINDS,
+  type Person,
+  type PersonKind,
+  type PersonState,
+  RESET_ON_WRITE,
+} from '../model/person.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
 import { applyLink, applyResolve, checkResolve, type ResolveAction } from '../model/resolve-rule.js';
 import { PlatformPeople } from '../reconcile/platform-people.js';

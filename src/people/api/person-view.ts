@@ -136,6 +136,8 @@ export function notPushable(
 ): (keyof Profile)[] {
   if (person.platformUserId === null || !wanted || !given) return [];
   // A deletion may have emptied all fields but the email of a profile that was sent before.
-  const known = PROFILE_FIELDS.filter((field) => given[field] !== '' && (person.origin !== 'linked' || field === 'email'));
+  const known = PROFILE_FIELDS.filter(
+    (field) => given[field] !== '' && (person.origin !== 'linked' || field === 'email'),
+  );
   return known.filter((field) => wanted[field] !== given[field]);
 }

@@ -1,5 +1,5 @@
-import { newcomer } from './newcomer.spec-support.js';
 import { type Answer, applyAnswer, applyGrant, isFinalRejection, secondUserOf } from './apply-answer.js';
+import { newcomer } from './newcomer.spec-support.js';
 import type { CallStep } from './next-step.js';
 import { listableUser, type Operation, type Person } from './person.js';
 

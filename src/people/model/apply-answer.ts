@@ -207,7 +207,15 @@ function mapUser(
 ): Person {
   if (heldByAnother) return { ...person, attempt: null, review: 'platform-user-taken' };
   const known = { lostCreates: 0, conflicted: false };
-  return { ...person, ...known, platformUserId: userId, origin, attempt: null, checkedAbsentAt: null, appliedProviders };
+  return {
+    ...person,
+    ...known,
+    platformUserId: userId,
+    origin,
+    attempt: null,
+    checkedAbsentAt: null,
+    appliedProviders,
+  };
 }
 
 function unmapUser(person: Person): Person {

@@ -1,8 +1,8 @@
 import { applyAnswer } from './apply-answer.js';
 import { afterCall, afterProbe, type Breakers, breakerOf, type Signal } from './circuit-breaker.js';
 import { interpretAnswer, type RawAnswer } from './interpret-answer.js';
-import { type CallStep, gatesOf, queueOf } from './next-step.js';
 import { newcomer } from './newcomer.spec-support.js';
+import { type CallStep, gatesOf, queueOf } from './next-step.js';
 import { OPERATIONS, type Operation, type Person } from './person.js';
 
 /** A fault of the platform that affects some operations for everyone. */
@@ -61,7 +61,8 @@ export class BreakerModel {
     for (const operation of MODEL_OPERATIONS) {
       for (let n = 0; n < good + bad; n++) this.callers.push(this.caller(operation, n, n < bad));
     }
-    const rank = ({ name }: Caller) => ([...name].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), seed) >>> 0) % 997;
+    const rank = ({ name }: Caller) =>
+      ([...name].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), seed) >>> 0) % 997;
     if (seed > 0) this.callers.sort((one, other) => rank(one) - rank(other));
   }
 
@@ -74,7 +75,8 @@ export class BreakerModel {
   /** Gives everyone who has finished another call to make. */
   rearm(): void {
     for (const caller of this.callers) {
-      if (caller.finishedAt !== null) Object.assign(caller, { finishedAt: null, dueAt: this.now, person: this.newPerson() });
+      if (caller.finishedAt !== null)
+        Object.assign(caller, { finishedAt: null, dueAt: this.now, person: this.newPerson() });
     }
   }
 
@@ -105,7 +107,9 @@ export class BreakerModel {
 
   /** When the last person without a fault had finished, in milliseconds since the start. */
   get othersFinishedAfterMs(): number {
-    return Math.max(...this.callers.map(({ finishedAt, isBad }) => (isBad ? 0 : (finishedAt ?? Number.POSITIVE_INFINITY))));
+    return Math.max(
+      ...this.callers.map(({ finishedAt, isBad }) => (isBad ? 0 : (finishedAt ?? Number.POSITIVE_INFINITY))),
+    );
   }
 
   private caller(operation: Operation, n: number, isBad: boolean): Caller {
@@ -134,7 +138,9 @@ export class BreakerModel {
     this.breakers = JSON.parse(JSON.stringify(this.breakers));
     for (const gate of gatesOf(this.breakers, this.now)) {
       if (gate.phase === 'open') continue;
-      const waiting = this.callers.filter((caller) => this.isDue(caller) && queueOf(caller.step, caller.person) === gate.queue);
+      const waiting = this.callers.filter(
+        (caller) => this.isDue(caller) && queueOf(caller.step, caller.person) === gate.queue,
+      );
       const another = waiting.filter(({ name }) => name !== gate.person);
       const unrefused = another.filter(({ person }) => person.refusal === null);
       const probers = [unrefused, another, waiting].find((some) => some.length > 0) ?? [];
@@ -183,7 +189,10 @@ export class BreakerModel {
       const blockMs = breaker.block ? breaker.block.until - this.now : 0;
       law(blockMs <= (raw.kind === 'rate-limited' ? 3_600_000 : 600_000), `${operation} is blocked for ${blockMs} ms`);
     }
-    law(others.every((other, place) => breakerOf(this.breakers, other) === before[place]), 'another operation was stopped');
+    law(
+      others.every((other, place) => breakerOf(this.breakers, other) === before[place]),
+      'another operation was stopped',
+    );
     const isFinal = answer.kind === 'forbidden' || (answer.kind === 'rejected' && answer.isFinal);
     law(!isFinal || caller.isBad, `${caller.name} failed for good`);
     if (['exists', 'created', 'absent', 'applied', 'deleted'].includes(answer.kind) || isFinal) {
@@ -192,7 +201,8 @@ export class BreakerModel {
     }
     const heard = { callId: id, now: new Date(this.now), outdated: false, lookUpAt: new Date(this.now) };
     const retryAt = new Date(this.now + 1_000);
-    const merged = 'userId' in answer ? person : applyAnswer(person, step, answer, { ...heard, retryAt, createAgainAt: retryAt });
+    const merged =
+      'userId' in answer ? person : applyAnswer(person, step, answer, { ...heard, retryAt, createAgainAt: retryAt });
     caller.person = merged;
     caller.dueAt = merged.retryAt?.getTime() ?? this.now;
   }

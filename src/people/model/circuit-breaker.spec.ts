@@ -79,7 +79,9 @@ describe('a breaker opens', () => {
 
 test('blocks grow to ten minutes for a 403, a wrong URL and a 429 without Retry-After', () => {
   for (const signal of [forbidden, { kind: 'wrong-url' } as const, limited()]) {
-    expect(blocks(signal, 'deleteUser', [signal], 9)).toEqual([10, 20, 40, 80, 160, 320, 600, 600, 600].map((s) => s * 1_000));
+    expect(blocks(signal, 'deleteUser', [signal], 9)).toEqual(
+      [10, 20, 40, 80, 160, 320, 600, 600, 600].map((s) => s * 1_000),
+    );
   }
 });
 
@@ -149,7 +151,8 @@ describe('a refusal is only one person’s', () => {
 });
 
 describe('a 404 of a delete', () => {
-  const at = (breakers: Breakers, now = NOW, base = 'base') => meaningOf404(breakers, 'deleteUser', { ...AT, base }, now);
+  const at = (breakers: Breakers, now = NOW, base = 'base') =>
+    meaningOf404(breakers, 'deleteUser', { ...AT, base }, now);
   const worked = hear(fresh, [{ kind: 'success' }]);
 
   test('means a wrong URL if no delete ever succeeded there', () => {
@@ -240,4 +243,3 @@ test('people with their own faults cost the others at most one block of 15 s eac
     propertyRuns(),
   );
 });
-

@@ -104,7 +104,12 @@ export function phaseOf({ block }: Breaker, now: number): Phase {
 }
 
 /** Marks a probe as sent: no other call of the operation starts until it is answered, or until `answerMs` have passed. */
-export function afterProbe(breaker: Breaker, call: { id: string; person: string }, now: number, answerMs: number): Breaker {
+export function afterProbe(
+  breaker: Breaker,
+  call: { id: string; person: string },
+  now: number,
+  answerMs: number,
+): Breaker {
   const { block } = breaker;
   if (!block) return breaker;
   return { ...breaker, block: { ...block, since: now, until: now + answerMs, probe: call.id, person: call.person } };
@@ -141,7 +146,9 @@ export function afterCall(
   }
   if (signal.kind === 'success') return { breaker: afterSuccess(breaker, call, isProbe) };
   if (signal.kind === 'answered') {
-    return { breaker: isProbe || breaker.streak ? { ...breaker, block: isProbe ? null : block, streak: null } : breaker };
+    return {
+      breaker: isProbe || breaker.streak ? { ...breaker, block: isProbe ? null : block, streak: null } : breaker,
+    };
   }
   const failed = { ...breaker, failedAt: now };
   if (block && !isProbe) {

@@ -1,6 +1,13 @@
 import type { PlainAnswer } from './apply-answer.js';
 import { isFinalRejection } from './apply-answer.js';
-import { type BreakerCall, type Breakers, breakerOf, isOwnRefusal, meaningOf404, type Signal } from './circuit-breaker.js';
+import {
+  type BreakerCall,
+  type Breakers,
+  breakerOf,
+  isOwnRefusal,
+  meaningOf404,
+  type Signal,
+} from './circuit-breaker.js';
 import type { CallStep } from './next-step.js';
 import type { Person } from './person.js';
 

@@ -1,5 +1,5 @@
-import { newcomer } from './newcomer.spec-support.js';
 import { type Breaker, breakerOf } from './circuit-breaker.js';
+import { newcomer } from './newcomer.spec-support.js';
 import { CHECK_FRESH_MS, nextStep } from './next-step.js';
 import type { Attempt, DecisionContext, Operation, Person } from './person.js';
 

@@ -70,7 +70,8 @@ export interface Gate {
 export function gatesOf(breakers: Breakers, now: number): Gate[] {
   return QUEUES.map((queue) => {
     const operation = operationOf(queue);
-    const needed: Operation[] = queue === BLIND_CREATE && isSilent(breakers, now) ? [operation, 'checkUser'] : [operation];
+    const needed: Operation[] =
+      queue === BLIND_CREATE && isSilent(breakers, now) ? [operation, 'checkUser'] : [operation];
     const all = needed.map((one) => breakerOf(breakers, one));
     const phases = all.map((breaker) => phaseOf(breaker, now));
     const phase = (['open', 'half-open'] as const).find((one) => phases.includes(one)) ?? 'closed';
@@ -136,7 +137,10 @@ function absenceStep(person: Person, context: DecisionContext): Step {
 }
 
 /** Whether the user may belong to someone else: found by its email, without a report that its role fits. */
-export function isFoundOnlyByEmail({ platformUserId, origin }: Person, { role }: Pick<DecisionContext, 'role'>): boolean {
+export function isFoundOnlyByEmail(
+  { platformUserId, origin }: Person,
+  { role }: Pick<DecisionContext, 'role'>,
+): boolean {
   return platformUserId !== null && origin === 'linked' && role !== 'fits';
 }
 

@@ -35,7 +35,9 @@ test.each<PersonState>(['needs-review', 'failed'])(
 test('delete is accepted only for a deleted person whose user is doubtful', () => {
   const linked: Person = { ...mapped, origin: 'linked', wanted: false };
   expect(resolveProblem('delete', 'needs-review', linked)).toBeNull();
-  expect(resolveProblem('delete', 'needs-review', { ...mapped, wanted: false }, { ...known, hasSecondUser: true })).toBeNull();
+  expect(
+    resolveProblem('delete', 'needs-review', { ...mapped, wanted: false }, { ...known, hasSecondUser: true }),
+  ).toBeNull();
   for (const other of [unmapped, mapped, { ...linked, wanted: true }, { ...linked, origin: 'resolved' as const }]) {
     expect(resolveProblem('delete', 'needs-review', other)).toBe('nothing-to-resolve');
   }
@@ -49,7 +51,8 @@ test('a synced person is never created again, linked elsewhere or ignored', () =
 });
 
 describe('the choices of a person', () => {
-  const actions = (state: PersonState, person: Person) => resolveChoices(state, person, known).map(({ action }) => action);
+  const actions = (state: PersonState, person: Person) =>
+    resolveChoices(state, person, known).map(({ action }) => action);
 
   test('are the accepted actions, and none if there is nothing to resolve', () => {
     expect(actions('needs-review', unmapped)).toEqual(ACTIONS);

@@ -173,7 +173,9 @@ export class ClaimRepository {
   }
 
   /** Reads the window, the gates and the first person of each queue in one statement. */
-  private async readQueues(sql: Pick<PoolClient, 'query'>): Promise<{ window: CallWindow; gates: Gate[]; heads: Head[] }> {
+  private async readQueues(
+    sql: Pick<PoolClient, 'query'>,
+  ): Promise<{ window: CallWindow; gates: Gate[]; heads: Head[] }> {
     const values = this.due.leaseParameters();
     const read = await this.calls.readWindow<{ breakers: Breakers; heads: Head[] }>(sql, { ...QUEUE_COLUMNS, values });
     const { breakers, heads, ...window } = read;

@@ -1,5 +1,5 @@
-import { applyLink, applyResolve } from '../model/resolve-rule.js';
 import { RESET_ON_WRITE } from '../model/person.js';
+import { applyLink, applyResolve } from '../model/resolve-rule.js';
 import type { ModelUser, PlatformModel } from './platform-model.spec-support.js';
 import { ReconcilerTables, type Row } from './reconciler-tables.spec-support.js';
 import { ReconcilerWitness } from './reconciler-witness.spec-support.js';

@@ -7,6 +7,7 @@ import {
   breakerOf,
   type Signal,
 } from '../model/circuit-breaker.js';
+import { newcomer } from '../model/newcomer.spec-support.js';
 import { type CallStep, type Gate, gatesOf, nextStep, operationOf, queueOf, type Step } from '../model/next-step.js';
 import {
   type DecisionContext,
@@ -19,7 +20,6 @@ import {
   RESET_ON_WRITE,
 } from '../model/person.js';
 import { fromFields, type KnownFields, toFields } from '../store/person-row.js';
-import { newcomer } from '../model/newcomer.spec-support.js';
 
 /** A row of `people` with its `client_providers`. Times are in milliseconds. */
 export class Row {
@@ -75,7 +75,10 @@ export class ReconcilerTables {
   readonly reportedRoles = new Map<string, PersonKind>();
   /** Each operation has succeeded at the right URL before, so that a 404 there can be believed. */
   readonly breakers: Breakers = Object.fromEntries(
-    OPERATIONS.map((operation) => [operation, { ...breakerOf({}, operation), url: `${BASE}/${operation}`, base: BASE }]),
+    OPERATIONS.map((operation) => [
+      operation,
+      { ...breakerOf({}, operation), url: `${BASE}/${operation}`, base: BASE },
+    ]),
   );
   base = BASE;
   now = Date.UTC(2026, 0, 1);
@@ -192,8 +195,7 @@ export class ReconcilerTables {
 
   /** `BreakersRepository.record` */
   record(call: BreakerCall, operation: Operation, signal: Signal): void {
-    const change = (of: Operation) =>
-      afterCall(breakerOf(this.breakers, of), of, call, signal, this.now, 0.5).breaker;
+    const change = (of: Operation) => afterCall(breakerOf(this.breakers, of), of, call, signal, this.now, 0.5).breaker;
     this.breakers[operation] = change(operation);
     for (const other of OPERATIONS) {
       const breaker = breakerOf(this.breakers, other);

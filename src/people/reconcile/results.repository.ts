@@ -27,7 +27,15 @@ export interface RecordedCall {
 }
 
 /** Answers after which no error of the call is shown. */
-const DONE: string[] = ['absent', 'exists', 'created', 'applied', 'deleted', 'not-found', 'doubtful'] satisfies Answer['kind'][];
+const DONE: string[] = [
+  'absent',
+  'exists',
+  'created',
+  'applied',
+  'deleted',
+  'not-found',
+  'doubtful',
+] satisfies Answer['kind'][];
 
 /** Limits of the backoff after a transient fault of a person's call. */
 const RETRY_BACKOFF = { baseMs: 1_000, maxMs: 300_000 };
@@ -105,7 +113,8 @@ export class CallResultsRepository {
     const call = { id: grant.id, person: row.id, operation, grantedAt: grant.grantedAt };
     const delayMs = signal ? await this.breakers.record(tx, breakers, call, signal, now) : undefined;
     const pauseMs = delayMs === undefined ? 0 : await this.calls.pause(tx, delayMs);
-    if ('userId' in answer) return { answer: { ...answer, ...(await this.users.fit(tx, answer.userId, row)) }, pauseMs };
+    if ('userId' in answer)
+      return { answer: { ...answer, ...(await this.users.fit(tx, answer.userId, row)) }, pauseMs };
     return { answer, pauseMs };
   }
 

@@ -92,7 +92,13 @@ export class BreakersRepository {
    * @param breakers as read before, in this transaction; their changed state replaces the old one
    * @returns the wait of a 429 that opened the breaker, in milliseconds; null if it named none; undefined otherwise
    */
-  async record(tx: PoolClient, breakers: Breakers, call: EndedCall, signal: Signal, now: Date): Promise<number | null | undefined> {
+  async record(
+    tx: PoolClient,
+    breakers: Breakers,
+    call: EndedCall,
+    signal: Signal,
+    now: Date,
+  ): Promise<number | null | undefined> {
     const { id, person, operation, grantedAt } = call;
     const ended = { id, person, grantedAt: grantedAt.getTime(), ...this.addressOf(operation) };
     const fraction = this.random.fraction();
@@ -148,7 +154,8 @@ export class BreakersRepository {
     );
     const before = rows[0]?.state ?? breakerOf({}, operation);
     const after = change(before);
-    if (after !== before) await tx.query('UPDATE circuit_breakers SET state = $2 WHERE operation = $1', [operation, after]);
+    if (after !== before)
+      await tx.query('UPDATE circuit_breakers SET state = $2 WHERE operation = $1', [operation, after]);
     return after;
   }
 }

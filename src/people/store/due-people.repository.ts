@@ -147,7 +147,8 @@ export class DuePeopleRepository {
    */
   static headsColumn(first: number): string {
     const free = FREE.replaceAll('$1', `$${first}`).replaceAll('$2', `$${first + 1}`);
-    const head = (isQueued: string) => `SELECT due_at FROM people WHERE lane = served.lane AND ${isQueued} AND ${free} ${SOONEST}`;
+    const head = (isQueued: string) =>
+      `SELECT due_at FROM people WHERE lane = served.lane AND ${isQueued} AND ${free} ${SOONEST}`;
     return `(SELECT coalesce(json_agg(json_build_object('lane', served.lane, 'queue', heads.queue,
           'dueAtMs', extract(epoch FROM heads.due_at) * 1000) ORDER BY place, heads.due_at), '[]')
       FROM unnest(ARRAY['${LANES.join("', '")}']::lane[]) WITH ORDINALITY AS served(lane, place) CROSS JOIN LATERAL (

@@ -57,8 +57,7 @@ export class MergedClientsRepository {
     await this.people.update(tx, survivor, takeOver(survivor.person, client.person), {
       leaseOwner: null,
       appliedProfile: appliedProfile && seal.seal(survivor, seal.open(client, appliedProfile)),
-      inviteUrl:
-        inviteUrl && seal.sealText(survivor, 'invite_url', seal.openText(client, 'invite_url', inviteUrl)),
+      inviteUrl: inviteUrl && seal.sealText(survivor, 'invite_url', seal.openText(client, 'invite_url', inviteUrl)),
     });
   }
 

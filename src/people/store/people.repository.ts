@@ -56,7 +56,13 @@ const READ = `
   FROM people p`;
 
 /** The fields that may contain names or an email, as a deletion leaves them. */
-const ERASED = { profile: null, profileHash: null, emailFingerprint: null, appliedProfile: null, inviteUrl: null } as const;
+const ERASED = {
+  profile: null,
+  profileHash: null,
+  emailFingerprint: null,
+  appliedProfile: null,
+  inviteUrl: null,
+} as const;
 
 /** Other fields that are stored with a decision. */
 export type MoreFields = Partial<StoredPerson>;
@@ -149,7 +155,12 @@ export class PeopleRepository {
     return rows[0]?.id ? this.find({ id: rows[0].id }, tx) : undefined;
   }
 
-  private async read(condition: string, values: unknown[], withBreakers: boolean, tx?: PoolClient): Promise<PersonRow[]> {
+  private async read(
+    condition: string,
+    values: unknown[],
+    withBreakers: boolean,
+    tx?: PoolClient,
+  ): Promise<PersonRow[]> {
     const { rows } = await (tx ?? this.database.pool).query<Parameters<typeof toPersonRow>[0]>({
       // Planning this statement costs more than running it, so each connection keeps its plans.
       name: `people ${createHash('sha256').update(condition).digest('hex').slice(0, 12)}`,
@@ -326,7 +337,8 @@ export class PeopleRepository {
   /** Announces a new state, and a fault that ends all retries. */
   private async announce(tx: PoolClient, row: PersonRow, person: Person, step: Decision['step']): Promise<void> {
     const isFailed = step.state === 'failed' && person.fault !== row.person.fault && person.fault !== 'ignored';
-    const type = isFailed && person.fault ? 'person.failed' : row.state === step.state ? undefined : ANNOUNCED[step.state];
+    const type =
+      isFailed && person.fault ? 'person.failed' : row.state === step.state ? undefined : ANNOUNCED[step.state];
     if (!type) return;
     const { kind, externalId } = row;
     const code = step.do === 'rest' ? step.code : null;
@@ -344,7 +356,9 @@ export type PersonFilter = { id?: string; kind?: PersonKind; externalId?: string
 /** @param first the number of the first parameter */
 function conditionOf(where: PersonFilter, first = 2): { condition: string; values: unknown[] } {
   const { id, kind, externalId, platformUserId } = where;
-  const named = Object.entries({ id, kind, externalId, platformUserId } as const).filter(([, value]) => value !== undefined);
+  const named = Object.entries({ id, kind, externalId, platformUserId } as const).filter(
+    ([, value]) => value !== undefined,
+  );
   const terms = named.map(([field, _], place) => `${COLUMNS[field as keyof typeof where]} = $${place + first}`);
   return { condition: terms.join(' AND '), values: named.map(([, value]) => value) };
 }

@@ -136,7 +136,10 @@ export function fromFields(fields: KnownFields): Known {
 }
 
 /** @param base the digest of the platform's base URL */
-export function toPersonRow(read: StoredPerson & Surroundings & { breakers: Breakers | null }, base: string): PersonRow {
+export function toPersonRow(
+  read: StoredPerson & Surroundings & { breakers: Breakers | null },
+  base: string,
+): PersonRow {
   const { now, claim, providers, stillListed, role, hasSecondUser, breakers, emailClaims, ...stored } = read;
   const { kind, wanted, emailFingerprint } = stored;
   return {

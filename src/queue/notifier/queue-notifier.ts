@@ -95,7 +95,12 @@ export class QueueNotifier implements OnModuleDestroy {
     this.inFlight.add(planning);
   }
 
-  private add(name: QueueName, reason: string, delayMs: number, key: { id: string; replace?: true; extend?: true }): void {
+  private add(
+    name: QueueName,
+    reason: string,
+    delayMs: number,
+    key: { id: string; replace?: true; extend?: true },
+  ): void {
     this.poller.wakeIn(delayMs + CHECK_AFTER_MS);
     const queue = this.queues.get(name);
     // An unavailable store may leave every notification without an answer.
