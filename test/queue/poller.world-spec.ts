@@ -98,7 +98,10 @@ test('runs a poll once a second while a due row cannot be claimed', async () => 
   poller.whenDue('chores', chores, note('tried'));
   await add('0 s');
   await start();
-  await pass(9);
+  for (let step = 0; step < 9 * 5; step += 1) {
+    await world.advance('200 ms');
+    await roundEnds();
+  }
   expect(runs).toHaveLength(10);
 });
 
@@ -168,7 +171,16 @@ test('runs a poll at intervals without any row', async () => {
   expect(runs.length).toBeLessThanOrEqual(12);
 });
 
-test('starts nothing once the process stops, and waits for the poll in progress', async () => {
+test('starts no poll once the process stops', async () => {
+  poller.whenDue('chores', chores, note('chores'));
+  await add('0 s');
+  stopping.begin();
+  await start();
+  await pass(5);
+  expect(runs).toEqual([]);
+});
+
+test('waits at shutdown for the poll in progress', async () => {
   let end = () => {};
   const work = () =>
     new Promise<void>((resolve) => {
@@ -183,8 +195,8 @@ test('starts nothing once the process stops, and waits for the poll in progress'
   poller.onApplicationBootstrap();
   await world.advance('1 s');
   await world.eventually('it begins', () => runs.length === 1);
-  stopping.begin();
   const stopped = poller.onModuleDestroy().then(() => runs.push('stopped'));
+  await new Promise((resolve) => setImmediate(resolve));
   end();
   await stopped;
   await world.advance('10 s');
