@@ -19,9 +19,7 @@ export class UsersClient {
   /** @returns the id of the user with this email; undefined when there is none */
   async checkUser(body: { email: string }, options: CallOptions = {}): Promise<string | undefined> {
     return this.http.call({ operation: 'checkUser', body, ...options }, (answer) => {
-      const exists = answer.value('isUserExists');
-      if (exists === true) return answer.requiredId('userId');
-      return exists === false ? undefined : answer.unreadable(`no boolean at ${answer.placeOf('isUserExists')}`);
+      return answer.requiredBoolean('isUserExists') ? answer.requiredId('userId') : undefined;
     });
   }
 
@@ -51,8 +49,10 @@ export class UsersClient {
     await this.http.call({ ...call, ...options }, () => undefined);
   }
 
-  /** Deletes a user; `not-found` says that it is gone already. */
+  /** Deletes a user. Throws `not-found` if it no longer exists, and `rejected` if the platform says that it kept it. */
   async deleteUser(userId: string, options: CallOptions = {}): Promise<void> {
-    await this.http.call({ operation: 'deleteUser', parameters: { userId }, ...options }, () => undefined);
+    await this.http.call({ operation: 'deleteUser', parameters: { userId }, ...options }, (answer) => {
+      if (answer.locates('deleted') && !answer.requiredBoolean('deleted')) answer.rejected();
+    });
   }
 }

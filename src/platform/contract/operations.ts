@@ -71,7 +71,15 @@ const OPERATION_FACTS = {
     path: '/users/{userId}/providers',
     parameters: ['userId'],
   },
-  deleteUser: { about: 'Deletes a user.', ...usual, method: 'DELETE', path: '/users/{userId}', parameters: ['userId'] },
+  deleteUser: {
+    about:
+      'Deletes a user. `deleted` locates a boolean: false means that the platform kept the user. If unset, every 2xx means deleted.',
+    ...usual,
+    method: 'DELETE',
+    path: '/users/{userId}',
+    parameters: ['userId'],
+    mayRead: ['deleted'],
+  },
   createSession: {
     about: 'Makes a session from a text or a recording.',
     ...usual,

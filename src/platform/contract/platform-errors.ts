@@ -40,7 +40,7 @@ const FAILURES = {
     problem: (what) =>
       new Problem(404, 'not-on-platform', `The platform does not know ${what}; check the ids it was given.`),
   },
-  /** Another 4xx, or a redirect, which is never followed. */
+  /** Another 4xx, a redirect, which is never followed, or a 2xx that says that nothing was done. */
   rejected: {
     sentence: (call, why) => `The platform rejected ${call}${why}; what it said is in platformMessage.`,
     problem: (what, { platformMessage = null }) =>

@@ -27,6 +27,16 @@ export class PlatformAnswer {
     return pointer === undefined ? undefined : readPointer(this.body, pointer);
   }
 
+  /** True if the contract locates a field. */
+  locates(name: string): boolean {
+    return this.pointers[name] !== undefined;
+  }
+
+  requiredBoolean(name: string): boolean {
+    const value = this.value(name);
+    return typeof value === 'boolean' ? value : this.unreadable(`no boolean at ${this.placeOf(name)}`);
+  }
+
   requiredText(name: string): string {
     return this.required(name, 'text', () => true);
   }
@@ -49,6 +59,12 @@ export class PlatformAnswer {
   /** Gives the answer up. @param reason where it is wrong; never a value from it */
   unreadable(reason: string): never {
     throw new PlatformError('unknown-outcome', this.operation, { status: this.status, reason });
+  }
+
+  /** Fails the call, because the answer says that the platform did not do it. */
+  rejected(): never {
+    const facts = { status: this.status, platformMessage: platformMessage(this.body) };
+    throw new PlatformError('rejected', this.operation, facts);
   }
 
   private required(name: string, what: string, fits: (text: string) => boolean): string {
