@@ -93,6 +93,19 @@ export function isPlatformId(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.length <= PLATFORM_ID_MAX && !/[\0\p{Cs}]/u.test(value);
 }
 
+/** The form of an id that the platform makes. */
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** True if a value is an id of the form that the platform makes. */
+export function isPlatformUuid(value: unknown): value is string {
+  return typeof value === 'string' && UUID.test(value);
+}
+
+/** The form in which an id of the platform is stored and compared: UUIDs are in lower case. */
+export function platformKey(id: string): string {
+  return isPlatformUuid(id) ? id.toLowerCase() : id;
+}
+
 export const WEBHOOK_SIGNATURE_HEADER = 'x-service-signature';
 /** Milliseconds since the Unix epoch. */
 export const WEBHOOK_TIMESTAMP_HEADER = 'x-service-timestamp';

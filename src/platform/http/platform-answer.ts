@@ -1,11 +1,13 @@
 import { readPointer } from '../contract/json-pointer.js';
 import type { OperationName } from '../contract/operations.js';
 import { PlatformError } from '../contract/platform-errors.js';
-import { isPlatformId } from '../contract/wire-types.js';
+import { isPlatformId, platformKey } from '../contract/wire-types.js';
 
 /** A 2xx answer. Reading it throws a {@link PlatformError} `unknown-outcome` when it does not hold what it should. */
 export class PlatformAnswer {
   #parsed: { value: unknown } | undefined;
+  /** The ids that were read, in the platform's own spelling. */
+  readonly ids: string[] = [];
 
   /** @param pointers where the contract says that things stand in the answer */
   constructor(
@@ -41,9 +43,11 @@ export class PlatformAnswer {
     return this.required(name, 'text', () => true);
   }
 
-  /** What no database keeps can't be an id. */
+  /** Reads an id that a database can store. @returns its `platformKey` */
   requiredId(name: string): string {
-    return this.required(name, 'id', isPlatformId);
+    const id = this.required(name, 'id', isPlatformId);
+    this.ids.push(id);
+    return platformKey(id);
   }
 
   requiredUrl(name: string): string {

@@ -2,6 +2,7 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import axios from 'axios';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
+import { retryUntilStored } from '../../database/retries.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { Contract } from '../contract/contract.js';
@@ -10,6 +11,7 @@ import { factsOf, OPERATION_NAMES, type OperationName } from '../contract/operat
 import { PLATFORM_ERROR_KINDS, PlatformError } from '../contract/platform-errors.js';
 import { resettableAgents, sendWithin } from './connections.js';
 import { errorForAnswer, PlatformAnswer } from './platform-answer.js';
+import { SpellingsRepository } from './spellings.repository.js';
 
 /** What a caller may ask of any call. */
 export interface CallOptions {
@@ -58,6 +60,7 @@ export class PlatformHttp implements OnApplicationShutdown {
     private readonly env: Env,
     private readonly contract: Contract,
     private readonly clock: Clock,
+    private readonly spellings: SpellingsRepository,
     metrics: Metrics,
   ) {
     const labels = ['operation', 'outcome'] as const;
@@ -101,6 +104,7 @@ export class PlatformHttp implements OnApplicationShutdown {
       annotate({ 'http.response.status_code': answer.status });
       const result = read(answer);
       measure('ok');
+      for (const id of answer.ids) await retryUntilStored(() => this.spellings.learnFromAnswer(id), this.clock);
       return result;
     } catch (error) {
       if (error instanceof PlatformError) {
@@ -119,8 +123,9 @@ export class PlatformHttp implements OnApplicationShutdown {
   }: PlatformCall & CallOptions): Promise<PlatformAnswer> {
     const { operation } = call;
     const platform = { base: this.env.PLATFORM_BASE_URL, apiKey: this.env.PLATFORM_API_KEY };
-    const request = platformRequest(this.contract, platform, call);
-    const bounds = { connectMs: connectWithinMs, totalMs: this.env.PLATFORM_TIMEOUT_SECONDS * 1_000, signal };
+    const restored = await this.restoreSpellings(call, connectWithinMs);
+    const request = platformRequest(this.contract, platform, { operation, ...restored.sent });
+    const bounds = { connectMs: restored.leftMs, totalMs: this.env.PLATFORM_TIMEOUT_SECONDS * 1_000, signal };
     const { status, headers, data } = await sendWithin(this.clock, operation, bounds, (transport, stop) =>
       axios.request<Buffer>({
         ...request,
@@ -146,6 +151,15 @@ export class PlatformHttp implements OnApplicationShutdown {
     if (!isPage) return new PlatformAnswer(operation, status, text, this.contract.operations[operation].response);
     const facts = { status, reason: 'a web page instead of an answer', isWrongAddress: true };
     throw new PlatformError('unknown-outcome', operation, facts);
+  }
+
+  /** @returns what is sent, with the platform's spelling of its ids, and the time left to connect */
+  private async restoreSpellings({ operation, ...call }: PlatformCall, withinMs: number) {
+    const started = this.clock.monotonicMs();
+    const sent = await this.spellings.restore(call).catch(() => undefined);
+    const leftMs = withinMs - (this.clock.monotonicMs() - started);
+    if (!sent || leftMs <= 0) throw new PlatformError('unreachable', operation, { reason: 'database' });
+    return { sent, leftMs };
   }
 }
 
