@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { platformKey, SESSION_STATES } from './wire-types.js';
+import { mapIds, platformKey, SESSION_STATES } from './wire-types.js';
 
 const text = v.string();
 const filledText = v.pipe(text, v.regex(/\S/));
@@ -122,40 +122,5 @@ export function readSession(value: unknown): { session: SessionAnswer; leftOut: 
       session.notesIncomplete = true;
     }
   }
-  return { session: withKeys(session), leftOut };
-}
-
-/** Replaces the platform's ids by their keys. */
-function withKeys(session: SessionAnswer): SessionAnswer {
-  const { notes, transcript, analyticsSummary } = session;
-  const mapping = transcript?.speakerMapping;
-  return {
-    ...session,
-    sessionId: platformKey(session.sessionId),
-    providerUserId: platformKey(session.providerUserId),
-    clientUserIds: session.clientUserIds.map(platformKey),
-    noteTemplateIds: session.noteTemplateIds.map(platformKey),
-    ...(notes && { notes: notes.map(documentWithKeys) }),
-    ...(mapping && {
-      transcript: { ...transcript, speakerMapping: mapEntries(mapping, ([label, id]) => [label, platformKey(id)]) },
-    }),
-    ...(analyticsSummary && {
-      analyticsSummary: mapEntries(analyticsSummary, ([name, users]) => [
-        name,
-        users && mapEntries(users, ([id, values]) => [platformKey(id), values]),
-      ]) as typeof analyticsSummary,
-    }),
-  };
-}
-
-function documentWithKeys({ sessionDocumentId, noteTemplateId, ...document }: SessionDocument): SessionDocument {
-  return {
-    ...document,
-    sessionDocumentId: platformKey(sessionDocumentId),
-    noteTemplateId: platformKey(noteTemplateId),
-  };
-}
-
-function mapEntries<T extends object>(map: T, change: (entry: [string, T[keyof T]]) => [string, unknown]): T {
-  return Object.fromEntries(Object.entries(map).map((entry) => change(entry as [string, T[keyof T]]))) as T;
+  return { session: mapIds(session, platformKey), leftOut };
 }

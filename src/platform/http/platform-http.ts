@@ -123,9 +123,12 @@ export class PlatformHttp implements OnApplicationShutdown {
   }: PlatformCall & CallOptions): Promise<PlatformAnswer> {
     const { operation } = call;
     const platform = { base: this.env.PLATFORM_BASE_URL, apiKey: this.env.PLATFORM_API_KEY };
-    const restored = await this.restoreSpellings(call, connectWithinMs);
-    const request = platformRequest(this.contract, platform, { operation, ...restored.sent });
-    const bounds = { connectMs: restored.leftMs, totalMs: this.env.PLATFORM_TIMEOUT_SECONDS * 1_000, signal };
+    const started = this.clock.monotonicMs();
+    const spelled = await this.spellings.restore(call).catch(() => undefined);
+    const connectMs = connectWithinMs - (this.clock.monotonicMs() - started);
+    if (!spelled || connectMs <= 0) throw new PlatformError('unreachable', operation, { reason: 'database' });
+    const request = platformRequest(this.contract, platform, spelled);
+    const bounds = { connectMs, totalMs: this.env.PLATFORM_TIMEOUT_SECONDS * 1_000, signal };
     const { status, headers, data } = await sendWithin(this.clock, operation, bounds, (transport, stop) =>
       axios.request<Buffer>({
         ...request,
@@ -151,15 +154,6 @@ export class PlatformHttp implements OnApplicationShutdown {
     if (!isPage) return new PlatformAnswer(operation, status, text, this.contract.operations[operation].response);
     const facts = { status, reason: 'a web page instead of an answer', isWrongAddress: true };
     throw new PlatformError('unknown-outcome', operation, facts);
-  }
-
-  /** @returns what is sent, with the platform's spelling of its ids, and the time left to connect */
-  private async restoreSpellings({ operation, ...call }: PlatformCall, withinMs: number) {
-    const started = this.clock.monotonicMs();
-    const sent = await this.spellings.restore(call).catch(() => undefined);
-    const leftMs = withinMs - (this.clock.monotonicMs() - started);
-    if (!sent || leftMs <= 0) throw new PlatformError('unreachable', operation, { reason: 'database' });
-    return { sent, leftMs };
   }
 }
 

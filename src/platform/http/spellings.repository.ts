@@ -1,10 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { Database } from '../../database/database.js';
-import { isPlatformUuid, platformKey } from '../contract/wire-types.js';
-
-/** Maximum ids whose spelling a process remembers. */
-const CACHE_SIZE = 10_000;
+import { mapIds, platformKey } from '../contract/wire-types.js';
 
 /** SQL condition: id $1 is stored already, so that its spelling is known. */
 const IS_STORED = `EXISTS (SELECT FROM people WHERE platform_user_id = $1)
@@ -19,19 +16,15 @@ const IS_STORED = `EXISTS (SELECT FROM people WHERE platform_user_id = $1)
  */
 @Injectable()
 export class SpellingsRepository {
-  /** Spellings by key. */
-  private readonly cache = new Map<string, string>();
-
   constructor(private readonly database: Database) {}
 
-  /** Learns the spelling in an answer, which replaces that in an event: it is what calls are known to use. */
+  /** Learns the spelling in an answer. It replaces the one of an event, because calls are known to use it. */
   async learnFromAnswer(id: string): Promise<void> {
     const key = platformKey(id);
-    this.cache.delete(key);
     const statement =
       id === key
         ? 'DELETE FROM platform_spellings WHERE id = $1 AND spelling <> $2'
-        : `INSERT INTO platform_spellings VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET spelling = excluded.spelling`;
+        : 'INSERT INTO platform_spellings VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET spelling = excluded.spelling';
     await this.database.pool.query(statement, [key, id]);
   }
 
@@ -39,47 +32,22 @@ export class SpellingsRepository {
   async learnIfNew(sql: Pick<Pool, 'query'>, id: string): Promise<void> {
     const key = platformKey(id);
     if (id === key) return;
-    this.cache.delete(key);
     await sql.query(
       `INSERT INTO platform_spellings SELECT $1, $2 WHERE NOT (${IS_STORED}) ON CONFLICT (id) DO NOTHING`,
       [key, id],
     );
   }
 
-  /** Restores the platform's spelling of every id in a value to be sent. The EHR's own ids (`partner…`) stay. */
+  /** Restores the platform's spelling of every id in a value to be sent. */
   async restore<T>(value: T): Promise<T> {
-    const keys = new Set<string>();
-    mapIds(value, (id) => {
-      keys.add(platformKey(id));
-      return id;
-    });
-    const unknown = [...keys].filter((key) => !this.cache.has(key));
-    if (unknown.length > 0) await this.read(unknown);
-    return mapIds(value, (id) => {
-      const spelling = this.cache.get(platformKey(id));
-      return spelling === undefined || spelling === platformKey(id) ? id : spelling;
-    }) as T;
-  }
-
-  private async read(keys: string[]): Promise<void> {
+    const keys: string[] = [];
+    mapIds(value, (id) => String(keys.push(platformKey(id))));
+    if (keys.length === 0) return value;
     const { rows } = await this.database.pool.query<{ id: string; spelling: string }>(
       'SELECT id, spelling FROM platform_spellings WHERE id = ANY ($1)',
       [keys],
     );
-    if (this.cache.size + keys.length > CACHE_SIZE) this.cache.clear();
-    for (const key of keys) this.cache.set(key, key);
-    for (const { id, spelling } of rows) this.cache.set(id, spelling);
+    const spellings = new Map(rows.map(({ id, spelling }) => [id, spelling]));
+    return mapIds(value, (id) => spellings.get(platformKey(id)) ?? id);
   }
-}
-
-/** Replaces every UUID in a value, except in the EHR's own fields. */
-function mapIds(value: unknown, change: (id: string) => string): unknown {
-  if (isPlatformUuid(value)) return change(value);
-  if (Array.isArray(value)) return value.map((item) => mapIds(item, change));
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).map(([name, item]) => [
-    name,
-    name.startsWith('partner') ? item : mapIds(item, change),
-  ]);
-  return Object.fromEntries(entries);
 }
