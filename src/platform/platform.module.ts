@@ -17,7 +17,7 @@ const contract = {
 };
 const clients = [UsersClient, PlatformClient, UploadStream, HandedOutUrls, SpellingsRepository];
 
-/** The therapy-notes platform as the rest of the service sees it. */
+/** Access to the therapy-notes platform. */
 @Module({
   providers: [contract, PlatformHttp, RateLimiterRepository, CallsHealth, ...clients],
   exports: [Contract, RateLimiterRepository, ...clients],

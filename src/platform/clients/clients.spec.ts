@@ -191,7 +191,7 @@ describe('the platform client', () => {
       ['Done', 'the top'],
     ])('names where an answer is no Session: %#', async (answer, place) => {
       answering(answer);
-      await expect(sessions.getSession('s1')).rejects.toEqual(unreadable(`(no Session: ${place})`));
+      await expect(sessions.getSession('s1')).rejects.toEqual(unreadable(`(not a Session: ${place})`));
     });
 
     it('leaves out a part that can not be read, counts it by its field, and reads the rest', async () => {

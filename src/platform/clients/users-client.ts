@@ -4,19 +4,19 @@ import { type CallOptions, PlatformHttp } from '../http/platform-http.js';
 interface Person {
   firstName: string;
   lastName: string;
-  /** The partner's own id, echoed in webhooks. */
+  /** The EHR's id, which webhooks repeat. */
   partnerUserId?: string;
 }
 
 /**
- * User management. Every call counts against the platform's limit of calls a minute: only the holder of a permit of the
- * rate limiter may call. All methods throw {@link PlatformError}; an unreadable answer leaves a create's outcome unknown.
+ * User management. Each call needs a permit of the rate limiter, because the platform limits the calls per minute. All
+ * methods throw {@link PlatformError}. The outcome of a create with an unreadable answer is unknown.
  */
 @Injectable()
 export class UsersClient {
   constructor(private readonly http: PlatformHttp) {}
 
-  /** @returns the id of the user with this email; undefined when there is none */
+  /** @returns the id of the user with this email; undefined if there is none */
   async checkUser(body: { email: string }, options: CallOptions = {}): Promise<string | undefined> {
     return this.http.call({ operation: 'checkUser', body, ...options }, (answer) => {
       return answer.requiredBoolean('isUserExists') ? answer.requiredId('userId') : undefined;
@@ -34,7 +34,7 @@ export class UsersClient {
     });
   }
 
-  /** @param body `therapistUserId` is the platform's id of the primary provider */
+  /** @param body `therapistUserId` is the user id of the primary provider */
   async createClient(
     body: Person & { email?: string; therapistUserId: string },
     options: CallOptions = {},
