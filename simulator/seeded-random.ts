@@ -5,7 +5,11 @@
 export class SeededRandom {
   private state: number;
 
-  constructor(readonly seed: number) {
+  /** @param idCase of UUIDs */
+  constructor(
+    readonly seed: number,
+    private readonly idCase: () => 'lower' | 'upper' = () => 'lower',
+  ) {
     this.state = seed >>> 0;
   }
 
@@ -44,6 +48,7 @@ export class SeededRandom {
   /** A version 4 UUID. */
   uuid(): string {
     const variant = (8 + Math.floor(this.fraction() * 4)).toString(16);
-    return `${this.hex(8)}-${this.hex(4)}-4${this.hex(3)}-${variant}${this.hex(3)}-${this.hex(12)}`;
+    const id = `${this.hex(8)}-${this.hex(4)}-4${this.hex(3)}-${variant}${this.hex(3)}-${this.hex(12)}`;
+    return this.idCase() === 'upper' ? id.toUpperCase() : id;
   }
 }

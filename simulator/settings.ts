@@ -24,6 +24,9 @@ export interface Settings {
   /** The role that USER_CREATED names; empty: the user's own. */
   userCreatedRole: UserRole | '';
 
+  /** How the ids of users, sessions, documents and jobs are spelled. Calls must use this spelling. */
+  idCase: 'lower' | 'upper';
+
   /** Whether the organisation has AI notes. */
   aiNotes: boolean;
   /** aiNotesEnabled on SESSION_CREATED: the usual value (text: false, recording: null) or the final one's opposite. */
@@ -92,6 +95,7 @@ export const DEFAULT_SETTINGS: Settings = {
   unknownPaths: 'message',
   userCreatedForApi: false,
   userCreatedRole: '',
+  idCase: 'lower',
   aiNotes: true,
   provisionalAiNotes: 'usual',
   stepMs: 1_000,
@@ -148,6 +152,7 @@ const CHECKS: Record<keyof Settings, Check> = {
   unknownPaths: among('message', 'page'),
   userCreatedForApi: flag,
   userCreatedRole: among('', ...USER_ROLES),
+  idCase: among('lower', 'upper'),
   aiNotes: flag,
   provisionalAiNotes: among('usual', 'opposite'),
   stepMs: amount,

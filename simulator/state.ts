@@ -36,7 +36,7 @@ export class SimulatorState {
   ) {
     this.timers = new Timers(after);
     this.settings = initial;
-    this.random = new SeededRandom(seed);
+    this.random = new SeededRandom(seed, () => this.settings.idCase);
     this.empty();
   }
 
@@ -44,7 +44,7 @@ export class SimulatorState {
   reset(seed: number = this.random.seed): void {
     this.close();
     this.settings = this.initial;
-    this.random = new SeededRandom(seed);
+    this.random = new SeededRandom(seed, () => this.settings.idCase);
     this.empty();
   }
 

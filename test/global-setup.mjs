@@ -52,7 +52,7 @@ export default async function setup() {
 async function makeTemplate({ isWorld = false } = {}) {
   const { withClient } = require('../dist/src/database/database.js');
   const { applyMigrations } = require('../dist/src/database/migrations.js');
-  const { FOLLOW_TIME, CREATE_TIME, STOP_AUTOVACUUM, useTime } = require('../dist/harness/world/time.js');
+  const { FOLLOW_TIME, CREATE_TIME, STOP_AUTOVACUUM, useTime, withOptions } = require('../dist/harness/world/time.js');
   const name = `template_${randomBytes(6).toString('hex')}`;
   const url = Object.assign(new URL(process.env.TEST_PG_URL), { pathname: `/${name}` }).toString();
   await withClient(process.env.TEST_PG_URL, async (admin) => {
@@ -60,7 +60,7 @@ async function makeTemplate({ isWorld = false } = {}) {
     if (isWorld) await useTime(admin, name);
   });
   if (isWorld) await withClient(url, (client) => client.query(CREATE_TIME));
-  await applyMigrations(url);
+  await applyMigrations(isWorld ? withOptions(url, '-c search_path=public') : url);
   if (isWorld) await withClient(url, (client) => client.query(`${FOLLOW_TIME}; ${STOP_AUTOVACUUM}`));
   return name;
 }

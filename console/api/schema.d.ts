@@ -468,6 +468,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/people/platform-users/{platformUserId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What is known of a platform user, and whose it is
+         * @description Needs a key with the scope `people:read`.
+         */
+        get: operations["People.platformUser"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/people/search": {
         parameters: {
             query?: never;
@@ -1667,6 +1687,30 @@ export interface components {
             items: components["schemas"]["UnknownPlatformUserResponse"][];
             nextCursor: string | null;
         };
+        PlatformUserPersonResponse: {
+            /** @enum {string} */
+            kind: "client" | "provider";
+            externalId: string;
+        };
+        PlatformUserResponse: {
+            /** @description In lower case, if it is a UUID */
+            platformUserId: string;
+            /** @description Client, HealthcareProvider or OrgAdmin; null if neither an event nor a call has told it */
+            role: string | null;
+            /** @description The external id in the event that named it; null if none */
+            externalUserId: string | null;
+            /**
+             * Format: date-time
+             * @description When it was first named or deleted; null if it never was, or has had one person since
+             */
+            seenAt: string | null;
+            /** @description True if it was deleted through this service */
+            deleted: boolean;
+            /** @description The person that it is linked to */
+            person: components["schemas"]["PlatformUserPersonResponse"] | null;
+            /** @description The person whose user it was until it was deleted */
+            formerPerson: components["schemas"]["PlatformUserPersonResponse"] | null;
+        };
         SearchRequest: {
             email?: string;
             externalId?: string;
@@ -2491,8 +2535,12 @@ export interface components {
                 pointer: string;
                 detail: string;
             }[];
+            /** @description Of the person that has what the request names */
+            externalId?: string;
             file?: string;
             guards?: components["schemas"]["GuardResponse"][];
+            /** @description Of that person */
+            kind?: string;
             line?: number;
             /** @description Settings */
             missing?: string[];
@@ -2875,15 +2923,15 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description platform-user-id-needed */
-        "422.platform-user-id-needed": {
+        /** @description bad-platform-user-id, platform-user-id-needed */
+        "422.bad-platform-user-id.platform-user-id-needed": {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:platform-user-id-needed";
+                    type?: "urn:notebridge:problem:bad-platform-user-id" | "urn:notebridge:problem:platform-user-id-needed";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -4348,7 +4396,7 @@ export interface operations {
             409: components["responses"]["409.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            422: components["responses"]["422.platform-user-id-needed"];
+            422: components["responses"]["422.bad-platform-user-id.platform-user-id-needed"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
@@ -4619,7 +4667,7 @@ export interface operations {
             409: components["responses"]["409.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            422: components["responses"]["422.platform-user-id-needed"];
+            422: components["responses"]["422.bad-platform-user-id.platform-user-id-needed"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
@@ -4689,6 +4737,39 @@ export interface operations {
                 };
             };
             400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "People.platformUser": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                platformUserId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlatformUserResponse"];
+                };
+            };
+            400: components["responses"]["400.caller"];
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];

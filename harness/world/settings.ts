@@ -1,4 +1,5 @@
 import { DEFAULT_API_KEY } from '../../simulator/app.js';
+import { withOptions } from './time.js';
 
 export const ADMIN_KEY = 'admin-key-of-the-notebridge-tests';
 export const WEBHOOK_SECRET = 'webhook-secret-of-the-tests';
@@ -13,6 +14,7 @@ export const settingsFor = (platformUrl: string, databaseUrl: string) => ({
   PLATFORM_TIMEOUT_SECONDS: '20',
   ADMIN_API_KEY: ADMIN_KEY,
   USER_MANAGEMENT_CALLS_PER_MINUTE: '6000',
-  DATABASE_URL: databaseUrl,
+  // The service sets its own search path, in which the world's time would be missing.
+  DATABASE_URL: withOptions(databaseUrl, '-c search_path=public'),
   DATA_KEYS,
 });

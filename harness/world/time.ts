@@ -114,7 +114,7 @@ export async function useTime(admin: pg.ClientBase, database: string): Promise<v
  * session would see the real one.
  */
 export function withOptions(url: string, options: string): string {
-  const kept = options.replace(/(search_path=)([^ ]*)/, (_, name, path) => `${name}${SCHEMA},${path},pg_catalog`);
+  const kept = options.replace(/(search_path=)([^ ]*)/, (_, name, path) => `${name}${path},${SCHEMA},pg_catalog`);
   const changed = new URL(url);
   changed.searchParams.set('options', kept);
   return changed.toString();

@@ -21,6 +21,8 @@ export const FAULT_KINDS = [
   'rate-limit',
   /** Answered 403, not handled. */
   'forbid',
+  /** Answered 200 with `body`, not handled. */
+  'answer',
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
@@ -37,6 +39,8 @@ export interface FaultRule {
   match: Record<string, string>;
   ms: number;
   status: number;
+  /** Any JSON. */
+  body: unknown;
   retryAfter: Settings['retryAfter'];
   retryAfterSeconds: number;
 }
@@ -62,6 +66,7 @@ export function readFaultRule(value: unknown): FaultRule {
     match: match as Record<string, string>,
     ms: amount(fields, 'ms', 0),
     status: amount(fields, 'status', 500),
+    body: fields.body ?? {},
     retryAfter,
     retryAfterSeconds: amount(fields, 'retryAfterSeconds', 1),
   };

@@ -118,6 +118,8 @@ async function sufferFault(
       throw tooMany(retryAfterHeader(fault.retryAfter, fault.retryAfterSeconds * 1_000, state.nowMs()));
     case 'forbid':
       throw new Refusal(403, 'Forbidden.');
+    case 'answer':
+      return send(reply, { status: 200, body: fault.body });
   }
 }
 

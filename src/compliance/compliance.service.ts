@@ -5,6 +5,7 @@ import { Audit } from '../access/audit/audit.js';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { within } from '../config/within.js';
+import { Database } from '../database/database.js';
 import { PrismaService } from '../database/prisma.service.js';
 import { confirmed } from '../database/retries.js';
 import { Problem } from '../http/problem/problem.js';
@@ -15,7 +16,8 @@ import { PlatformClient } from '../platform/clients/platform-client.js';
 import { requireCapability } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
 import { PlatformError, platformProblem } from '../platform/contract/platform-errors.js';
-import type { ComplianceFile } from '../platform/contract/wire-types.js';
+import { type ComplianceFile, platformKey } from '../platform/contract/wire-types.js';
+import { SpellingsRepository } from '../platform/http/spellings.repository.js';
 import { HandedOutUrls } from '../platform/upload/handed-out-urls.js';
 import { UploadStream, uploadProblem } from '../platform/upload/upload-stream.js';
 import type { Lease } from '../queue/due-rows/lease.js';
@@ -66,6 +68,8 @@ export class ComplianceService {
     private readonly jobs: JobsRepository,
     private readonly outcomes: OutcomeKeeper,
     private readonly seal: ComplianceSeal,
+    private readonly database: Database,
+    private readonly spellings: SpellingsRepository,
     private readonly notifier: QueueNotifier,
     private readonly clock: Clock,
     private readonly audit: Audit,
@@ -194,7 +198,8 @@ export class ComplianceService {
     if (jobId === undefined) {
       throw new Problem(422, 'job-id-needed', "To link, send the platform's id of the job in jobId.", { pointer });
     }
-    const outcome = await this.jobs.link(id, jobId);
+    await this.spellings.learnIfNew(this.database.pool, jobId);
+    const outcome = await this.jobs.link(id, platformKey(jobId));
     if (outcome === 'taken') {
       const detail = 'Another submission is linked to this job. Find out which submission it belongs to.';
       throw new Problem(409, 'job-taken', detail, { pointer });

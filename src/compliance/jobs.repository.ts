@@ -5,6 +5,7 @@ import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
 import { decodeCursor, type Page, pageOf } from '../http/request/page.js';
 import { UUID } from '../http/request/uuid-param.js';
+import { platformKey } from '../platform/contract/wire-types.js';
 import { type Lease, RELEASE, take } from '../queue/due-rows/lease.js';
 import { WorkerProcess } from '../queue/due-rows/worker-process.js';
 import type { Bind } from '../queue/notifier/poller.js';
@@ -38,7 +39,7 @@ export class JobsRepository {
       `SELECT * FROM compliance_jobs
        WHERE id = $1::uuid OR job_id = $2 OR id = (SELECT job FROM compliance_aliases WHERE id = $1::uuid)
        ORDER BY id = $1::uuid DESC NULLS LAST LIMIT 1`,
-      [UUID.test(id) ? id : null, id],
+      [UUID.test(id) ? id : null, platformKey(id)],
     );
     return rows[0];
   }

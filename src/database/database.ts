@@ -1,5 +1,6 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
+import { parseUrl } from '../config/setting-rules.js';
 import { codeOf } from '../http/problem/fault.js';
 
 /** Milliseconds to wait for a free connection before a request fails instead of hanging. */
@@ -24,12 +25,32 @@ const LOOK_MS = 3_000;
 
 const APPLICATION = 'notebridge';
 
-/** Of every pool: times in UTC whatever the server's zone is, and no compiling of statements as short as these. */
-export const SESSION_OPTIONS = '-c TimeZone=UTC -c jit=off';
+/**
+ * Settings of every connection, so that no default of a role or database can change an outcome: the rate limit needs
+ * READ COMMITTED, for example. A pool sets its own timeouts; others would cut off long statements and waits for locks.
+ */
+const SESSION_SETTINGS = {
+  default_transaction_isolation: 'read committed',
+  search_path: 'public',
+  TimeZone: 'UTC',
+  DateStyle: 'ISO,MDY',
+  IntervalStyle: 'postgres',
+  extra_float_digits: '1',
+  bytea_output: 'hex',
+  standard_conforming_strings: 'on',
+  statement_timeout: '0',
+  lock_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+  jit: 'off', // compiling costs more than statements as short as these
+};
 
-/** SQLSTATE 40P01, deadlock_detected: the transaction did nothing and may be run again. */
-const DEADLOCK = '40P01';
-const DEADLOCK_TRIES = 4;
+/** Turns off the timeouts that not every version of PostgreSQL has; an unknown option would fail the connection. */
+const DISABLE_NEWER_TIMEOUTS = `
+  SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')`;
+
+/** SQLSTATEs of transactions that had no effect and can run again: serialization_failure, deadlock_detected. */
+const RETRIED = ['40001', '40P01'];
+const MAX_TRIES = 4;
 
 /** The processes of the server that work on a statement, and are not held up by a client that takes nothing. */
 const AT_WORK = `
@@ -112,7 +133,7 @@ export class Database implements OnApplicationShutdown {
   }
 
   /**
-   * Runs work in one READ COMMITTED transaction; again when PostgreSQL chose it as the victim of a deadlock.
+   * Runs work in one READ COMMITTED transaction, and again after a deadlock or a serialization failure.
    *
    * @param work must not make HTTP calls (a transaction is short) and must bear to be run again
    * @param size bulk for work over many rows, which may take minutes
@@ -123,7 +144,7 @@ export class Database implements OnApplicationShutdown {
       try {
         return await this.once(pool, work);
       } catch (error) {
-        if (tries === DEADLOCK_TRIES || codeOf(error) !== DEADLOCK) throw error;
+        if (tries === MAX_TRIES || !RETRIED.includes(codeOf(error))) throw error;
       }
     }
   }
@@ -175,10 +196,31 @@ function poolOf(url: string, { statementMs, idleMs, ...sizes }: pg.PoolConfig & 
   });
 }
 
+/**
+ * Connection settings for a URL. Options in the URL win over `SESSION_SETTINGS`, because an operator wrote them for this
+ * service.
+ */
+export function sessionConfig(url = '') {
+  const settings = Object.entries(SESSION_SETTINGS).map(([name, value]) => `-c ${name}=${value.replace(' ', '\\ ')}`);
+  const address = parseUrl(url);
+  const own = address?.searchParams.get('options') ?? '';
+  if (own !== '') address?.searchParams.delete('options'); // options in a connection string would replace these
+  return {
+    connectionString: own === '' ? url : address?.toString(),
+    options: [...settings, own].join(' ').trim(),
+    onConnect: disableNewerTimeouts,
+  };
+}
+
+/** Runs after each connect. */
+export async function disableNewerTimeouts(client: pg.ClientBase): Promise<void> {
+  await client.query(DISABLE_NEWER_TIMEOUTS);
+}
+
 /** A pool whose connections may die: an idle one is replaced, one in use fails its next statement. */
 export function newPool(config: pg.PoolConfig & { application_name: string }): pg.Pool {
   const log = new Logger(Database.name);
-  const pool = new pg.Pool({ keepAlive: true, options: SESSION_OPTIONS, ...config });
+  const pool = new pg.Pool({ keepAlive: true, ...config, ...sessionConfig(config.connectionString) });
   pool.on('error', ({ message }) => {
     if (!pool.ending) log.warn(`an idle connection (${config.application_name}) was lost: ${message}`);
   });
@@ -198,7 +240,7 @@ async function rolledBack(tx: pg.PoolClient): Promise<boolean> {
 
 /** Runs work on a connection of its own, outside every pool: for what is done once, at start. */
 export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url, options: SESSION_OPTIONS, connectionTimeoutMillis: 10_000 });
+  const client = new pg.Client({ ...sessionConfig(url), connectionTimeoutMillis: 10_000 });
   // Reported to this listener alone where no statement waits; without one the process would end.
   let loss: Error | undefined;
   client.on('error', (error) => {
@@ -208,7 +250,8 @@ export async function withClient<T>(url: string, work: (client: pg.Client) => Pr
   const failed = (error: unknown) => {
     throw loss ?? error;
   };
-  return work(client)
+  return disableNewerTimeouts(client)
+    .then(() => work(client))
     .catch(failed)
     .finally(() => client.end());
 }

@@ -4,6 +4,7 @@ import { PlatformClient } from './clients/platform-client.js';
 import { UsersClient } from './clients/users-client.js';
 import { Contract, readContract } from './contract/contract.js';
 import { PlatformHttp } from './http/platform-http.js';
+import { SpellingsRepository } from './http/spellings.repository.js';
 import { CallsHealth } from './rate-limit/calls-health.js';
 import { RateLimiterRepository } from './rate-limit/rate-limiter.repository.js';
 import { HandedOutUrls } from './upload/handed-out-urls.js';
@@ -14,9 +15,9 @@ const contract = {
   useFactory: (env: Env) => readContract(env.PLATFORM_CONTRACT),
   inject: [Env],
 };
-const clients = [UsersClient, PlatformClient, UploadStream, HandedOutUrls];
+const clients = [UsersClient, PlatformClient, UploadStream, HandedOutUrls, SpellingsRepository];
 
-/** The therapy-notes platform as the rest of the service sees it. */
+/** Access to the therapy-notes platform. */
 @Module({
   providers: [contract, PlatformHttp, RateLimiterRepository, CallsHealth, ...clients],
   exports: [Contract, RateLimiterRepository, ...clients],

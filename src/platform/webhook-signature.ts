@@ -1,22 +1,24 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const HEX_DIGEST = /^[0-9a-f]{64}$/;
-/** A colon in it would let bytes wander between timestamp and body without changing the signed message. */
+/** Only digits: a colon could move bytes from the timestamp to the body without changing the signed message. */
 const TIMESTAMP = /^\d+$/;
 
 /**
- * Signature of a webhook delivery as the platform makes it (spec, Signature verification).
+ * Signs a webhook delivery as the platform does (spec, Signature verification).
  *
- * @param timestamp the header value as text, never parsed and printed again
- * @param body the raw bytes of the request, never JSON that was serialised again
+ * @param timestamp the header's value, unchanged
+ * @param body the raw bytes of the request
  */
 export function signWebhook(secret: string, timestamp: string, body: Buffer): string {
   return createHmac('sha256', secret).update(`v0:${timestamp}:`).update(body).digest('hex');
 }
 
 /**
- * Index of the secret that made this signature, or undefined when none did. Every secret is tried, also after a match,
- * and each comparison takes constant time, so that the answer's timing shows nothing about secrets.
+ * Finds the secret of a signature. Tries every secret, even after a match, and compares in constant time, so that the
+ * duration shows nothing about secrets.
+ *
+ * @returns its index, or undefined
  */
 export function matchingSecret(
   secrets: readonly string[],

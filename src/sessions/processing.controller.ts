@@ -5,6 +5,7 @@ import { Scopes } from '../access/identity/scopes.js';
 import { PrismaService } from '../database/prisma.service.js';
 import { Problems } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
+import { platformKey } from '../platform/contract/wire-types.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingSessionResponse } from './model/session-view.js';
 
@@ -22,7 +23,8 @@ export class ProcessingController {
   /** The platform's answer about a processing id, and its session */
   @Get('processing-sessions/:processingId')
   @Problems({ 404: ['unknown-processing-session'] })
-  async session(@Param('processingId') processingId: string): Promise<ProcessingSessionResponse> {
+  async session(@Param('processingId') id: string): Promise<ProcessingSessionResponse> {
+    const processingId = platformKey(id);
     const found = await this.prisma.processingSession.findUnique({
       where: { processingId },
       include: { session: { select: { sessionId: true } } },

@@ -5,10 +5,12 @@ import { Contract } from '../platform/contract/contract.js';
 import { readPointer } from '../platform/contract/json-pointer.js';
 import {
   isPlatformId,
+  platformKey,
   SESSION_EVENT_TYPES,
   type SessionEvent,
   type SessionEventType,
 } from '../platform/contract/wire-types.js';
+import { SpellingsRepository } from '../platform/http/spellings.repository.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/process/event-handlers.js';
 import { SessionRequestsRepository } from './create/session-requests.repository.js';
@@ -28,6 +30,7 @@ const FINISHED = { processingId: '/payload/processingId' };
 export class SessionEventsHandler implements EventHandler {
   constructor(
     private readonly contract: Contract,
+    private readonly spellings: SpellingsRepository,
     private readonly events: SessionEventsRepository,
     private readonly requests: SessionRequestsRepository,
     private readonly feed: Feed,
@@ -44,7 +47,8 @@ export class SessionEventsHandler implements EventHandler {
 
   subjectOf(body: Record<string, unknown>): string | null {
     const { sessionId, processingId } = this.notesFinishedIds(body);
-    return sessionId ?? processingId;
+    const subject = sessionId ?? processingId;
+    return subject && platformKey(subject);
   }
 
   async afterCommit(): Promise<void> {
@@ -79,7 +83,9 @@ export class SessionEventsHandler implements EventHandler {
     return namedIds(body, this.contract.events.PROCESSING_SESSION_NOTES_FINISHED);
   }
 
-  private async recordMentions(ids: NamedIds, at: Date, tx: pg.PoolClient): Promise<NamedIds> {
+  private async recordMentions(named: NamedIds, at: Date, tx: pg.PoolClient): Promise<NamedIds> {
+    for (const id of Object.values(named)) if (id !== null) await this.spellings.learnIfNew(tx, id);
+    const ids = { processingId: keyOf(named.processingId), sessionId: keyOf(named.sessionId) };
     if (ids.sessionId !== null) await this.events.recordMention(tx, ids.sessionId, at);
     if (ids.processingId !== null) await this.events.recordProcessing(tx, ids.processingId);
     return ids;
@@ -103,6 +109,8 @@ interface NamedIds {
   processingId: string | null;
   sessionId: string | null;
 }
+
+const keyOf = (id: string | null): string | null => id && platformKey(id);
 
 /**
  * Reads the ids of an event only where the contract file locates them, because a field of the same name may mean something

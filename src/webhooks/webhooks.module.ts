@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
+import { PlatformModule } from '../platform/platform.module.js';
 import { DeliveriesController } from './admin/deliveries.controller.js';
 import { DeliveriesService } from './admin/deliveries.service.js';
 import { EventHandlers } from './process/event-handlers.js';
@@ -19,7 +20,7 @@ export class WebhooksModule {}
 
 /** From the inbox to the handlers of the features, in worker processes only. It knows no feature: they are discovered. */
 @Module({
-  imports: [DiscoveryModule],
+  imports: [DiscoveryModule, PlatformModule],
   providers: [EventHandlers, InboxRepository, InboxLoop, InboxProcessor],
 })
 export class WebhooksWorkerModule {}

@@ -10,6 +10,7 @@ const TABLE: Record<Scope | 'people:read sessions:read notes:read' | 'any key' |
     GET /v1/clients/{externalId}
     GET /v1/people/stuck
     GET /v1/people/unknown-to-ehr
+    GET /v1/people/platform-users/{platformUserId}
     POST /v1/people/search
     POST /v1/people/trace
   `,

@@ -62,6 +62,7 @@ async function population() {
   return {
     ...{ done, planned, dropped, job, requested, session },
     platformSession: simulated.sessionId,
+    user: await id(`SELECT platform_user_id AS id FROM people WHERE external_id = '${P}'`),
     document: await id(`SELECT id FROM session_documents WHERE session = '${session}'`),
     delivery: await id('SELECT min(id) AS id FROM webhook_deliveries'),
     key: (await makeKey(['imports'])).id,
@@ -73,7 +74,7 @@ type Row = [line: string, outcome: string, subjects: object, asked?: Asked];
 
 /** At least one request for each audited operation. */
 function rowsFor(ids: Awaited<ReturnType<typeof population>>): Row[] {
-  const { session, requested, platformSession, document, done, planned, dropped, delivery, job, key } = ids;
+  const { session, requested, platformSession, user, document, done, planned, dropped, delivery, job, key } = ids;
   const ofSession = { session: [session], 'platform-session': [platformSession], provider: [P], client: [C] };
   const ofRequest = { session: [requested], 'platform-session': ANY, provider: [P] };
   const wish = { provider: P, noteTemplateIds: ['t'], input: { text: { text: 'They spoke.' } } };
@@ -99,6 +100,7 @@ function rowsFor(ids: Awaited<ReturnType<typeof population>>): Row[] {
     ['DELETE /v1/clients/c-2', 'ok', { client: ['c-2'] }],
     ['GET /v1/people/stuck', 'ok', {}],
     ['GET /v1/people/unknown-to-ehr', 'ok', {}],
+    [`GET /v1/people/platform-users/${user}`, 'ok', { 'platform-user': [user], provider: [P] }],
     ['POST /v1/people/search', 'ok', { client: [C] }, { body: { email: 'c-1@example.org' } }],
     ['POST /v1/people/trace', 'ok', { client: [C] }, { body: { kind: 'client', externalId: C } }],
     ['POST /v1/imports?kind=providers&dryRun=true', 'ok', { import: ANY }, csv('p-y')],

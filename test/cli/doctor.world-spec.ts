@@ -162,7 +162,7 @@ test.each<Row>([
   [
     'a contract that is cut short',
     () => told('Contract', { PLATFORM_CONTRACT: file('cut.json', '{"apiKey":') }),
-    /✗.*PLATFORM_CONTRACT .*cut\.json is no JSON/,
+    /✗.*PLATFORM_CONTRACT .*cut\.json is not JSON/,
     /Unexpected end/,
   ],
   [

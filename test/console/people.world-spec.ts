@@ -34,15 +34,25 @@ describeInBrowser('people and the audit trail in the console', () => {
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Link' }).click();
     await dialog.locator('input:invalid').waitFor();
+    const user = dialog.getByLabel('Platform user id');
+    await user.fill('nonsense');
+    await dialog.getByRole('button', { name: 'Link' }).click();
+    await dialog.locator('input:invalid').waitFor();
+    await user.fill('6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b');
+    await dialog.getByText('Nothing is known of this platform user here').waitFor();
+    await user.fill(world.platform.usersOf('C-1')[0]?.userId.toUpperCase() ?? '');
+    await dialog.getByText('Already linked to client C-1').waitFor();
+    await dialog.getByRole('button', { name: 'Link' }).click();
+    await dialog.getByText('This platform user is linked to another person').waitFor();
     await dialog.getByRole('button', { name: 'Not now' }).click();
     await page.locator('button:focus', { hasText: 'Link' }).waitFor();
     await page.getByRole('button', { name: 'Ignore' }).click();
-    await dialog.getByText('Sends nothing for this person').waitFor();
+    await dialog.getByText('Stops syncing this person').waitFor();
     await dialog.getByRole('button', { name: 'Ignore' }).click();
     await page.getByRole('heading', { name: 'failed' }).waitFor();
 
     await page.getByRole('link', { name: 'Who saw this client' }).click();
-    const entry = page.getByRole('row').filter({ hasText: 'POST /v1/clients/:externalId/resolve' });
+    const entry = page.getByRole('row').filter({ hasText: 'POST /v1/clients/:externalId/resolve' }).first();
     await entry.getByText(SECOND).waitFor();
     await entry.getByRole('link').click();
     await dialog.getByText('Id of the key').waitFor();

@@ -1,5 +1,6 @@
 import type { FaultKind } from '../../simulator/gate/fault-rule.js';
 import type { TraceResponse } from '../../src/people/api/trace.dto.js';
+import { contractFile } from '../support/contract-file.js';
 import { useWorld } from '../world/use-world.js';
 import { peopleOf } from './mirroring.js';
 
@@ -84,6 +85,31 @@ describe('after a lost answer', () => {
     await later();
     expect(await verdict('clients/gone')).toEqual(['deleted', null]);
     expect(world.platform.arrivals('deleteUser')).toBe(1 + 3); // a check goes between two of them
+  });
+});
+
+describe('a DELETE answered 200 with a body that reports a failure', () => {
+  beforeEach(async () => {
+    const deleteUser = { response: { deleted: '/success' } };
+    await world.restart({ PLATFORM_CONTRACT: await contractFile([], { deleteUser }) });
+    await put('clients/kept');
+  });
+  const answer = (body: object) => world.platform.injectFault({ operation: 'deleteUser', kind: 'answer', body });
+
+  test('is not a deletion: the client has failed with the words of the platform', async () => {
+    answer({ success: false, message: 'The user has open sessions.' });
+    const { sync, platformUserId } = await remove('clients/kept');
+    expect([sync.state, sync.error?.code]).toEqual(['failed', 'rejected']);
+    expect(sync.error?.message).toContain('The user has open sessions.');
+    expect(usersOf('kept')).toMatchObject([{ userId: platformUserId }]);
+  });
+
+  test('is sent again if it says neither true nor false', async () => {
+    answer({ done: true });
+    expect((await remove('clients/kept')).sync.state).toBe('deleting');
+    answer({ success: true });
+    await later();
+    expect(await verdict('clients/kept')).toEqual(['deleted', null]);
   });
 });
 

@@ -614,6 +614,12 @@ CREATE INDEX "feed_events_subject_id_idx" ON "feed_events"("subject", "id");
 -- The next cursors go to the oldest events without one.
 CREATE INDEX "feed_events_without_cursor_idx" ON "feed_events"("id") WHERE "cursor" IS NULL;
 
+CREATE TABLE "platform_spellings" (
+    "id" TEXT NOT NULL,
+    "spelling" TEXT NOT NULL,
+    CONSTRAINT "platform_spellings_pkey" PRIMARY KEY ("id")
+);
+
 CREATE TABLE "handed_out_urls" (
     "fingerprint" BYTEA NOT NULL,
     "handed_out_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),

@@ -24,6 +24,10 @@ test('a refused key says where it came from', () => {
   expect(sentenceOf(401, problem({}))).toContain('NOTEBRIDGE_KEY');
 });
 
+test('a problem about another person names it', () => {
+  expect(sentenceOf(409, problem({ kind: 'client', externalId: 'C-2' }))).toBe('It is wrong. (client C-2)');
+});
+
 test.each(['<html>', '', '[]', '{"detail":5}'])('an answer that is no problem (%s) is said by its status', (body) => {
   expect(sentenceOf(502, body)).toBe('The service answered 502, without saying why; its log may.');
 });

@@ -19,6 +19,9 @@ interface Problem {
   errors?: { pointer: string; detail: string }[];
   /** The name of the file that is at fault. */
   file?: unknown;
+  /** The person that has what the request names. */
+  kind?: string;
+  externalId?: string;
 }
 
 /**
@@ -29,12 +32,13 @@ interface Problem {
 export function sentenceOf(status: number, body: string): string {
   const problem = problemOf(body);
   if (!problem) return `The service answered ${status}, without saying why; its log may.`;
-  const { detail, errors = [], file } = problem;
+  const { detail, errors = [], file, kind, externalId } = problem;
   // The service counts files; the user knows them by name.
   const named = typeof file === 'string' ? detail.replace(/^File \d+(?=, )/, () => file) : detail;
   const others = errors.slice(1).map((fault) => `${fault.pointer} ${fault.detail}`);
   const more = others.length > 0 ? ` Also: ${others.join('; ')}.` : '';
-  return named + more + (status === 401 ? ' The key is taken from NOTEBRIDGE_KEY, then ADMIN_API_KEY.' : '');
+  const holder = kind && externalId ? ` (${kind} ${externalId})` : '';
+  return named + more + holder + (status === 401 ? ' The key is taken from NOTEBRIDGE_KEY, then ADMIN_API_KEY.' : '');
 }
 
 function problemOf(text: string): Problem | undefined {

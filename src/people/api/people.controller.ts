@@ -46,6 +46,7 @@ import { PeopleMonitoring } from './people-monitoring.js';
 import {
   PersonPageResponse,
   PersonResponse,
+  PlatformUserResponse,
   personWithoutText,
   StuckPersonPageResponse,
   UnknownPlatformUserPageResponse,
@@ -157,7 +158,7 @@ export abstract class PersonController {
   @ChangesPerson('')
   @Problems({
     409: ['call-under-way', 'has-platform-user', 'nothing-to-resolve', 'platform-user-taken'],
-    422: ['platform-user-id-needed'],
+    422: ['bad-platform-user-id', 'platform-user-id-needed'],
   })
   async resolve(
     @ExternalIdParam() externalId: string,
@@ -258,6 +259,14 @@ export class PeopleController {
     const page = pageOf(await this.users.list(limit + 1, after), limit, (user) => [user.platformUserId]);
     this.audit.about('platform-user', ...page.items.map((user) => user.platformUserId));
     return page;
+  }
+
+  /** What is known of a platform user, and whose it is */
+  @Get('platform-users/:platformUserId')
+  @Problems({ 404: ['unknown-platform-user'] })
+  @ApiOkResponse({ type: PlatformUserResponse })
+  async platformUser(@Param('platformUserId') platformUserId: string): Promise<PlatformUserResponse> {
+    return this.people.platformUser(platformUserId);
   }
 
   /** Finds people by email or external id */

@@ -5,6 +5,8 @@ import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { afterCommit, pollUntil } from '../../http/request/waiting.js';
+import { isPlatformUuid, platformKey } from '../../platform/contract/wire-types.js';
+import { SpellingsRepository } from '../../platform/http/spellings.repository.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { traceparentOf } from '../../tracing/trace.js';
@@ -25,7 +27,7 @@ import { linkedFields, type MoreFields, PeopleRepository } from '../store/people
 import type { PersonRow } from '../store/person-row.js';
 import { usersOf } from '../store/person-users.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
-import { type PersonResponse, showPerson } from './person-view.js';
+import { type PersonResponse, type PlatformUserResponse, showPerson } from './person-view.js';
 import type { TraceResponse } from './trace.dto.js';
 import { traceOf } from './trace.js';
 
@@ -67,6 +69,7 @@ export class PeopleService {
     private readonly dependents: DependentsRepository,
     private readonly users: PlatformUsersRepository,
     private readonly formerIds: FormerIdsRepository,
+    private readonly spellings: SpellingsRepository,
     private readonly platform: PlatformPeople,
     private readonly seal: ProfileSeal,
     private readonly notifier: QueueNotifier,
@@ -146,7 +149,8 @@ export class PeopleService {
   /**
    * Resolves a person that the service could not settle.
    *
-   * @throws {Problem} 404, 409 `platform-user-taken`, or 409 `call-under-way`, `nothing-to-resolve`
+   * @throws {Problem} 404; 409 `platform-user-taken`, `call-under-way`, `nothing-to-resolve`; 422 for a link without the id
+   *   of a platform user
    */
   async resolve(key: PersonKey, action: ResolveAction, platformUserId?: string): Promise<PersonResponse> {
     return this.change(key, async (tx) => {
@@ -162,13 +166,44 @@ export class PeopleService {
         const detail = 'platformUserId is missing. To link, name the platform user in it.';
         throw new Problem(422, 'platform-user-id-needed', detail, { pointer: '/platformUserId' });
       }
-      if ((await this.users.fit(tx, platformUserId, row)).heldByAnother) {
-        const detail = 'This platform user is linked to another person. Find out which of the two it belongs to.';
-        throw new Problem(409, 'platform-user-taken', detail, { pointer: '/platformUserId' });
-      }
-      const person = applyLink(row.person, platformUserId, 'resolved');
-      return { row, person, fields: { ...fields, ...linkedFields(row) } };
+      const linked = await this.link(tx, row, platformUserId);
+      return { ...linked, fields: { ...fields, ...linked.fields } };
     });
+  }
+
+  private async link(tx: PoolClient, row: PersonRow, spelling: string): Promise<Change> {
+    const pointer = '/platformUserId';
+    if (!isPlatformUuid(spelling)) {
+      const detail = 'platformUserId must be an id of the platform, which is a UUID. Copy it from there.';
+      throw new Problem(422, 'bad-platform-user-id', detail, { pointer });
+    }
+    const platformUserId = platformKey(spelling);
+    const user = await this.users.describe(platformUserId, tx);
+    // The user of a merged client is kept for its survivor.
+    const holder = user.person ?? ((await this.users.isKept(tx, platformUserId)) ? user.formerPerson : null);
+    if (holder && !(holder.kind === row.kind && holder.externalId === row.externalId)) {
+      this.audit.about(holder.kind, holder.externalId);
+      const detail = 'This platform user is linked to another person. Find out which of the two it belongs to.';
+      throw new Problem(409, 'platform-user-taken', detail, { pointer, extensions: holder });
+    }
+    await this.spellings.learnIfNew(tx, spelling);
+    return { row, person: applyLink(row.person, platformUserId, 'resolved'), fields: linkedFields(row) };
+  }
+
+  /**
+   * Shows what is known of a platform user, so that an operator can tell before a link whose it is.
+   *
+   * @throws {Problem} 404 `unknown-platform-user` if neither an event nor a call has named it
+   */
+  async platformUser(spelling: string): Promise<PlatformUserResponse> {
+    const user = await this.users.describe(platformKey(spelling));
+    if (!user.person && user.seenAt === null) {
+      const detail = 'Nothing is known of this platform user here. Check on the platform whose it is.';
+      throw new Problem(404, 'unknown-platform-user', detail);
+    }
+    this.audit.about('platform-user', user.platformUserId);
+    for (const person of [user.person, user.formerPerson]) if (person) this.audit.about(person.kind, person.externalId);
+    return user;
   }
 
   /** One page of people, ordered by external id. Deleted people only with state `deleted`. */

@@ -74,6 +74,29 @@ export class UnknownPlatformUserResponse {
   seenAt!: Date;
 }
 
+export class PlatformUserPersonResponse {
+  kind!: PersonKind;
+  externalId!: string;
+}
+
+/** What this service knows of a platform user. */
+export class PlatformUserResponse {
+  /** In lower case, if it is a UUID */
+  platformUserId!: string;
+  /** Client, HealthcareProvider or OrgAdmin; null if neither an event nor a call has told it */
+  role!: string | null;
+  /** The external id in the event that named it; null if none */
+  externalUserId!: string | null;
+  /** When it was first named or deleted; null if it never was, or has had one person since */
+  seenAt!: Date | null;
+  /** True if it was deleted through this service */
+  deleted!: boolean;
+  /** The person that it is linked to */
+  person!: PlatformUserPersonResponse | null;
+  /** The person whose user it was until it was deleted */
+  formerPerson!: PlatformUserPersonResponse | null;
+}
+
 export class UnknownPlatformUserPageResponse extends PageResponse {
   items!: UnknownPlatformUserResponse[];
 }

@@ -70,11 +70,11 @@ export function resolveChoices(state: PersonState, person: Person, context: User
 
 /** The effect of each action on a person that is not deleted. */
 const EFFECTS: Record<ResolveAction, string> = {
-  link: 'Links this person to the named platform user. No user is created; a client’s providers are sent.',
+  link: 'Links this person to the platform user that you name, and sends a client’s providers; creates no user.',
   create:
-    'Starts over: an email is looked up first; without one, a user is created immediately, which may be a second one.',
-  retry: 'Continues from the known state, with the same steps.',
-  ignore: 'Sends nothing for this person, which stays failed until it is resolved in another way.',
+    'Starts over: looks up the email, then creates a user. Without an email, it creates one immediately, which may be a second one.',
+  retry: 'Retries the last step with what is known.',
+  ignore: 'Stops syncing this person, which stays failed until it is resolved in another way or PUT again.',
   delete: '',
 };
 
@@ -82,17 +82,17 @@ const EFFECTS: Record<ResolveAction, string> = {
 function deletedEffect(action: ResolveAction, person: Person, isInReview: boolean): string {
   switch (action) {
     case 'link':
-      return 'Links this person to the named platform user, and deletes that user.';
+      return 'Links this person to the platform user that you name, and deletes that user.';
     case 'create':
-      return 'Assumes that the platform has no such user. The person counts as deleted, and nothing is sent.';
+      return 'Counts this person as deleted, because the platform has no such user, and sends nothing.';
     case 'retry':
       return EFFECTS.retry;
     case 'delete':
       return 'Deletes the linked platform user, even if someone else uses it. Any other user of this person stays.';
     case 'ignore':
       return person.platformUserId !== null && !isInReview
-        ? 'Deletes the known platform user. Any other user of this person stays.'
-        : 'Sends nothing. The person counts as deleted, and any platform user of it stays.';
+        ? 'Deletes the known platform user; any other user of this person stays.'
+        : 'Counts this person as deleted and sends nothing; any platform user of it stays.';
   }
 }
 

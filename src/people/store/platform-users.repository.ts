@@ -105,6 +105,28 @@ export class PlatformUsersRepository {
     return rows[0]?.count ?? 0;
   }
 
+  /** What is known of a user. */
+  async describe(platformUserId: string, tx?: PoolClient) {
+    const prisma = tx ? await this.prisma.in(tx) : this.prisma;
+    const select = { kind: true, externalId: true } as const;
+    const holder = await prisma.person.findUnique({
+      where: { platformUserId },
+      select: { ...select, origin: true },
+    });
+    const seen = await prisma.platformUser.findUnique({ where: { platformUserId }, include: { person: { select } } });
+    const deleted = seen?.role === DELETED;
+    const seenRole = seen && !deleted ? seen.role : null;
+    return {
+      platformUserId,
+      role: holder && holder.origin !== 'linked' ? ROLES[holder.kind] : seenRole,
+      externalUserId: seen?.externalUserId ?? null,
+      seenAt: seen?.seenAt ?? null,
+      deleted,
+      person: holder && { kind: holder.kind, externalId: holder.externalId },
+      formerPerson: seen?.person ?? null,
+    };
+  }
+
   /** Records a deleted user with its person, because sessions still name it. */
   async saveDeleted(tx: PoolClient, platformUserId: string, personId: string): Promise<void> {
     const { platformUser } = await this.prisma.in(tx);

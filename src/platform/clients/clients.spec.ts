@@ -121,6 +121,39 @@ describe('the platform client', () => {
       expect(last()).toBe('DELETE /users/u2');
     });
 
+    describe('deleteUser, if the contract locates `deleted`', () => {
+      const deletes = { deleteUser: { response: { deleted: '/result/ok' } } };
+      const located = contractOf({ ...FULL_CONTRACT, operations: { ...FULL_CONTRACT.operations, ...deletes } });
+      let reading: UsersClient;
+      beforeAll(() => {
+        reading = new UsersClient(httpTo(platform.url, located));
+      });
+
+      it('succeeds if the answer says true', async () => {
+        answering({ result: { ok: true } });
+        await reading.deleteUser('u2');
+      });
+
+      it('fails with the words of the platform if the answer says false', async () => {
+        answering({ result: { ok: false }, message: 'has open sessions' });
+        const failure = { kind: 'rejected', status: 200, platformMessage: 'has open sessions' };
+        await expect(reading.deleteUser('u2')).rejects.toMatchObject(failure);
+      });
+
+      it.each([{}, { result: {} }, { result: { ok: 'false' } }, { result: { ok: null } }, { result: { ok: 0 } }, []])(
+        'has an unknown outcome if the answer says %j',
+        async (answer) => {
+          answering(answer);
+          await expect(reading.deleteUser('u2')).rejects.toEqual(unreadable('/result/ok'));
+        },
+      );
+
+      it('has an unknown outcome if the answer is empty', async () => {
+        platform.answer = (_request, response) => response.writeHead(204).end();
+        await expect(reading.deleteUser('u2')).rejects.toEqual(unreadable('an empty answer'));
+      });
+    });
+
     it('never asks to delete nobody', async () => {
       const before = platform.heard.length;
       await expect(users.deleteUser('')).rejects.toMatchObject({ kind: 'rejected' });
@@ -158,7 +191,7 @@ describe('the platform client', () => {
       ['Done', 'the top'],
     ])('names where an answer is no Session: %#', async (answer, place) => {
       answering(answer);
-      await expect(sessions.getSession('s1')).rejects.toEqual(unreadable(`(no Session: ${place})`));
+      await expect(sessions.getSession('s1')).rejects.toEqual(unreadable(`(not a Session: ${place})`));
     });
 
     it('leaves out a part that can not be read, counts it by its field, and reads the rest', async () => {

@@ -6,6 +6,7 @@ import { type Env, validateEnv } from '../../config/env.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { Contract, parseContract } from '../contract/contract.js';
 import { PlatformHttp } from '../http/platform-http.js';
+import type { SpellingsRepository } from '../http/spellings.repository.js';
 
 export const API_KEY = 'key-that-must-never-show';
 
@@ -151,7 +152,9 @@ export function httpTo(
   more: Record<string, string> = {},
   metrics = new Metrics(),
 ): PlatformHttp {
-  return new PlatformHttp(testEnv(baseUrl, more), contract, new Clock(), metrics);
+  const spellings = { learnFromAnswer: async () => {}, restore: async <T>(value: T) => value };
+  const repository = spellings as unknown as SpellingsRepository;
+  return new PlatformHttp(testEnv(baseUrl, more), contract, new Clock(), repository, metrics);
 }
 
 /**

@@ -12,25 +12,25 @@ import type { PlatformAnswer } from '../http/platform-answer.js';
 import { type CallOptions, fillHeaders, PlatformHttp } from '../http/platform-http.js';
 import type { UploadTarget } from '../upload/upload-stream.js';
 
-/** The platform's answer about a processing id; the contract file says where its parts stand. */
+/** The platform's answer about a processing id. The contract file locates its parts. */
 export interface ProcessingSessionAnswer {
   sessionId: string | undefined;
   session: SessionAnswer | undefined;
-  /** The whole answer, as it came. */
+  /** The whole answer, unchanged. */
   raw: unknown;
 }
 
-/** A compliance job as the platform shows it. */
+/** The platform's answer about a compliance job. */
 export interface ComplianceJob {
-  /** `unknown` when the contract does not say where a state stands or what it means. */
+  /** `unknown` if the contract does not locate the state, or does not name the final ones. */
   state: 'running' | 'completed' | 'failed' | 'unknown';
-  /** The whole answer, as it came. */
+  /** The whole answer, unchanged. */
   raw: unknown;
 }
 
 const PLACEHOLDER = '[recorder token]';
 
-/** The single-use token that opens the recorder. It prints as a placeholder wherever it is logged or serialised. */
+/** The single-use token that opens the recorder. It is logged and serialised as a placeholder. */
 export class RecorderToken {
   readonly #value: string;
 
@@ -38,7 +38,7 @@ export class RecorderToken {
     this.#value = value;
   }
 
-  /** The token itself: for the recorder's address and nothing else. */
+  /** The token itself, only for the recorder's URL. */
   reveal(): string {
     return this.#value;
   }
@@ -49,8 +49,8 @@ export class RecorderToken {
 }
 
 /**
- * Every operation of the platform but user management. All methods throw {@link PlatformError}; an unreadable answer
- * leaves the outcome of what creates unknown.
+ * Every operation of the platform except user management. All methods throw {@link PlatformError}. The outcome of a
+ * create with an unreadable answer is unknown.
  */
 @Injectable()
 export class PlatformClient {
@@ -63,7 +63,7 @@ export class PlatformClient {
   ) {
     this.leftOut = metrics.counter(
       'platform_session_parts_left_out_total',
-      'Optional parts of sessions that could not be read, by the field; the rest of the session was taken',
+      'Unreadable optional fields of sessions, by field; the rest of the session was accepted',
       ['part'],
     );
   }
@@ -78,7 +78,7 @@ export class PlatformClient {
     return this.http.call({ ...call, ...options }, (answer) => this.sessionIn(answer));
   }
 
-  /** Changes a session; what the body leaves out stays as it is. */
+  /** Changes a session. Absent fields stay unchanged. */
   async updateSession(sessionId: string, body: UpdateTherapySessionRequest): Promise<SessionAnswer> {
     const call = { operation: 'updateSession', parameters: { sessionId }, body } as const;
     return this.http.call(call, (answer) => this.sessionIn(answer));
@@ -90,7 +90,7 @@ export class PlatformClient {
     return this.http.call(call, (answer) => this.sessionIn(answer));
   }
 
-  /** Reads what a webhook's processing id stands for. */
+  /** Reads the session of a processing id. */
   async getProcessingSession(processingId: string, options: CallOptions = {}): Promise<ProcessingSessionAnswer> {
     const call = { operation: 'getProcessingSession', parameters: { processingId } } as const;
     const { response } = this.contract.operations.getProcessingSession;
@@ -118,9 +118,9 @@ export class PlatformClient {
   }
 
   /**
-   * Asks where a file is to be sent. An address that is missing or not complete leaves the outcome unknown.
+   * Requests a URL to which a file can be sent. If the answer has no complete URL, the outcome is unknown.
    *
-   * @param file its size in bytes; the name must not hold personal data, for the platform gets it
+   * @param file its size in bytes; the name must not contain personal data, because the platform gets it
    */
   async uploadTarget(
     operation: 'recordingUploadUrl' | 'complianceUploadUrl',
@@ -128,7 +128,7 @@ export class PlatformClient {
     options: CallOptions = {},
   ): Promise<UploadTarget> {
     const { method = 'PUT', headers = {} } = this.contract.operations[operation].upload ?? {};
-    // A signed URL is good for the headers alone that it was signed with, which only the contract knows.
+    // A signed URL accepts only the headers that it was signed with, which only the contract knows.
     const own = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
     const sent = new Map<string, string | null>([['content-type', '{contentType}'], ...own]);
     const kept = [...sent].flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
@@ -140,7 +140,7 @@ export class PlatformClient {
     }));
   }
 
-  /** Fetches a single-use token for a provider. @param userId the provider's id on the platform */
+  /** Fetches a single-use token. @param userId of the provider on the platform */
   async initiateAuth(userId: string, options: CallOptions = {}): Promise<RecorderToken> {
     const call = { operation: 'initiateAuth', body: { userId }, ...options } as const;
     return this.http.call(call, (answer) => new RecorderToken(answer.requiredText('otpToken')));
@@ -148,7 +148,7 @@ export class PlatformClient {
 
   private sessionIn(answer: PlatformAnswer): SessionAnswer {
     const reading = readSession(answer.value('session'));
-    if ('fault' in reading) return answer.unreadable(`no Session: ${answer.placeOf('session', reading.fault)}`);
+    if ('fault' in reading) return answer.unreadable(`not a Session: ${answer.placeOf('session', reading.fault)}`);
     for (const part of reading.leftOut) this.leftOut.inc({ part });
     return reading.session;
   }

@@ -4,24 +4,22 @@ import { type CallOptions, PlatformHttp } from '../http/platform-http.js';
 interface Person {
   firstName: string;
   lastName: string;
-  /** The partner's own id, echoed in webhooks. */
+  /** The EHR's id, which webhooks repeat. */
   partnerUserId?: string;
 }
 
 /**
- * User management. Every call counts against the platform's limit of calls a minute: only the holder of a permit of the
- * rate limiter may call. All methods throw {@link PlatformError}; an unreadable answer leaves a create's outcome unknown.
+ * User management. Each call needs a permit of the rate limiter, because the platform limits the calls per minute. All
+ * methods throw {@link PlatformError}. The outcome of a create with an unreadable answer is unknown.
  */
 @Injectable()
 export class UsersClient {
   constructor(private readonly http: PlatformHttp) {}
 
-  /** @returns the id of the user with this email; undefined when there is none */
+  /** @returns the id of the user with this email; undefined if there is none */
   async checkUser(body: { email: string }, options: CallOptions = {}): Promise<string | undefined> {
     return this.http.call({ operation: 'checkUser', body, ...options }, (answer) => {
-      const exists = answer.value('isUserExists');
-      if (exists === true) return answer.requiredId('userId');
-      return exists === false ? undefined : answer.unreadable(`no boolean at ${answer.placeOf('isUserExists')}`);
+      return answer.requiredBoolean('isUserExists') ? answer.requiredId('userId') : undefined;
     });
   }
 
@@ -36,7 +34,7 @@ export class UsersClient {
     });
   }
 
-  /** @param body `therapistUserId` is the platform's id of the primary provider */
+  /** @param body `therapistUserId` is the user id of the primary provider */
   async createClient(
     body: Person & { email?: string; therapistUserId: string },
     options: CallOptions = {},
@@ -51,8 +49,10 @@ export class UsersClient {
     await this.http.call({ ...call, ...options }, () => undefined);
   }
 
-  /** Deletes a user; `not-found` says that it is gone already. */
+  /** Deletes a user. Throws `not-found` if it no longer exists, and `rejected` if the platform says that it kept it. */
   async deleteUser(userId: string, options: CallOptions = {}): Promise<void> {
-    await this.http.call({ operation: 'deleteUser', parameters: { userId }, ...options }, () => undefined);
+    await this.http.call({ operation: 'deleteUser', parameters: { userId }, ...options }, (answer) => {
+      if (answer.locates('deleted') && !answer.requiredBoolean('deleted')) answer.rejected();
+    });
   }
 }

@@ -2,13 +2,10 @@ import { createHash } from 'node:crypto';
 import type { Contract } from './contract.js';
 import { OPERATION_NAMES, type OperationName } from './operations.js';
 
-/** A path's segment that names a version: two of them, though different, are one too many. */
+/** A path segment with a version. Even two different ones are a doubled prefix. */
 const VERSION = /^v\d{1,9}$/i;
 
-/**
- * The address of every operation that can be called, and one warning about each prefix that stands twice: a path is
- * appended to the base URL whole.
- */
+/** Lists the URL of every configured operation, with a warning for each prefix that the base URL and a path share. */
 export function calledAddresses(contract: Contract, base: string) {
   const addresses: { operation: OperationName; method: string; url: string }[] = [];
   const warnings = new Map<string, string>();
@@ -19,7 +16,7 @@ export function calledAddresses(contract: Contract, base: string) {
     addresses.push({ operation, method, url });
     const doubled = doubledPrefix(new URL(base).pathname, path);
     if (doubled === undefined || warnings.has(doubled)) continue;
-    const warning = `${operation} is called at ${method} ${url}, where ${doubled} stands twice: take it off PLATFORM_BASE_URL, or set operations.${operation}.path in the contract file.`;
+    const warning = `${operation} is called at ${method} ${url}, which contains ${doubled} twice. Remove it from PLATFORM_BASE_URL, or set operations.${operation}.path in the contract file.`;
     warnings.set(doubled, warning);
   }
   return { addresses, warnings: [...warnings.values()] };

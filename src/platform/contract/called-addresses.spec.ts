@@ -24,7 +24,7 @@ test.each([
   ['https://platform.example/api', '/api'],
 ])('a base URL that ends as a path begins (%s) is warned about', (base, prefix) => {
   expect(warnings(base)).toEqual([
-    `updateSession is called at PATCH ${base}/api/v2/therapy-session/{sessionId}, where ${prefix} stands twice: take it off PLATFORM_BASE_URL, or set operations.updateSession.path in the contract file.`,
+    `updateSession is called at PATCH ${base}/api/v2/therapy-session/{sessionId}, which contains ${prefix} twice. Remove it from PLATFORM_BASE_URL, or set operations.updateSession.path in the contract file.`,
   ]);
 });
 

@@ -2,18 +2,18 @@ import type { Contract } from './contract.js';
 import type { OperationName } from './operations.js';
 import { notConfigured } from './platform-errors.js';
 
-/** Something that the service can do for the EHR, and what it lacks where it can't. */
+/** A capability of the service, with the settings that it lacks. */
 interface Capability {
   name: CapabilityName;
   on: boolean;
-  /** Settings to make, such as `PLATFORM_CONTRACT: operations.createSession.path`. */
+  /** Missing settings, such as `PLATFORM_CONTRACT: operations.createSession.path`. */
   missing: string[];
 }
 
-/** The bits of the environment that switch a capability. */
+/** The settings outside the contract file that capabilities need. */
 type CapabilityEnv = { PLATFORM_PARTNER_DOMAIN?: string | undefined };
 
-/** Which operation each capability stands on; of `upload` ones the file is sent by the service itself. */
+/** The operations that each capability needs. For uploads, the service itself sends the file. */
 export const CAPABILITY_OPERATIONS = {
   'user-mirroring': ['checkUser', 'createProvider', 'createClient', 'setClientProviders', 'deleteUser'],
   'session-create': ['createSession'],
@@ -32,7 +32,7 @@ export const CAPABILITY_OPERATIONS = {
 export type CapabilityName = keyof typeof CAPABILITY_OPERATIONS;
 const CAPABILITY_NAMES = Object.keys(CAPABILITY_OPERATIONS) as CapabilityName[];
 
-/** Lists every capability with what it still lacks. Pure. */
+/** Lists every capability with its missing settings. Pure. */
 export function capabilitiesOf(contract: Contract, env: CapabilityEnv): Capability[] {
   return CAPABILITY_NAMES.map((name) => {
     const missing = missingFor(name, contract, env);
@@ -40,7 +40,7 @@ export function capabilitiesOf(contract: Contract, env: CapabilityEnv): Capabili
   });
 }
 
-/** Lets a capability through that has all its settings. @throws {Problem} 501 `not-configured` naming those that it lacks */
+/** @throws {Problem} 501 `not-configured` with the missing settings of a capability, if any */
 export function requireCapability(name: CapabilityName, contract: Contract, env: CapabilityEnv): void {
   const missing = missingFor(name, contract, env);
   if (missing.length > 0) throw notConfigured(missing);

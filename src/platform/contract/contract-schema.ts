@@ -11,28 +11,28 @@ type OperationSchema = ReturnType<typeof operationSchema>;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const PRINTABLE = /^[\x20-\x7e]*$/;
 const PLACEHOLDER = /\{([A-Za-z]+)\}/g;
-/** Set by the HTTP client itself, or a way to another host. */
+/** The HTTP client sets these headers, or they could redirect a call to another host. */
 const OWN_HEADERS = /^(connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/i;
 
-/** Placeholders that describe the file for which an upload URL is asked; `{size}` is in bytes. */
+/** Placeholders that describe the file to be uploaded; `{size}` is in bytes. */
 export const FILE_PARAMETERS = ['fileName', 'contentType', 'size'] as const;
 
 const NO_HEADER = 'must be the name of an HTTP header';
 const NO_PATH = 'must begin with one / and hold neither blanks, ?, #, nor . and .. as segments';
 
-/** A setting that may be left out, with what docs/reference/contract.md says of it. */
+/** An optional setting, with its description in docs/reference/contract.md. */
 const maybe = <Schema extends v.GenericSchema>(meaning: string, schema: Schema) =>
   v.optional(v.pipe(schema, v.description(meaning)));
 
 const uploadSchema = settings('must be an object with method and headers', {
   method: maybe('How the file is sent to its URL.', v.picklist(['PUT', 'POST'], 'must be PUT, POST')),
   headers: maybe(
-    'They win over what is sent otherwise; null leaves a header out.',
+    'Headers that replace the usual ones; null removes a header.',
     texts(v.nullable(headerValue(FILE_PARAMETERS)), headerName()),
   ),
 });
 
-/** The values of a compliance job's state that end it. */
+/** The final states of a compliance job. */
 const statesSchema = v.pipe(
   settings('must be an object with completed and failed', {
     completed: v.optional(v.custom<string[]>(isTexts, 'must be a list of at least one text'), []),
@@ -44,35 +44,35 @@ const statesSchema = v.pipe(
   ),
 );
 
-/** Lists everything that is wrong with the parsed JSON of a contract file, each as `json.path: what is expected`. */
+/** Lists all faults of a parsed contract file, as `json.path: what is expected`. */
 export function contractFaults(file: unknown): string[] {
   const { issues = [] } = v.safeParse(contractSchema(file), file);
   return issues.map(({ path, message }) => `${path?.map(({ key }) => key).join('.') ?? 'the file'}: ${message}`);
 }
 
-/** @param file what is to be checked: whether a setting fits may depend on another one */
+/** @param file the file to be checked, because a setting may depend on another one */
 export function contractSchema(file: unknown) {
   const operations = OPERATION_NAMES.map((name) => [name, v.optional(operationSchema(name, file))]);
   return settings('must hold a JSON object', {
     apiKey: maybe(
-      'How the API key is sent. Without it nothing is sent but `initiateAuth`.',
+      'How the API key is sent. Without it, only `initiateAuth` can be called.',
       settings('must be an object with header and, if the platform wants one, scheme', {
         header: v.optional(v.pipe(headerName(), v.description('The header that carries the key.')), ''),
         scheme: maybe(
-          'The word before the key; without it the header holds the bare key.',
+          'The word before the key. Without it, the header contains only the key.',
           v.custom<string>(isToken, 'must be one word such as Bearer'),
         ),
       }),
     ),
     operations: maybe(
-      'How each operation is called; see below.',
+      'How each operation is called, see below.',
       settings(
         'must be an object',
         Object.fromEntries(operations) as Record<OperationName, v.OptionalSchema<OperationSchema, undefined>>,
       ),
     ),
     events: maybe(
-      'Where ids stand in the whole body of an event of which the specification shows no payload; unset ones are not read.',
+      'The locations of ids in an event whose payload the specification does not show. Unset ones are not read.',
       settings('must be an object of event types', {
         PROCESSING_SESSION_NOTES_FINISHED: v.optional(pointers(['sessionId', 'processingId'])),
       }),
@@ -95,7 +95,7 @@ function operationSchema(name: OperationName, file: unknown) {
   const entries = {
     method: maybe('The HTTP method.', v.picklist(HTTP_METHODS, `must be ${HTTP_METHODS.join(', ')}`)),
     path: maybe(
-      "Appended to `PLATFORM_BASE_URL`, whose own path is kept; it holds the operation's placeholders.",
+      "Appended to `PLATFORM_BASE_URL` and its path. Must contain the operation's placeholders.",
       text((path) => pathFaults(path, facts.parameters, elsewhere), NO_PATH),
     ),
     headers: maybe(
@@ -104,16 +104,16 @@ function operationSchema(name: OperationName, file: unknown) {
     ),
     query: maybe('Parameters of each call.', texts(template(placeholders))),
     response: maybe(
-      'What is read from the answer, each by its JSON Pointer (RFC 6901).',
+      'The locations of values in the answer, as JSON Pointers (RFC 6901).',
       pointers([...Object.keys(facts.response), ...facts.needs, ...facts.mayRead]),
     ),
     body: maybe(
-      'What is sent, where the specification does not show it.',
+      'The body, if the specification does not show it.',
       facts.bodyIsShown ? notKnown(known) : bodySchema(given('method') ?? facts.method, placeholders),
     ),
-    upload: maybe('How a file is sent to the URL that was answered.', facts.upload ? uploadSchema : notKnown(known)),
+    upload: maybe('How a file is sent to the returned URL.', facts.upload ? uploadSchema : notKnown(known)),
     states: maybe(
-      'The words that end a job, so that it is looked up until then.',
+      'The final states of a job. It is looked up until it has one.',
       facts.endStates ? statesSchema : notKnown(known),
     ),
   };
@@ -181,7 +181,7 @@ function pointers<Name extends string>(names: readonly Name[]) {
   );
 }
 
-/** A text, and what is wrong with it. */
+/** A text with its faults. */
 function text(faults: (text: string) => string[], expected = 'must be a text') {
   return v.pipe(
     v.string(expected),
@@ -198,7 +198,7 @@ function texts<Value extends v.GenericSchema<string> | v.GenericSchema<string | 
   return v.pipe(v.custom<object>(isObject, 'must be an object of texts'), v.record(name, value));
 }
 
-/** An object that holds no other settings than these. */
+/** An object without other settings. */
 function settings<Entries extends v.ObjectEntries>(
   expected: string,
   entries: Entries,
@@ -211,7 +211,7 @@ function notKnown(known: readonly string[]) {
   return v.never(`is not known here, known: ${known.join(', ')}`);
 }
 
-/** Valibot leaves some names unread, so none of them may be there. */
+/** Rejects names that Valibot skips. */
 function isObject(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   return !['__proto__', 'prototype', 'constructor'].some((name) => Object.hasOwn(value, name));

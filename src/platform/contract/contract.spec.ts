@@ -80,7 +80,7 @@ describe('the contract file', () => {
     });
     expect(() => parseContract(text, 'c.json')).toThrow(
       [
-        'PLATFORM_CONTRACT c.json is not usable; mend these settings:',
+        'PLATFORM_CONTRACT c.json is invalid. Fix these settings:',
         'apiKey.header: must be the name of an HTTP header',
         'operations.deleteUser.headers.Host: is set by the connection itself, name another header',
         'operations.getSession.method: must be GET, POST, PUT, PATCH, DELETE',
@@ -144,7 +144,7 @@ describe('the contract file', () => {
     'is refused when it is no JSON, in words that repeat nothing of it: %s',
     (text) => {
       const parsed = () => parseContract(text, 'c.json');
-      expect(parsed).toThrow(/^PLATFORM_CONTRACT c\.json is no JSON: .+\.$/);
+      expect(parsed).toThrow(/^PLATFORM_CONTRACT c\.json is not JSON: .+\.$/);
       expect(parsed).not.toThrow('secret');
     },
   );

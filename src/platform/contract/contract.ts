@@ -3,20 +3,20 @@ import { codeOf } from '../../http/problem/fault.js';
 import { type ContractFile, contractFaults, type OperationSettings } from './contract-schema.js';
 import { factsOf, OPERATION_NAMES, type OperationName } from './operations.js';
 
-/** How one operation is called; `{name}` in a path, header, query or body stands for a parameter of the call. */
+/** The way to call an operation; `{name}` in its path, headers, query or body is a parameter of the call. */
 type OperationRule = OperationSettings & Required<Pick<OperationSettings, 'headers' | 'query' | 'response'>>;
 
-/** What is known of the platform's interface: what the spec shows, and what the contract file adds. */
+/** The platform's interface: the facts of the spec and the settings of the contract file. */
 export class Contract {
   private constructor(
-    /** Undefined: not known, so that no operation but initiateAuth can be called. */
+    /** If undefined, only initiateAuth can be called. */
     readonly apiKey: ContractFile['apiKey'],
     readonly operations: Readonly<Record<OperationName, OperationRule>>,
-    /** Where ids stand in events that the spec does not show; one that is not here names nothing. */
+    /** The locations of ids in events that the spec does not show. */
     readonly events: NonNullable<ContractFile['events']>,
   ) {}
 
-  /** @param file a contract file without faults; the empty one leaves what the spec shows */
+  /** @param file a contract file without faults; the empty one adds nothing to the spec */
   static of({ apiKey, operations, events = {} }: ContractFile): Contract {
     const rules = OPERATION_NAMES.map((name) => [name, mergedRule(name, operations?.[name])]);
     return new Contract(apiKey, Object.fromEntries(rules), events);
@@ -27,9 +27,9 @@ export class Contract {
   }
 
   /**
-   * Names the settings that an operation still lacks, as paths into the contract file; none when it can be called.
+   * Lists the missing settings of an operation, as paths into the contract file.
    *
-   * @param purpose `upload` also asks for what sending the file itself needs
+   * @param purpose `upload` includes the settings for sending the file
    */
   missingFor(operation: OperationName, purpose: 'call' | 'upload' = 'call'): string[] {
     const facts = factsOf(operation);
@@ -58,7 +58,7 @@ function mergedRule(operation: OperationName, own: OperationSettings = {}): Oper
   };
 }
 
-/** Reads the contract file; without one, only what the spec shows is known. @throws {Error} listing every fault at once */
+/** Reads the contract file, if there is one. @throws {Error} listing all its faults */
 export function readContract(file: string | undefined): Contract {
   if (file === undefined) return Contract.of({});
   try {
@@ -66,16 +66,16 @@ export function readContract(file: string | undefined): Contract {
   } catch (error) {
     const code = codeOf(error);
     if (code === '') throw error;
-    throw new Error(`PLATFORM_CONTRACT names ${file}, which can't be read (${code}); name a readable JSON file.`);
+    throw new Error(`PLATFORM_CONTRACT names ${file}, which can't be read (${code}). Name a readable JSON file.`);
   }
 }
 
-/** Reads a contract from its text. @throws {Error} listing every fault at once, each with its JSON path */
+/** Parses a contract file. @throws {Error} listing all its faults, each with its JSON path */
 export function parseContract(text: string, file: string): Contract {
   const content = parseJson(text, file);
   const faults = contractFaults(content);
   if (faults.length > 0) {
-    throw new Error(`PLATFORM_CONTRACT ${file} is not usable; mend these settings:\n  ${faults.join('\n  ')}`);
+    throw new Error(`PLATFORM_CONTRACT ${file} is invalid. Fix these settings:\n  ${faults.join('\n  ')}`);
   }
   return Contract.of(content as ContractFile);
 }
@@ -84,8 +84,8 @@ function parseJson(text: string, file: string): unknown {
   try {
     return JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (error) {
-    // What follows in double quotes is of the file.
+    // The rest of the message quotes the file.
     const [said] = (error as Error).message.split('"', 1)[0]?.split(', ') ?? [];
-    throw new Error(`PLATFORM_CONTRACT ${file} is no JSON: ${said || 'it holds no value'}.`);
+    throw new Error(`PLATFORM_CONTRACT ${file} is not JSON: ${said || 'it is empty'}.`);
   }
 }

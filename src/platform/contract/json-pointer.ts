@@ -1,15 +1,15 @@
 const POINTER = /^(\/([^~/]|~[01])*)*$/u;
 const ARRAY_INDEX = /^(0|[1-9]\d*)$/;
 
-/** Whether a text is a JSON Pointer (RFC 6901): empty for the whole document, else `/` before every token. */
+/** True if a text is a JSON Pointer (RFC 6901); the empty one points at the whole document. */
 export function isJsonPointer(text: string): boolean {
   return POINTER.test(text);
 }
 
 /**
- * Reads what a JSON Pointer points at (RFC 6901). Only a document's own members are seen.
+ * Reads the value at a JSON Pointer (RFC 6901). Ignores inherited members.
  *
- * @returns undefined when the document holds nothing there, or when the text is no pointer
+ * @returns undefined if there is none, or if the text is not a pointer
  */
 export function readPointer(document: unknown, pointer: string): unknown {
   if (!isJsonPointer(pointer)) return undefined;

@@ -1,30 +1,31 @@
 export const HTTP_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
-/** What is fixed about an operation, whatever the contract file says. */
+/** The facts of an operation that the contract file cannot change. */
 interface OperationFacts {
-  /** What it is for, as docs/reference/contract.md says it. */
+  /** Its purpose, for docs/reference/contract.md. */
   about: string;
-  /** Shown by the spec; what is absent has to come from the contract file. */
+  /** From the spec; if absent, the contract file must set it. */
   method?: (typeof HTTP_METHODS)[number];
   path?: string;
-  /** Placeholders that the call fills and that the address must hold. */
+  /** Placeholders that each call fills, and that its URL must contain. */
   parameters: readonly string[];
-  /** Pointers into the answer that the spec's field names give. */
+  /** Pointers into the answer, from the field names in the spec. */
   response: Readonly<Record<string, string>>;
-  /** Pointers that only the contract file can give: those that the operation can't do without, and others. */
+  /** Required pointers that only the contract file can set. */
   needs: readonly string[];
+  /** Optional ones. */
   mayRead: readonly string[];
-  /** The spec shows the body, or shows that there is none. */
+  /** True if the spec shows the body, or that there is none. */
   bodyIsShown: boolean;
-  /** Asks for an upload URL: its placeholders may describe the file, and `upload` says how to send it. */
+  /** Set if it returns an upload URL: the method with which a file is sent there. Its placeholders describe the file. */
   upload?: { method?: 'PUT' | 'POST' };
-  /** Has states that end it. */
+  /** True if the contract file names the states that end it. */
   endStates?: true;
-  /** Makes something: sent over a connection of its own, so that a stale one can't leave its outcome unknown. */
+  /** True if it creates something. It uses a new connection, because a stale one could leave its outcome unknown. */
   creates: boolean;
-  /** Sends the API key as `Authorization: Bearer`, as the spec shows for this operation alone. */
+  /** True if the API key is always sent as `Authorization: Bearer`, which the spec shows only for this operation. */
   bearerAlways: boolean;
-  /** The largest answer that is read, in bytes. */
+  /** Maximum size of an answer, in bytes. */
   answerLimit: number;
 }
 
@@ -45,35 +46,49 @@ const usual = {
 const shown = (...names: string[]) => Object.fromEntries(names.map((name) => [name, `/${name}`]));
 
 const post = { ...usual, method: 'POST' } as const;
-/** A session's transcript can be long. */
+/** The limit fits a long transcript. */
 const session = { ...usual, response: { session: '' }, answerLimit: 64 * MIB };
 const uploadUrl = { ...usual, bodyIsShown: false, needs: ['uploadUrl', 'fileUrl'] };
 
-/** Every operation of the platform, with what the spec shows of it. */
+/** Every operation of the platform. */
 const OPERATION_FACTS = {
   checkUser: {
-    about: 'Asks whether a user has an email.',
+    about: 'Checks whether a user has an email.',
     ...post,
     path: '/users/check',
     response: shown('isUserExists', 'userId'),
   },
   createProvider: {
-    about: 'Makes a provider.',
+    about: 'Creates a provider.',
     ...post,
     path: '/users/providers',
     response: shown('userId', 'inviteUrl'),
     creates: true,
   },
-  createClient: { about: 'Makes a client.', ...post, path: '/users/clients', response: shown('userId'), creates: true },
+  createClient: {
+    about: 'Creates a client.',
+    ...post,
+    path: '/users/clients',
+    response: shown('userId'),
+    creates: true,
+  },
   setClientProviders: {
     about: "Replaces a client's providers.",
     ...post,
     path: '/users/{userId}/providers',
     parameters: ['userId'],
   },
-  deleteUser: { about: 'Deletes a user.', ...usual, method: 'DELETE', path: '/users/{userId}', parameters: ['userId'] },
+  deleteUser: {
+    about:
+      'Deletes a user. `deleted` locates a boolean: false means that the platform kept the user. If unset, every 2xx means deleted.',
+    ...usual,
+    method: 'DELETE',
+    path: '/users/{userId}',
+    parameters: ['userId'],
+    mayRead: ['deleted'],
+  },
   createSession: {
-    about: 'Makes a session from a text or a recording.',
+    about: 'Creates a session from a text or a recording.',
     ...usual,
     response: shown('sessionId'),
     creates: true,
@@ -86,7 +101,6 @@ const OPERATION_FACTS = {
   },
   updateSession: {
     about: 'Changes a session.',
-
     ...session,
     method: 'PATCH',
     path: '/api/v2/therapy-session/{sessionId}',
@@ -94,8 +108,7 @@ const OPERATION_FACTS = {
   },
   updateSessionTemplates: { about: 'Changes the note templates of a session.', ...session, parameters: ['sessionId'] },
   getProcessingSession: {
-    about: 'Reads what became of a `processingId`: its session, or where that stands.',
-
+    about: 'Reads the session of a `processingId`, or the progress towards it.',
     ...session,
     parameters: ['processingId'],
     response: {},
@@ -104,21 +117,20 @@ const OPERATION_FACTS = {
   },
   // Spec, Therapy session creation request: the file is sent with an HTTP PUT.
   recordingUploadUrl: {
-    about: 'Asks for a URL to which a recording is sent.',
+    about: 'Returns a URL to which a recording is sent.',
     ...uploadUrl,
     upload: { method: 'PUT' },
   },
   complianceUploadUrl: {
-    about: 'Asks for a URL to which a PDF is sent.',
+    about: 'Returns a URL to which a PDF is sent.',
     ...uploadUrl,
     method: 'GET',
     path: '/compliance/upload-url',
     upload: {},
   },
-  submitComplianceJob: { about: 'Has PDFs checked.', ...usual, response: shown('jobId'), creates: true },
+  submitComplianceJob: { about: 'Submits PDFs for a check.', ...usual, response: shown('jobId'), creates: true },
   getComplianceJob: {
-    about: 'Reads what became of a check.',
-
+    about: 'Reads the result of a check.',
     ...usual,
     method: 'GET',
     path: '/compliance/job/{jobId}',
@@ -129,7 +141,7 @@ const OPERATION_FACTS = {
     answerLimit: 16 * MIB,
   },
   initiateAuth: {
-    about: 'Asks for a token with which the recorder opens; always sends the key as `Authorization: Bearer`.',
+    about: 'Returns a token that opens the recorder. The key is always sent as `Authorization: Bearer`.',
     ...post,
     path: '/authentication/initiate-auth',
     response: shown('otpToken'),
@@ -140,7 +152,7 @@ const OPERATION_FACTS = {
 export type OperationName = keyof typeof OPERATION_FACTS;
 export const OPERATION_NAMES = Object.keys(OPERATION_FACTS) as OperationName[];
 
-/** The facts of one operation, with every field in its general type. */
+/** Returns the facts of an operation, with every field in its general type. */
 export function factsOf(operation: OperationName): OperationFacts {
   return OPERATION_FACTS[operation];
 }

@@ -2,11 +2,12 @@ import { type ProblemTypes, typesOf } from '../../http/problem/described-problem
 import { Problem } from '../../http/problem/problem.js';
 import type { OperationName } from './operations.js';
 
-/** Seconds that a caller is asked to wait: unless the platform named a wait, and until an operator may have mended the key. */
+/** `Retry-After` if the platform sent none. */
 const RETRY_SECONDS = 5;
+/** `Retry-After` for a rejected API key: time for an operator to fix it. */
 const UNAUTHORIZED_RETRY_SECONDS = 60;
 
-/** How a failure is said: to the log (a status or a reason stands in brackets), and to a caller who waits for the call. */
+/** The texts of a failure: the sentence for the log, with a status or a reason in brackets, and the problem for the caller. */
 interface Failure {
   sentence(call: string, why: string, missing: string): string;
   problem(what: string, error: PlatformError): Problem;
@@ -15,89 +16,89 @@ interface Failure {
 const FAILURES = {
   /** 429; nothing was done. */
   'rate-limited': {
-    sentence: (call, why) => `The platform's rate limit stopped ${call}${why}; wait before the next call.`,
+    sentence: (call, why) => `The platform's rate limit rejected ${call}${why}. Wait before the next call.`,
     problem: (_what, { retryAfterMs = RETRY_SECONDS * 1000 }) =>
       later(
         'platform-rate-limited',
-        'The platform asks for patience; send the request again later.',
+        'The platform limits the rate of requests. Send the request again later.',
         retryAfterMs / 1000,
       ),
   },
   /** 401 or 403. */
   unauthorized: {
     sentence: (call, why) =>
-      `The platform refused the API key for ${call}${why}; check PLATFORM_API_KEY and apiKey in PLATFORM_CONTRACT.`,
+      `The platform rejected the API key for ${call}${why}. Check PLATFORM_API_KEY, and apiKey in PLATFORM_CONTRACT.`,
     problem: () =>
       later(
         'platform-unauthorized',
-        'The platform refuses our key; an operator must look at it.',
+        'The platform rejects the API key. Ask an operator to fix it.',
         UNAUTHORIZED_RETRY_SECONDS,
       ),
   },
   /** 404. */
   'not-found': {
-    sentence: (call, why) => `The platform does not know what ${call} was about${why}.`,
+    sentence: (call, why) => `The platform does not know the subject of ${call}${why}.`,
     problem: (what) =>
-      new Problem(404, 'not-on-platform', `The platform does not know ${what}; check the ids it was given.`),
+      new Problem(404, 'not-on-platform', `The platform does not know ${what}. Check the ids in the request.`),
   },
-  /** Another 4xx, or a redirect, which is never followed. */
+  /** Another 4xx, a redirect, which is never followed, or a 2xx that says that nothing was done. */
   rejected: {
-    sentence: (call, why) => `The platform rejected ${call}${why}; what it said is in platformMessage.`,
+    sentence: (call, why) => `The platform rejected ${call}${why}. See platformMessage for its reason.`,
     problem: (what, { platformMessage = null }) =>
       new Problem(
         400,
         'platform-rejected',
-        `The platform rejected ${what}; platformMessage has its words, if it gave any and this key may read them.`,
+        `The platform rejected ${what}. See platformMessage, if the platform sent one and this key may read it.`,
         { extensions: { platformMessage } },
       ),
   },
-  /** Nothing was sent. */
+  /** The request was not sent. */
   unreachable: {
-    sentence: (call, why) => `The platform could not be reached for ${call}${why}; nothing was sent.`,
+    sentence: (call, why) => `The platform could not be reached for ${call}${why}. Nothing was sent.`,
     problem: () =>
-      later('platform-unreachable', 'The platform can not be reached; send the request again later.', RETRY_SECONDS),
+      later('platform-unreachable', 'The platform cannot be reached. Send the request again later.', RETRY_SECONDS),
   },
-  /** Sent, and no readable answer came (timeout, reset, 408, 425, 5xx, an unreadable 2xx). */
+  /** The request was sent, without a readable answer (timeout, reset, 408, 425, 5xx, an unreadable 2xx). */
   'unknown-outcome': {
-    sentence: (call, why) => `No readable answer came to ${call}${why}; the platform may have done it.`,
+    sentence: (call, why) => `The platform gave no readable answer to ${call}${why}. The call may have taken effect.`,
     problem: platformUnclear,
   },
-  /** The contract file lacks a setting; nothing was sent. */
+  /** The contract file lacks a setting. The request was not sent. */
   'not-configured': {
     sentence: (call, _why, missing) => `${call} needs ${missing} in PLATFORM_CONTRACT.`,
     problem: (_what, { missing }) => notConfigured(missing.map((setting) => `PLATFORM_CONTRACT: ${setting}`)),
   },
 } satisfies Record<string, Failure>;
 
-/** What a failed call came to. */
+/** The outcome of a failed call. */
 export type PlatformErrorKind = keyof typeof FAILURES;
 export const PLATFORM_ERROR_KINDS = Object.keys(FAILURES) as PlatformErrorKind[];
 
 interface PlatformErrorFacts {
   status?: number;
-  /** How long the platform asks to wait, in milliseconds. */
+  /** The wait that the platform asked for. */
   retryAfterMs?: number | undefined;
-  /** What the platform said; may hold personal data. */
+  /** The platform's message, which may contain personal data. */
   platformMessage?: string | undefined;
-  /** Contract settings that are missing. */
+  /** Missing settings of the contract file. */
   missing?: string[];
   isWrongAddress?: boolean;
-  /** A word or two on the cause: an error code, or where an answer is unreadable. Never a value from either side. */
+  /** A short cause: an error code, or the unreadable part of the answer. Never a value that was sent or received. */
   reason?: string;
 }
 
-/** A call to the platform that did not succeed. It holds no key, token, address, header or body. */
+/** Thrown when a call to the platform fails. Contains no key, token, URL, header or body. */
 export class PlatformError extends Error {
   override readonly name = 'PlatformError';
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
   readonly missing: string[];
-  /** Something else than the operation is at this address (a redirect, a 405, an HTML page): nothing was done. */
+  /** True if this URL is not that of the operation (a redirect, a 405, an HTML page), so the call had no effect. */
   readonly isWrongAddress: boolean;
-  /** Private to the object, so that no log and no serialisation shows it. */
+  /** Private, so that no log or serialisation shows it. */
   readonly #platformMessage: string | undefined;
 
-  /** @param operation `upload` is the sending of a file to an upload URL */
+  /** @param operation `upload` if a file was sent to an upload URL */
   constructor(
     readonly kind: PlatformErrorKind,
     readonly operation: OperationName | 'upload',
@@ -112,44 +113,48 @@ export class PlatformError extends Error {
     this.#platformMessage = facts.platformMessage;
   }
 
-  /** A success came whose content is not what it should be. */
+  /** True if the platform reported success with unreadable content. */
   get isUnreadable(): boolean {
     return this.kind === 'unknown-outcome' && this.status !== undefined && this.status < 300;
   }
 
-  /** What the platform said, at most 500 characters. It may hold personal data: show it to the caller, log it never. */
+  /** The platform's message, at most 500 characters. It may contain personal data: never log it. */
   get platformMessage(): string | undefined {
     return this.#platformMessage;
   }
 }
 
 /**
- * The problem with which a failed call is answered; what is no {@link PlatformError} comes back as it is. What the
- * platform said may hold personal data: it stands in `platformMessage`, never in `detail`.
+ * Converts a {@link PlatformError} to a problem; returns other errors unchanged. The platform's message may contain
+ * personal data, so it is only in `platformMessage`.
  *
- * @param what names the thing in a sentence, such as "this session"
+ * @param what the subject of the call, such as "this session"
  */
 export function platformProblem(error: unknown, what: string): unknown {
   return error instanceof PlatformError ? FAILURES[error.kind].problem(what, error) : error;
 }
 
-/** The problems with which failed calls are answered. */
+/** The problems of failed calls. */
 export const PLATFORM_PROBLEMS: ProblemTypes = typesOf(
   'platform',
   PLATFORM_ERROR_KINDS.map((kind) => FAILURES[kind].problem('', new PlatformError(kind, 'upload'))),
 );
 
-/** The problem of a capability that is switched off. */
+/** The problem of a capability that is off. */
 export const NOT_CONFIGURED: ProblemTypes = { 501: ['not-configured'] };
 
-/** The answer to a call of unknown outcome. @param what names the thing in a sentence */
+/** The problem of a call with an unknown outcome. @param what its subject, such as "this session" */
 export function platformUnclear(what: string): Problem {
-  return new Problem(504, 'platform-unclear', `The platform gave no readable answer about ${what}; look again later.`);
+  return new Problem(
+    504,
+    'platform-unclear',
+    `The platform gave no readable answer about ${what}. Check it again later.`,
+  );
 }
 
-/** The answer of a capability that lacks settings, named as `GET /v1/capabilities` names them. */
+/** The problem of a capability that lacks settings, with their names in `GET /v1/capabilities`. */
 export function notConfigured(missing: readonly string[]): Problem {
-  return new Problem(501, 'not-configured', `This is switched off; set ${missing.join(', ')} and restart.`, {
+  return new Problem(501, 'not-configured', `This capability is off. Set ${missing.join(', ')}, then restart.`, {
     extensions: { missing },
   });
 }

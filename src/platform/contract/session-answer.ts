@@ -1,19 +1,19 @@
 import * as v from 'valibot';
-import { SESSION_STATES } from './wire-types.js';
+import { mapIds, platformKey, SESSION_STATES } from './wire-types.js';
 
 const text = v.string();
 const filledText = v.pipe(text, v.regex(/\S/));
 const number = v.pipe(v.number(), v.finite());
 const span = { start: number, end: number };
 
-/** Objects of Valibot may be arrays; those of JSON may not. */
+/** Valibot's objects include arrays. */
 const isNoArray = (value: unknown) => !Array.isArray(value);
 
-/** An object with these fields at least. */
+/** An object with at least these fields. */
 const fields = <Entries extends v.ObjectEntries>(entries: Entries) =>
   v.pipe(v.custom<object>(isNoArray), v.object(entries));
 
-/** An object with any keys: Valibot's own record leaves some unread, such as `constructor`. */
+/** An object with any keys. Valibot's record skips some, such as `constructor`. */
 const mapOf = <Value extends v.GenericSchema>(value: Value) =>
   v.custom<Record<string, v.InferOutput<Value>>>(
     (map) =>
@@ -23,7 +23,7 @@ const mapOf = <Value extends v.GenericSchema>(value: Value) =>
       Object.values(map).every((item) => v.is(value, item)),
   );
 
-/** Numbers keyed by user UUID. */
+/** Numbers by user id. */
 function measure<Name extends string>(...names: Name[]) {
   const entries = Object.fromEntries(names.map((name) => [name, v.nullish(number)]));
   return v.nullish(mapOf(fields(entries as Record<Name, v.NullishSchema<typeof number, undefined>>)));
@@ -33,18 +33,18 @@ const note = fields({
   category: text,
   categoryName: v.nullish(text),
   text,
-  /** Above 0: a bulleted list item within its category. */
+  /** Above 0 for a bulleted list item within its category. */
   formatting: v.nullish(fields({ nestingLevel: v.nullish(number) })),
 });
 
-/** One document a template. */
+/** The document of one template. */
 const sessionDocument = fields({
   sessionDocumentId: filledText,
   noteTemplateId: filledText,
   notes: v.array(note),
 });
 
-/** What every Session has. */
+/** The required fields. */
 const sessionCore = fields({
   sessionId: filledText,
   noteTemplateIds: v.array(text),
@@ -53,7 +53,7 @@ const sessionCore = fields({
   state: v.picklist(SESSION_STATES),
 });
 
-/** What a Session may have besides. */
+/** The optional fields. */
 const SESSION_PARTS = {
   partnerAppointmentId: v.nullish(text),
   date: v.nullish(text),
@@ -65,11 +65,11 @@ const SESSION_PARTS = {
   recordingUrl: v.nullish(text),
   transcript: v.nullish(
     fields({
-      /** Times in milliseconds from the start of the recording. */
+      /** Times are in milliseconds from the start of the recording. */
       utterances: v.nullish(
         v.array(fields({ ...span, text, speaker: text, words: v.array(fields({ ...span, text })) })),
       ),
-      /** Speaker label to user UUID; one user may have several labels. */
+      /** User ids by speaker label; a user may have several labels. */
       speakerMapping: v.nullish(mapOf(text)),
     }),
   ),
@@ -95,18 +95,18 @@ export type Note = v.InferOutput<typeof note>;
 
 type SessionPart = keyof typeof SESSION_PARTS;
 
-/** A Session of the platform as far as it could be read. */
+/** The readable part of a Session. */
 export interface SessionAnswer extends Session {
-  /** True when some of its documents could not be read: `notes` is not all that the platform has. */
+  /** True if some documents are unreadable, so that the platform has more notes than `notes`. */
   notesIncomplete?: boolean;
 }
 
 /**
- * Reads a Session as the spec lists its fields (Resources, Session); fields that the spec does not name are kept as they
- * are. An optional part that does not fit counts as absent, and so does each document of its notes by itself: the rest
- * of the Session is worth having. A reading ends at the first fault, so that an answer full of them costs no more.
+ * Reads a Session (spec, Resources), with ids as their `platformKey`. Fields that the spec does not name are kept. An
+ * invalid optional field counts as absent, and an invalid document of `notes` does not affect the others. Each field is
+ * read up to its first fault, so that an answer full of faults costs no more.
  *
- * @returns the Session and its parts that were left out, or the JSON Pointer of the required field that does not fit
+ * @returns the Session and its invalid optional fields, or the JSON Pointer of the first invalid required field
  */
 export function readSession(value: unknown): { session: SessionAnswer; leftOut: SessionPart[] } | { fault: string } {
   const core = v.safeParse(sessionCore, value, { abortEarly: true });
@@ -122,5 +122,5 @@ export function readSession(value: unknown): { session: SessionAnswer; leftOut: 
       session.notesIncomplete = true;
     }
   }
-  return { session, leftOut };
+  return { session: mapIds(session, platformKey), leftOut };
 }

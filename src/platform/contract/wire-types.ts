@@ -19,7 +19,7 @@ export const SESSION_TYPES = [
   'HeadwaySoap',
 ] as const;
 
-/** Listed by the spec and "not yet supported" by it. */
+/** Listed in the spec as "not yet supported". */
 export const COUPLE_SESSION_TYPES = [
   'CoupleStandard',
   'CoupleSoap',
@@ -30,7 +30,7 @@ export const RECORDING_CONTENTS = ['DictatedNotes', 'Recording'] as const;
 export const SESSION_STATES = ['InProgress', 'Processing', 'Done', 'Error'] as const;
 export type SessionState = (typeof SESSION_STATES)[number];
 
-/** In characters, on create and on update (spec, Limits). */
+/** Maximum characters (spec, Limits). */
 export const TREATMENT_PLAN_MAX_LENGTH = 100_000;
 
 export const COMPLIANCE_CRITERIA = [
@@ -82,49 +82,76 @@ export type EventType = (typeof EVENT_TYPES)[number];
 export const USER_ROLES = ['Client', 'HealthcareProvider', 'OrgAdmin'] as const;
 export type UserRole = (typeof USER_ROLES)[number];
 
-/**
- * Characters (UTF-16 units) of an id that this service and the platform exchange, such as an appointment's; the
- * spec states no limit, and the platform's own ids are UUIDs.
- */
+/** Maximum UTF-16 units of an id that the platform sends or gets. The spec states no limit. */
 export const PLATFORM_ID_MAX = 512;
 
-/** Answers whether a value can be an id as it stands in bodies and events: no database keeps NULs and halves of characters. */
+/** True if a value can be an id in bodies and events. A database cannot store NUL or half a surrogate pair. */
 export function isPlatformId(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.length <= PLATFORM_ID_MAX && !/[\0\p{Cs}]/u.test(value);
+}
+
+/** The form of an id that the platform makes. */
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** True if a value is an id of the form that the platform makes. */
+export function isPlatformUuid(value: unknown): value is string {
+  return typeof value === 'string' && UUID.test(value);
+}
+
+/** The form in which an id of the platform is stored and compared: UUIDs are in lower case. */
+export function platformKey(id: string): string {
+  return isPlatformUuid(id) ? id.toLowerCase() : id;
+}
+
+/** Fields that hold texts or ids of the EHR. */
+const WITHOUT_IDS = /^(partner.*|utterances|topics|namedEntities|text|error)$/;
+
+/** Replaces every UUID in a body of the platform, also as the name of a field. */
+export function mapIds<T>(value: T, change: (id: string) => string): T {
+  const mapped = (item: unknown): unknown => {
+    if (isPlatformUuid(item)) return change(item);
+    if (Array.isArray(item)) return item.map(mapped);
+    if (typeof item !== 'object' || item === null) return item;
+    const entries = Object.entries(item).map(([name, below]) =>
+      WITHOUT_IDS.test(name) ? [name, below] : [mapped(name), mapped(below)],
+    );
+    return Object.fromEntries(entries);
+  };
+  return mapped(value) as T;
 }
 
 export const WEBHOOK_SIGNATURE_HEADER = 'x-service-signature';
 /** Milliseconds since the Unix epoch. */
 export const WEBHOOK_TIMESTAMP_HEADER = 'x-service-timestamp';
 
-/** Selects its notes by a session type (form A of the spec, marked work in progress there) or by templates (form B). */
+/** Selects notes by session type (form A of the spec, work in progress there) or by template (form B). */
 export type CreateTherapySessionRequest = {
   providerUserId: string;
   clientUserId?: string;
   /** Only without clientUserId. */
   clientPronouns?: (typeof CLIENT_PRONOUNS)[number];
   input: {
-    /** The files are concatenated in this order. */
+    /** The platform concatenates the files in this order. */
     recording?: { recordingUrls: string[]; recordingContent: (typeof RECORDING_CONTENTS)[number] };
     text?: { text: string };
   };
-  /** ISO 8601; the current time by default. */
+  /** ISO 8601. Defaults to the current time. */
   date?: string;
   partnerAppointmentId?: string;
   externalTreatmentPlan?: string;
 } & ({ sessionType: (typeof SESSION_TYPES)[number] } | { noteTemplateIds: string[] });
 
-/** At least one field; what is absent, null or blank stays as it is. */
+/** At least one field. Absent, null and blank fields stay unchanged. */
 export interface UpdateTherapySessionRequest {
   noteTemplateIds?: string[];
   externalTreatmentPlan?: string;
-  /** Speaker label to user UUID; recording sessions only. */
+  /** User ids by speaker label; recording sessions only. */
   speakerMapping?: Record<string, string>;
   /** Text-to-note sessions only. */
   input?: { text: string };
 }
 
-/** The URL is from the compliance upload-url endpoint. */
+/** A file that was sent to a URL of the compliance upload-url endpoint. */
 export type ComplianceFile = { id: string; url: string };
 export interface SubmitComplianceJobRequest {
   files: ComplianceFile[];
@@ -135,9 +162,9 @@ export interface SubmitComplianceJobRequest {
 export interface SessionEvent {
   eventType: SessionEventType;
   sessionId: string;
-  /** Null: the event's value could not be read. */
+  /** Null if unreadable. */
   providerUserId: string | null;
   partnerAppointmentId?: string | null;
-  /** Null: not yet determined. Final on NOTES_COMPLETED and COMPLETED, provisional before. */
+  /** Null if not determined yet. Final in NOTES_COMPLETED and COMPLETED, provisional before. */
   aiNotesEnabled: boolean | null;
 }

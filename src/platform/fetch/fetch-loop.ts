@@ -10,16 +10,13 @@ import { UnreadableValue } from '../../vault/unreadable-value.js';
 import { PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';
 import { FetchPause, isPauseCause, type PauseCause } from './fetch-pause.js';
 
-/** Bounds of the wait after a fault of a fetch, in milliseconds. */
+/** The backoff after a failed fetch. */
 const FAULT_BACKOFF = { baseMs: 2_000, maxMs: 15 * 60_000 };
 
-/**
- * Bounds of the wait after the platform did not know what was asked for, in milliseconds: over two days it grows from
- * seconds, for what the platform has just made, to the longest pause.
- */
+/** The backoff after a 404. It grows over two days, from seconds for things that the platform has just created. */
 const NOT_FOUND_BACKOFF = { baseMs: 4_000, maxMs: 24 * 3_600_000 };
 
-/** What a failed fetch is called on its row and in the metric. */
+/** The codes of failed fetches in rows and metrics. */
 const CODES = {
   'not-found': 'gone',
   unauthorized: 'platform-unauthorized',
@@ -30,40 +27,40 @@ const CODES = {
   'unknown-outcome': 'platform-fault',
 } as const satisfies Record<PlatformErrorKind, string>;
 
-/** Columns that decide on the next fetch of a row, beside those of its table. */
+/** The columns that decide on the next fetch. */
 export interface FetchColumns extends DueColumns {
-  /** Faults of its own in a row. */
+  /** Consecutive faults of this row. */
   failures: number;
-  /** When the platform last refused the key for this very row. */
+  /** When the platform last rejected the key for this row. */
   refused_at: Date | null;
 }
 
-/** What a fetch leaves on its row: assignments, whose parameters count from $1. The lease ends with them. */
+/** The changes of a row after a fetch, as assignments with parameters from $1. They end the lease. */
 export interface Outcome {
   set: string;
   values: readonly unknown[];
   afterCommit?: () => Promise<void> | void;
 }
 
-/** A row that was fetched: as it was when it was claimed, and as it is now, locked. */
+/** A fetched row: as claimed, and as it is now, locked. */
 export interface Fetched<Row> {
   claimed: Row;
   row: Row & { now: Date };
 }
 
-/** Rows of one kind that are kept up to date by fetching them. They have `fault` and the `FetchColumns`, too. */
+/** Rows of one kind that are updated by fetches. Their table has `fault` and the `FetchColumns`. */
 interface FetchWork<Row extends FetchColumns, Answer> extends DueWork<Row> {
   readonly table: DueTable;
   /** Counts fetches by outcome. */
   readonly counter: { name: string; help: string };
-  /** @throws {PlatformError} which decides on what follows */
+  /** @throws {PlatformError} which decides when the next fetch is due */
   fetch(row: Row, signal: AbortSignal): Promise<Answer>;
   storeAnswer(tx: PoolClient, fetched: Fetched<Row>, answer: Answer): Promise<Outcome>;
-  /** @param waitMs after which it is fetched again */
+  /** @param waitMs until the next fetch */
   storeNotFound(fetched: Fetched<Row>, waitMs: number): Outcome;
 }
 
-/** Keeps the rows of a table up to date by fetching those that are due. */
+/** Fetches the due rows of a table. */
 export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
   private readonly pause = new FetchPause();
   private readonly fetches: ReturnType<Metrics['counter']>;
@@ -84,7 +81,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     );
   }
 
-  /** Stores that the platform does not know a row now, unless the lease is lost. @param waitMs until the next fetch */
+  /** Stores that the platform does not know a row, unless the lease is lost. @param waitMs until the next fetch */
   storeNotFound(claim: Leased<Row>, waitMs: number): Promise<void> {
     return this.store(claim, async (_tx, fetched) => this.rows.storeNotFound(fetched, waitMs));
   }
@@ -93,7 +90,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
    * Stores that a fetch failed, unless the lease is lost.
    *
    * @param waitMs until the next fetch
-   * @param failures 1 when the fault is the row's own and makes its waits longer
+   * @param failures 1 for a fault of this row, which increases its backoff
    */
   async storeFault({ lease }: Leased<Row>, code: string, waitMs: number, failures: 0 | 1 = 0): Promise<void> {
     await this.due.settle(this.parts.database.pool, lease, {
@@ -109,12 +106,12 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
   }
 
   protected override nothingClaimed(): void {
-    this.pause.unused();
+    this.pause.releaseProbe();
   }
 
   protected override async work(claim: Leased<Row>): Promise<void> {
     if (!this.parts.worker.mayWork()) {
-      this.pause.unused();
+      this.pause.releaseProbe();
       return this.storeFault(claim, 'stopped', 0);
     }
     let answer: Answer;
@@ -129,14 +126,13 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     try {
       await this.storeAnswer(claim, answer);
     } catch (error) {
-      // Nothing may be stored in a row that was changed from outside, and asking again would not mend it: an event, or who
-      // mends it, makes it due.
+      // The stored row was damaged from outside, and another fetch would not fix it. An event makes it due again.
       if (error instanceof UnreadableValue) {
         const set = `fault = 'unreadable', failures = failures + 1, due_at = NULL`;
         await this.due.settle(this.parts.database.pool, claim.lease, { set, values: [] });
         return;
       }
-      // An answer that can't be stored must not be fetched again and again without a pause.
+      // Without a backoff, an answer that cannot be stored would be fetched continuously.
       markFailed('not-storable');
       this.log.error({ msg: `an answer could not be stored (${this.rows.name})`, ...errorTrace(error) });
       await this.putOff(claim, 'not-storable');
@@ -154,11 +150,11 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
       this.pause.succeeded(this.parts.clock.monotonicMs());
       return this.storeNotFound(claim, this.backoffOf(claim, NOT_FOUND_BACKOFF));
     }
-    this.pause.unused();
+    this.pause.releaseProbe();
     return this.putOff(claim, code);
   }
 
-  /** What made the row due before it was claimed is done with. */
+  /** Stores an outcome, and removes the causes from before the claim. */
   private async store(
     { row: claimed, lease }: Leased<Row>,
     store: (tx: PoolClient, fetched: Fetched<Row>) => Promise<Outcome>,
@@ -185,19 +181,19 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     return backoffMs(row.failures + 1, this.parts.random.fraction(), bounds);
   }
 
-  /** A refused key is the row's own fault when others were fetched since its last refusal; all else concerns all rows. */
+  /** Pauses all fetches, except after a 403 for a row whose last 403 was followed by a success of another row. */
   private async begin(claim: Leased<Row>, code: PauseCause, askedMs: number | undefined): Promise<void> {
     const { clock, random } = this.parts;
     const now = clock.monotonicMs();
     const { refused_at: refusedAt } = claim.row;
     const refusedMs = refusedAt ? now - (clock.now().getTime() - refusedAt.getTime()) : undefined;
     if (code === 'platform-unauthorized' && refusedMs !== undefined && this.pause.succeededSince(refusedMs)) {
-      this.pause.unused();
+      this.pause.releaseProbe();
       return this.putOff(claim, code);
     }
     const waitMs = this.pause.begin(code, now, random.fraction(), askedMs) - now;
-    this.log.warn({ msg: `nothing is fetched for the moment (${this.rows.name})`, code, forMs: Math.round(waitMs) });
-    // Due later than whatever is due already: the probe after the pause prefers another row.
+    this.log.warn({ msg: `all fetches are paused (${this.rows.name})`, code, forMs: Math.round(waitMs) });
+    // Due after all other rows, so that the probe after the pause is another row.
     await this.storeFault(claim, code, waitMs);
     this.notifyIn(waitMs);
   }

@@ -19,7 +19,7 @@ describe('a pause of all fetches', () => {
   test('a probe that had nothing to fetch leaves the place to the next', () => {
     pause.begin('platform-unreachable', 0, 0.5);
     expect(pause.mayFetch(5_000)).toBe(true);
-    pause.unused();
+    pause.releaseProbe();
     expect(pause.mayFetch(5_000)).toBe(true);
   });
 

@@ -1,17 +1,17 @@
 import { backoffMs } from '../../queue/backend/backoff.js';
 
-/** Faults that concern every fetch, not one alone. */
+/** Faults that affect every fetch. */
 const PAUSE_CAUSES = ['platform-unauthorized', 'platform-unreachable', 'rate-limited'] as const;
 export type PauseCause = (typeof PAUSE_CAUSES)[number];
 
 export const isPauseCause = (code: string): code is PauseCause => PAUSE_CAUSES.some((cause) => cause === code);
 
-/** Bounds of a pause that the platform gave no length for, in milliseconds. */
+/** The backoff if the platform did not ask for a wait. */
 const BOUNDS = { baseMs: 2_000, maxMs: 5 * 60_000 };
 
 /**
- * Stops all fetches of a process when a fault concerns all of them, and lets one through as a probe when the pause is
- * over: a refused key or a platform that is down must not burn the attempts of every session.
+ * Pauses all fetches of a process after a fault that affects every one, and then lets one through as a probe. Otherwise a
+ * rejected key, or a platform that is down, would use up the attempts of every session.
  */
 export class FetchPause {
   private until = 0;
@@ -20,7 +20,7 @@ export class FetchPause {
   private code: PauseCause | null = null;
   private succeededAt = 0;
 
-  /** Answers whether a fetch may leave; while a pause is being probed only one at a time may. */
+  /** True if a fetch may start. After a pause only one may, until it is answered. */
   mayFetch(nowMs: number): boolean {
     if (this.code === null) return true;
     if (nowMs < this.until || this.probing) return false;
@@ -28,12 +28,12 @@ export class FetchPause {
     return true;
   }
 
-  /** The fetch that was let through had nothing to do, or showed nothing about the platform. */
-  unused(): void {
+  /** Releases a probe that showed nothing about the platform. */
+  releaseProbe(): void {
     this.probing = false;
   }
 
-  /** The platform answered like one that works. */
+  /** Ends the pause, because the platform answered. */
   succeeded(nowMs: number): void {
     this.succeededAt = nowMs;
     this.failures = 0;
@@ -42,14 +42,14 @@ export class FetchPause {
   }
 
   /**
-   * Begins or lengthens a pause; a shorter one never overwrites a longer one.
+   * Starts or lengthens a pause. Never shortens it.
    *
    * @param fraction a random number in [0, 1)
-   * @param askedMs how long the platform asks to wait
-   * @returns the moment on the clock of `nowMs` when the pause ends
+   * @param askedMs the wait that the platform asked for
+   * @returns the end of the pause, on the clock of `nowMs`
    */
   begin(code: PauseCause, nowMs: number, fraction: number, askedMs?: number): number {
-    // Fetches that were under way when the pause began show nothing new.
+    // Fetches that were in flight when the pause started show nothing new.
     if (this.code === null || nowMs >= this.until) this.failures += 1;
     this.code = code;
     this.probing = false;
@@ -57,7 +57,7 @@ export class FetchPause {
     return this.until;
   }
 
-  /** Answers whether another fetch went well after this one was refused before: then the refusal is its own. */
+  /** True if another fetch has succeeded since a row was rejected, so that the key is not at fault. */
   succeededSince(refusedMs: number): boolean {
     return this.succeededAt > refusedMs;
   }

@@ -12,48 +12,48 @@ import type { Clock } from '../../config/clock.js';
 import { codeOf } from '../../http/problem/fault.js';
 import { PlatformError } from '../contract/platform-errors.js';
 
-/** The TCP connection under each TLS connection: only that one can be reset. */
+/** The TCP connection under each TLS connection, because only TCP can be reset. */
 const under = new WeakMap<Duplex, Socket>();
 
 type Created = (error: Error | null, stream: Duplex) => void;
 
-/** Connects over TLS as Node does, and remembers what lies under it. */
-class OverKnownTcp extends HttpsAgent {
+/** Connects over TLS as Node does, and remembers the TCP connection. */
+class ResettableHttpsAgent extends HttpsAgent {
   override createConnection(options: HttpsAgentOptions, callback?: Created): Duplex | null | undefined {
     const tcp = connect(options as Parameters<typeof connect>[0]);
     const secure = super.createConnection({ ...options, socket: tcp } as HttpsAgentOptions, callback);
     if (secure) under.set(secure, tcp);
-    // The TLS connection reports to its owner everything that ends this one.
+    // The TLS connection reports the same errors to its owner.
     tcp.on('error', () => undefined);
     return secure;
   }
 }
 
-/** Whatever the process is started with (NODE_TLS_REJECT_UNAUTHORIZED, --tls-min-v1.0): notes go over this connection. */
+/** Overrides NODE_TLS_REJECT_UNAUTHORIZED and --tls-min-v1.0, because clinical notes use these connections. */
 export const STRICT_TLS = { rejectUnauthorized: true, minVersion: 'TLSv1.2' } as const;
 
-/** Agents for both protocols whose connections {@link ConnectionWatch.reset} can end at once. */
+/** Agents for both protocols, whose connections {@link ConnectionWatch.reset} can reset. */
 export function resettableAgents(options: HttpsAgentOptions): { httpAgent: HttpAgent; httpsAgent: HttpsAgent } {
-  return { httpAgent: new HttpAgent(options), httpsAgent: new OverKnownTcp({ ...STRICT_TLS, ...options }) };
+  return { httpAgent: new HttpAgent(options), httpsAgent: new ResettableHttpsAgent({ ...STRICT_TLS, ...options }) };
 }
 
 /**
- * Knows of one request whether its connection was ever ready to carry it. Node sends nothing before the TCP connection,
- * and for https the TLS handshake with its check of the certificate, is complete: until then nothing was sent.
+ * Watches whether the connection of a request was ever ready. Node sends nothing before the TCP connection and, for https,
+ * the TLS handshake with the check of the certificate are complete.
  */
 export class ConnectionWatch {
   #ready = false;
   #socket: Socket | undefined;
 
-  /** @param onReady called once, when the request can begin to leave */
+  /** @param onReady called once, when the request can be sent */
   constructor(private readonly onReady: () => void) {}
 
-  /** True from the moment on at which a byte of the request may have left. */
+  /** True once a byte of the request may have been sent. */
   get ready(): boolean {
     return this.#ready;
   }
 
-  /** Opens a request like `http.request` and `https.request`, and watches its connection. */
+  /** Opens a request like `http.request` or `https.request`, and watches its connection. */
   readonly request = (options: RequestOptions, onAnswer: (answer: IncomingMessage) => void): ClientRequest => {
     const open = options.protocol === 'https:' ? httpsRequest : httpRequest;
     const request = open(options, onAnswer);
@@ -62,8 +62,8 @@ export class ConnectionWatch {
   };
 
   /**
-   * Ends the connection by RST (RFC 9293, 3.10.7.4): the kernel then drops what it has not delivered yet. After an
-   * orderly close it would go on delivering for minutes, long after nothing waits for the request any more.
+   * Ends the connection with RST (RFC 9293, 3.10.7.4), so that the kernel drops undelivered bytes. After an orderly close
+   * it would continue to deliver them for minutes, when nothing waits for the answer.
    */
   reset(): void {
     if (this.#socket) (under.get(this.#socket) ?? this.#socket).resetAndDestroy();
@@ -81,21 +81,21 @@ export class ConnectionWatch {
   }
 }
 
-/** What a request is held to, in milliseconds. */
+/** The time limits of a request. */
 interface Bounds {
-  /** Until it begins to leave. */
+  /** Until it is sent. */
   connectMs: number;
-  /** Until its whole answer is there. */
+  /** Until its answer is complete. */
   totalMs?: number;
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Sends one request over a watched connection, which is reset when it takes too long or is to stop.
+ * Sends a request over a watched connection, which is reset after a timeout or an abort.
  *
  * @param clock measures the timeouts
- * @throws {PlatformError} that of `send`, or for whatever else it throws `unreachable` when nothing left, and
- *   `unknown-outcome` when a byte may have
+ * @throws {PlatformError} from `send`; for its other errors, `unreachable` if nothing was sent, and `unknown-outcome` if
+ *   a byte may have been
  */
 export async function sendWithin<T>(
   clock: Pick<Clock, 'after'>,

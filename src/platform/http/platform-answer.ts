@@ -1,13 +1,15 @@
 import { readPointer } from '../contract/json-pointer.js';
 import type { OperationName } from '../contract/operations.js';
 import { PlatformError } from '../contract/platform-errors.js';
-import { isPlatformId } from '../contract/wire-types.js';
+import { isPlatformId, platformKey } from '../contract/wire-types.js';
 
-/** A 2xx answer. Reading it throws a {@link PlatformError} `unknown-outcome` when it does not hold what it should. */
+/** A 2xx answer. Its readers throw a {@link PlatformError} `unknown-outcome` if the answer lacks a value. */
 export class PlatformAnswer {
   #parsed: { value: unknown } | undefined;
+  /** The ids that were read, in the platform's own spelling. */
+  readonly ids: string[] = [];
 
-  /** @param pointers where the contract says that things stand in the answer */
+  /** @param pointers the locations of values, from the contract */
   constructor(
     readonly operation: OperationName,
     readonly status: number,
@@ -21,34 +23,52 @@ export class PlatformAnswer {
     return this.#parsed.value;
   }
 
-  /** What stands where the contract says; undefined when nothing does or when the contract names no place. */
+  /** The value that the contract locates; undefined if there is none. */
   value(name: string): unknown {
     const pointer = this.pointers[name];
     return pointer === undefined ? undefined : readPointer(this.body, pointer);
+  }
+
+  /** True if the contract locates a field. */
+  locates(name: string): boolean {
+    return this.pointers[name] !== undefined;
+  }
+
+  requiredBoolean(name: string): boolean {
+    const value = this.value(name);
+    return typeof value === 'boolean' ? value : this.unreadable(`no boolean at ${this.placeOf(name)}`);
   }
 
   requiredText(name: string): string {
     return this.required(name, 'text', () => true);
   }
 
-  /** What no database keeps can't be an id. */
+  /** Reads an id that a database can store. @returns its `platformKey` */
   requiredId(name: string): string {
-    return this.required(name, 'id', isPlatformId);
+    const id = this.required(name, 'id', isPlatformId);
+    this.ids.push(id);
+    return platformKey(id);
   }
 
   requiredUrl(name: string): string {
     return this.required(name, 'complete address', (text) => URL.canParse(text));
   }
 
-  /** The JSON Pointer, within the answer, of what the contract calls `name`, and of a part of it. */
+  /** The JSON Pointer of a value, or of a part of it. */
   placeOf(name: string, below = ''): string {
     const pointer = `${this.pointers[name] ?? ''}${below}`;
     return pointer === '' ? 'the top' : pointer;
   }
 
-  /** Gives the answer up. @param reason where it is wrong; never a value from it */
+  /** Fails the call. @param reason the location of the fault; never a value from the answer */
   unreadable(reason: string): never {
     throw new PlatformError('unknown-outcome', this.operation, { status: this.status, reason });
+  }
+
+  /** Fails the call, because the answer says that the platform did not do it. */
+  rejected(): never {
+    const facts = { status: this.status, platformMessage: platformMessage(this.body) };
+    throw new PlatformError('rejected', this.operation, facts);
   }
 
   private required(name: string, what: string, fits: (text: string) => boolean): string {
@@ -61,12 +81,12 @@ export class PlatformAnswer {
     try {
       return JSON.parse(this.text.replace(/^\uFEFF/, ''));
     } catch {
-      return this.unreadable(this.text === '' ? 'an empty answer' : 'an answer that is no JSON');
+      return this.unreadable(this.text === '' ? 'an empty answer' : 'an answer that is not JSON');
     }
   }
 }
 
-/** Names what an answer other than 2xx means. @param now the moment from which a Retry-After date counts */
+/** Converts an answer other than 2xx to an error. @param now the time to which a Retry-After date is compared */
 export function errorForAnswer(
   operation: PlatformError['operation'],
   answer: { status: number; retryAfter: string | undefined; text: string; isPage?: boolean },
@@ -79,9 +99,9 @@ export function errorForAnswer(
     platformMessage: platformMessage(parsedOrText(text)),
   };
   if (status === 429) return new PlatformError('rate-limited', operation, facts);
-  // 408 and 425 are the sender's or an intermediary's, and say no more about the outcome than a 5xx does.
+  // An intermediary may send 408 and 425, so the outcome is as unknown as for a 5xx.
   if (status === 408 || status === 425 || status >= 500) return new PlatformError('unknown-outcome', operation, facts);
-  // A store's 403 and 404 speak of the upload address, not of the API key or of something that the platform knows.
+  // A 403 or 404 of a store is about the upload URL, not about the API key or the subject of the call.
   if (operation === 'upload') return new PlatformError('rejected', operation, facts);
   if (status === 401 || status === 403) return new PlatformError('unauthorized', operation, facts);
   const isWrongAddress = status < 400 || status === 405 || answer.isPage === true;
@@ -96,30 +116,30 @@ function parsedOrText(text: string): unknown {
   }
 }
 
-/** The three forms of RFC 9110, section 5.6.7; asctime, the last, carries no zone and means GMT. */
+/** The three date formats of RFC 9110, section 5.6.7. The last one, asctime, is in GMT without saying so. */
 const HTTP_DATES = [
   /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/,
   /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/,
   /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/,
 ];
-/** Milliseconds to which a wait is cut: a mistaken header must not stop anything for days. */
-const LONGEST_MS = 60 * 60_000;
+/** Maximum wait, because an absurd header must not stop calls for days. */
+const MAX_WAIT_MS = 60 * 60_000;
 
-/** Milliseconds that a Retry-After header (RFC 9110, section 10.2.3) asks to wait; undefined when it names none to come. */
+/** The wait in a Retry-After header (RFC 9110, section 10.2.3); undefined if it has none, or one in the past. */
 function retryAfterMs(header: string | undefined, now: Date): number | undefined {
   const text = header?.trim() ?? '';
   const date = HTTP_DATES.some((form) => form.test(text)) ? Date.parse(text.replace(/( GMT)?$/, ' GMT')) : Number.NaN;
   const wait = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : date - now.getTime();
-  return wait > 0 ? Math.min(LONGEST_MS, wait) : undefined;
+  return wait > 0 ? Math.min(MAX_WAIT_MS, wait) : undefined;
 }
 
-/** Characters of what the platform said that are kept. */
+/** Maximum characters of the platform's message. */
 const MAX_LENGTH = 500;
-/** Where an error may say it, in this order: the spec leaves the shape of its body open. */
+/** The fields that may contain the message, in this order: the spec does not show the body of an error. */
 const FIELDS = ['message', 'detail', 'error', 'title', 'errors'];
 const MAX_DEPTH = 3;
 
-/** What the platform said in the body of an error, in one line; undefined when there are no words for people. */
+/** Extracts the platform's message from a body, as one line; undefined if there is none. */
 function platformMessage(body: unknown): string | undefined {
   const words = wordsOf(body, 0)
     .join('; ')

@@ -2,6 +2,7 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import axios from 'axios';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
+import { retryUntilStored } from '../../database/retries.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { Contract } from '../contract/contract.js';
@@ -10,66 +11,62 @@ import { factsOf, OPERATION_NAMES, type OperationName } from '../contract/operat
 import { PLATFORM_ERROR_KINDS, PlatformError } from '../contract/platform-errors.js';
 import { resettableAgents, sendWithin } from './connections.js';
 import { errorForAnswer, PlatformAnswer } from './platform-answer.js';
+import { SpellingsRepository } from './spellings.repository.js';
 
-/** What a caller may ask of any call. */
+/** Options of a call. */
 export interface CallOptions {
-  /** Ends the call at shutdown: `unreachable` when nothing had left, else `unknown-outcome`. */
+  /** Ends the call at shutdown, as `unreachable` if nothing was sent, otherwise as `unknown-outcome`. */
   signal?: AbortSignal;
-  /** Milliseconds within which the request must begin to leave; 2 seconds unless said. */
+  /** Maximum time to connect, in milliseconds. Defaults to 2 seconds. */
   connectWithinMs?: number;
 }
 
-/** What a placeholder of the contract stands for in one call. */
+/** The values of the contract's placeholders. */
 type CallParameters = Readonly<Record<string, string | number>>;
 
 /** One call of an operation. */
 interface PlatformCall {
   operation: OperationName;
   parameters?: CallParameters;
-  /** Where the spec shows one; otherwise the contract's own is sent. */
+  /** If the spec shows one; otherwise the contract's body is sent. */
   body?: object;
 }
 
 const CONNECT_TIMEOUT_MS = 2_000;
 const FREE_SOCKETS = 16;
 /**
- * Milliseconds after which a connection that nothing uses is closed: servers close theirs after five seconds (Node) to
- * minutes, and a call that leaves just then has an unknown outcome. Node goes by a shorter time that the server announces
- * only beside a time of the agent's own.
+ * How long an idle connection is kept. Servers close theirs after five seconds (Node) or more, and a call that is sent
+ * at that moment has an unknown outcome. Node respects a shorter time that a server announces only if this is set.
  */
 const FREE_MS = 4_000;
 
-/** Seconds, up to the longest PLATFORM_TIMEOUT_SECONDS. */
+/** Seconds, up to the maximum of PLATFORM_TIMEOUT_SECONDS. */
 const BUCKETS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** What a call comes to, as the metrics have it. */
+/** The outcomes of calls in the metrics. */
 const OUTCOMES = ['ok', 'unreadable', ...PLATFORM_ERROR_KINDS] as const;
 
-/** Speaks HTTP with the platform: one call is one HTTP attempt, and nothing of axios leaves this file. */
+/** Makes the HTTP calls to the platform. Each call is one attempt; axios is hidden from other files. */
 @Injectable()
 export class PlatformHttp implements OnApplicationShutdown {
   private readonly kept = resettableAgents({ keepAlive: true, maxFreeSockets: FREE_SOCKETS, timeout: FREE_MS });
   private readonly fresh = resettableAgents({ keepAlive: false });
   private readonly seconds: ReturnType<typeof Metrics.prototype.histogram<'operation' | 'outcome'>>;
-  /** Beside the histogram, which would have a dozen series for each outcome that never came. */
+  /** Not a part of the histogram, which would have a dozen series for each outcome that never occurred. */
   private readonly calls: ReturnType<typeof Metrics.prototype.counter<'operation' | 'outcome'>>;
 
   constructor(
     private readonly env: Env,
     private readonly contract: Contract,
     private readonly clock: Clock,
+    private readonly spellings: SpellingsRepository,
     metrics: Metrics,
   ) {
     const labels = ['operation', 'outcome'] as const;
-    this.seconds = metrics.histogram(
-      'platform_call_seconds',
-      'Time from a call of the platform to its answer, by what it came to',
-      labels,
-      BUCKETS,
-    );
+    this.seconds = metrics.histogram('platform_call_seconds', 'Duration of platform calls by outcome', labels, BUCKETS);
     this.calls = metrics.counter(
       'platform_calls_total',
-      'Calls of the platform by what they came to',
+      'Platform calls by outcome',
       labels,
       OPERATION_NAMES.flatMap((operation) => OUTCOMES.map((outcome) => ({ operation, outcome }))),
     );
@@ -80,10 +77,10 @@ export class PlatformHttp implements OnApplicationShutdown {
   }
 
   /**
-   * Makes one HTTP attempt; it is never repeated here and redirects are never followed.
+   * Makes one HTTP attempt. Never retries it, and never follows redirects.
    *
-   * @param read takes from a 2xx answer what the caller needs: one that it can't read counts as unreadable
-   * @throws {PlatformError} for everything else
+   * @param read reads a 2xx answer for the caller
+   * @throws {PlatformError} if there is no readable 2xx answer
    */
   async call<T>(call: PlatformCall & CallOptions, read: (answer: PlatformAnswer) => T): Promise<T> {
     return inSpan(call.operation, { kind: 'CLIENT' }, () => this.measured(call, read));
@@ -101,6 +98,7 @@ export class PlatformHttp implements OnApplicationShutdown {
       annotate({ 'http.response.status_code': answer.status });
       const result = read(answer);
       measure('ok');
+      for (const id of answer.ids) await retryUntilStored(() => this.spellings.learnFromAnswer(id), this.clock);
       return result;
     } catch (error) {
       if (error instanceof PlatformError) {
@@ -119,8 +117,12 @@ export class PlatformHttp implements OnApplicationShutdown {
   }: PlatformCall & CallOptions): Promise<PlatformAnswer> {
     const { operation } = call;
     const platform = { base: this.env.PLATFORM_BASE_URL, apiKey: this.env.PLATFORM_API_KEY };
-    const request = platformRequest(this.contract, platform, call);
-    const bounds = { connectMs: connectWithinMs, totalMs: this.env.PLATFORM_TIMEOUT_SECONDS * 1_000, signal };
+    const started = this.clock.monotonicMs();
+    const spelled = await this.spellings.restore(call).catch(() => undefined);
+    const connectMs = connectWithinMs - (this.clock.monotonicMs() - started);
+    if (!spelled || connectMs <= 0) throw new PlatformError('unreachable', operation, { reason: 'database' });
+    const request = platformRequest(this.contract, platform, spelled);
+    const bounds = { connectMs, totalMs: this.env.PLATFORM_TIMEOUT_SECONDS * 1_000, signal };
     const { status, headers, data } = await sendWithin(this.clock, operation, bounds, (transport, stop) =>
       axios.request<Buffer>({
         ...request,
@@ -139,7 +141,7 @@ export class PlatformHttp implements OnApplicationShutdown {
     );
     const text = data.toString('utf8');
     const header = (name: string) => (typeof headers[name] === 'string' ? headers[name] : undefined);
-    // An API answers no web page: another server does, or the platform's own at an address that it does not know.
+    // APIs do not answer with a web page, so this is another server, or a URL that the platform does not know.
     const isPage = isHtml(header('content-type'), text);
     if (status < 200 || status >= 300)
       throw errorForAnswer(operation, { status, retryAfter: header('retry-after'), text, isPage }, this.clock.now());
@@ -155,15 +157,14 @@ function isHtml(contentType = '', text: string): boolean {
 
 const PLACEHOLDER = /\{([A-Za-z]+)\}/g;
 const ONLY_PLACEHOLDER = /^\{([A-Za-z]+)\}$/;
-/** Would change the address instead of standing in it; a URL reads the encoded spellings alike. */
+/** Values that would change the path instead of being a segment of it, encoded or not. */
 const NO_PATH_SEGMENT = /^\.{0,2}$/;
 
 /**
- * Builds the request of one operation from what the spec shows and what the contract file adds. Pure.
+ * Builds the request of a call. Pure.
  *
- * @param platform its address without a slash at the end, whose own path is kept
- * @throws {PlatformError} `not-configured` when the contract lacks a setting, `rejected` when a parameter can't stand in
- *   an address
+ * @param platform its URL without a slash at the end
+ * @throws {PlatformError} `not-configured` if the contract lacks a setting, `rejected` if a parameter cannot be in a URL
  */
 export function platformRequest(
   contract: Contract,
@@ -196,7 +197,7 @@ export function platformRequest(
   };
 }
 
-/** Fills the placeholders of contract headers, with lower-case names; what a header can't hold is percent-encoded. */
+/** Fills the placeholders of headers, whose names become lower case. Percent-encodes characters that headers cannot contain. */
 export function fillHeaders(headers: Record<string, string>, parameters: CallParameters): Record<string, string> {
   const filled = Object.entries(headers).map(([name, value]) => [
     name.toLowerCase(),
@@ -212,7 +213,7 @@ function credentials(contract: Contract, operation: OperationName, apiKey: strin
   return { [header.toLowerCase()]: scheme ? `${scheme} ${apiKey}` : apiKey };
 }
 
-/** A value that is nothing but `{size}` becomes a number, as JSON writes sizes. */
+/** A value that consists of `{size}` becomes a number. */
 function fillBody(value: JsonValue, parameters: CallParameters): JsonValue {
   if (typeof value === 'string') {
     return parameters[ONLY_PLACEHOLDER.exec(value)?.[1] ?? ''] ?? fill(value, parameters, String);
@@ -229,7 +230,7 @@ function fill(template: string, parameters: CallParameters, encode: (text: strin
   });
 }
 
-/** Half a surrogate pair has no UTF-8 form and would make the encoder throw. */
+/** Replaces half surrogate pairs, for which the encoder would throw. */
 function encodeWellFormed(text: string): string {
   return encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\uFFFD'));
 }

@@ -2,12 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import { Vault } from '../../vault/vault.js';
 
-/** What files a URL names: each kind is good for its own use only. */
+/** The purpose of a file. A URL is accepted only for its own. */
 type FileKind = 'recording' | 'compliance';
 
 /**
- * The URLs by which files are named that were sent to the platform's store through us, or to an address that we handed
- * out: the platform gave them, so they are taken as they are. Only their fingerprints are kept.
+ * The file URLs that the platform returned to us. They are accepted without a check of their host. Only their
+ * fingerprints are stored.
  */
 @Injectable()
 export class HandedOutUrls {
@@ -24,7 +24,7 @@ export class HandedOutUrls {
     );
   }
 
-  /** Those of the URLs that were handed out. */
+  /** Returns the URLs that were handed out. */
   async known(kind: FileKind, urls: readonly string[]): Promise<ReadonlySet<string>> {
     if (urls.length === 0) return new Set();
     const prints = new Map(urls.map((url) => [this.fingerprint(kind, url).toString('hex'), url]));

@@ -14,44 +14,44 @@ import { type ConnectionWatch, STRICT_TLS, sendWithin } from '../http/connection
 import { errorForAnswer } from '../http/platform-answer.js';
 import { ADDRESS_NOT_PUBLIC, checkPublicUrl, guardedLookup } from './public-url.js';
 
-/** How a file is sent. */
+/** Options of an upload. */
 interface UploadOptions {
-  /** Bytes, exactly: stores of pre-signed URLs refuse chunked bodies. */
+  /** The exact size in bytes, because stores of pre-signed URLs reject chunked bodies. */
   contentLength: number;
-  /** PUT unless said. */
+  /** Defaults to PUT. */
   method?: UploadTarget['method'];
-  /** All others, the type among them. */
+  /** All headers except the length. */
   headers?: Record<string, string>;
   signal?: AbortSignal;
-  /** Milliseconds without a byte in either direction; a minute unless said. */
+  /** Maximum time without a byte in either direction. Defaults to a minute. */
   idleMs?: number;
 }
 
 /** Where and how a file is sent. */
 export interface UploadTarget {
   uploadUrl: string;
-  /** How the file is named to the platform afterwards; may equal the upload URL. */
+  /** The URL that identifies the file to the platform; may equal the upload URL. */
   fileUrl: string;
   method: 'PUT' | 'POST';
-  /** All that are sent beside the length. */
+  /** All headers except the length. */
   headers: Record<string, string>;
 }
 
-/** The file broke off, or was not as long as was said; nothing is wrong with the store. */
+/** Thrown when the source ends early or has another length than announced. The store is not at fault. */
 export class UploadSourceError extends Error {
   override readonly name = 'UploadSourceError';
 
   constructor() {
-    super('The file broke off or did not have the length that was said; send it again.');
+    super('The file ended early, or had another length than announced. Send it again.');
   }
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const IDLE_MS = 60_000;
-/** Bytes of an error answer that are read. */
+/** Maximum bytes of an error answer to read. */
 const ANSWER_LIMIT = 64 * 1024;
 
-/** Sends files to upload URLs: streamed with back-pressure, without the API key, never following a redirect. */
+/** Streams files to upload URLs with back-pressure and without the API key. Never follows redirects. */
 @Injectable()
 export class UploadStream {
   constructor(
@@ -60,10 +60,10 @@ export class UploadStream {
   ) {}
 
   /**
-   * Streams a file to an address that the platform gave. The source is destroyed whatever happens.
+   * Streams a file to a URL from the platform. Always destroys the source.
    *
-   * @throws {PlatformError} for the store: `rejected` also when the address is not public or no longer valid
-   * @throws {UploadSourceError} when the source fails or has another length
+   * @throws {PlatformError} if the store fails; `rejected` also if the URL is not public or no longer valid
+   * @throws {UploadSourceError} if the source fails or has another length
    */
   async uploadTo(url: string, source: Readable, { signal, ...options }: UploadOptions): Promise<void> {
     const fault = checkPublicUrl(url, this.env);
@@ -117,7 +117,7 @@ export class UploadStream {
   }
 }
 
-/** Remembers which end failed first: the other is torn down with it. */
+/** Remembers which end failed first, because its failure ends the other one, too. */
 function brokenSource(source: Readable) {
   let blamed: 'source' | 'store' | undefined = source.destroyed ? 'source' : undefined;
   const blame = (end: 'source' | 'store') => () => {
@@ -131,7 +131,7 @@ function brokenSource(source: Readable) {
   return { blameSource, blameStore: blame('store'), bySource: () => blamed === 'source' };
 }
 
-/** Passes bytes on and fails when they are not exactly as many as was said. */
+/** Passes bytes on. Fails if their number differs from `length`. */
 function exactly(length: number): Transform {
   let left = length;
   return new Transform({
@@ -158,32 +158,28 @@ async function readAnswer(response: IncomingMessage) {
       chunks.push(chunk);
     }
   } catch {
-    // The status has arrived and says enough.
+    // The status is enough.
   }
   const text = Buffer.concat(chunks).toString('utf8');
   return { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'], text };
 }
 
-/** The problems with which failed uploads are answered. */
+/** The problems of failed uploads. */
 export const UPLOAD_PROBLEMS: ProblemTypes = {
   name: 'upload',
   499: ['upload-broken-off'],
   502: ['upload-failed', 'upload-refused'],
 };
 
-/**
- * The problem with which a failed upload is answered; other faults come back as they are. The file did not arrive.
- *
- * @param what names the file in a sentence, such as "the recording"
- */
+/** Converts the error of an upload to a problem; returns other errors unchanged. @param what such as "the recording" */
 export function uploadProblem(error: unknown, what: string): unknown {
   if (error instanceof UploadSourceError) {
-    return new Problem(499, 'upload-broken-off', `The sending of ${what} broke off before its end; send it again.`);
+    return new Problem(499, 'upload-broken-off', `The upload of ${what} ended early. Send it again.`);
   }
   if (!(error instanceof PlatformError) || error.operation !== 'upload') return platformProblem(error, what);
   if (error.kind === 'rejected') {
-    return new Problem(502, 'upload-refused', `The platform's store refused ${what}; send it again.`);
+    return new Problem(502, 'upload-refused', `The platform's store rejected ${what}. Send it again.`);
   }
   if (error.kind !== 'unreachable' && error.kind !== 'unknown-outcome') return platformProblem(error, what);
-  return new Problem(502, 'upload-failed', `The platform's store did not take ${what} to its end; send it again.`);
+  return new Problem(502, 'upload-failed', `The platform's store did not receive all of ${what}. Send it again.`);
 }

@@ -10,7 +10,7 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import type { Env } from '../../config/env.js';
 import { tlsFault } from '../../config/tls-fault.js';
-import { ANSWER_TIMEOUT_MS, SESSION_OPTIONS, withClient } from '../../database/database.js';
+import { ANSWER_TIMEOUT_MS, disableNewerTimeouts, sessionConfig, withClient } from '../../database/database.js';
 import { QUEUE_NAMES } from './queue-names.js';
 
 /** Milliseconds between two attempts of one caller to connect for the first time. */
@@ -21,6 +21,7 @@ class AttendedClient extends pg.Client {
   constructor(config?: pg.ClientConfig) {
     super(config);
     this.on('error', () => undefined);
+    this.once('connect', () => void disableNewerTimeouts(this).catch(() => undefined));
   }
 }
 
@@ -77,12 +78,11 @@ export function workerOptions(env: BackendEnv): QueueOptions {
   setDefaultBackendFactory(createPatientPostgresBackend);
   // BullMQ types `connection` for Redis; the PostgreSQL factory reads a node-postgres pool configuration.
   const pool = {
-    connectionString: env.DATABASE_URL,
+    ...sessionConfig(env.DATABASE_URL),
     max: POSTGRES_CONNECTIONS,
     idleTimeoutMillis: IDLE_CONNECTION_MS,
     query_timeout: ANSWER_TIMEOUT_MS,
     keepAlive: true,
-    options: SESSION_OPTIONS,
   };
   return { connection: pool as unknown as Connection, prefix: env.QUEUE_PREFIX };
 }

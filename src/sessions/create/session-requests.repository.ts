@@ -4,6 +4,7 @@ import { Audit, BEGUN } from '../../access/audit/audit.js';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
+import { SpellingsRepository } from '../../platform/http/spellings.repository.js';
 import type { Lease } from '../../queue/due-rows/lease.js';
 import { joinTraces, tracesNow } from '../../queue/due-rows/traces.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
@@ -39,6 +40,7 @@ export class SessionRequestsRepository {
     private readonly feedEvents: SessionFeedEvents,
     private readonly seal: SessionSeal,
     private readonly audit: Audit,
+    private readonly spellings: SpellingsRepository,
     worker: WorkerProcess,
     env: Env,
   ) {
@@ -185,9 +187,10 @@ export class SessionRequestsRepository {
     });
   }
 
-  /** Settles an unknown request manually. */
-  async link(session: string, sessionId: string): Promise<'linked' | 'wrong-state' | 'taken'> {
+  /** Settles an unknown request manually. @param spelling of the session's id, as the operator wrote it */
+  async link(session: string, sessionId: string, spelling: string): Promise<'linked' | 'wrong-state' | 'taken'> {
     return this.outbox.settling(async (tx) => {
+      await this.spellings.learnIfNew(tx, spelling);
       const row = await this.merge.lock(tx, sessionId);
       if (!(await lockWhere(tx, session, `state = 'Unknown'`))) return 'wrong-state';
       if (row?.requested) return 'taken';

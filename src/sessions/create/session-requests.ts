@@ -10,6 +10,7 @@ import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
+import { platformKey } from '../../platform/contract/wire-types.js';
 import { HandedOutUrls } from '../../platform/upload/handed-out-urls.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
@@ -129,7 +130,7 @@ export class SessionRequests {
     }
     if ((await this.requests.state(id)) !== 'Unknown') throw await this.wrongState(id);
     if (this.contract.canCall('getSession')) await this.checkLink(sessionId, providerUserId, signal);
-    const outcome = await this.requests.link(id, sessionId);
+    const outcome = await this.requests.link(id, platformKey(sessionId), sessionId);
     if (outcome === 'wrong-state') throw await this.wrongState(id);
     if (outcome === 'taken') {
       const detail = 'Another request is linked to this session. Find out which request it belongs to.';

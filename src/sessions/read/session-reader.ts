@@ -10,6 +10,7 @@ import { FormerIdsRepository } from '../../people/store/former-ids.repository.js
 import { usersOf } from '../../people/store/person-users.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
+import { platformKey } from '../../platform/contract/wire-types.js';
 import { ifNotDamaged, ifReadable } from '../../vault/unreadable-value.js';
 import { NO_FACTS } from '../model/session-facts.js';
 import { type SessionRow, stateSource } from '../model/session-row.js';
@@ -50,7 +51,7 @@ export class SessionReader {
       `SELECT ${SHOWN} FROM sessions s
        WHERE s.id = $1 OR s.session_id = $2 OR s.id = (SELECT session FROM session_aliases WHERE id = $1)
        ORDER BY s.id = $1 DESC NULLS LAST LIMIT 1`,
-      [UUID.test(id) ? id : null, id],
+      [UUID.test(id) ? id : null, platformKey(id)],
     );
     if (rows[0]) {
       this.auditOf(this.view(rows[0]));
@@ -135,7 +136,10 @@ export class SessionReader {
     // Searched by the documents' ids, because Prisma would search by the session in the versions of all sessions.
     const documents = await this.prisma.sessionDocument.findMany({ where: { ourSessionId: session.id } });
     const seen = await this.prisma.documentRevision.findFirst({
-      where: { documentId: { in: documents.map((document) => document.id) }, sessionDocumentId: documentId },
+      where: {
+        documentId: { in: documents.map((document) => document.id) },
+        sessionDocumentId: platformKey(documentId),
+      },
     });
     const found = documents.find((document) => document.id === documentId || document.id === seen?.documentId);
     if (!found) throw new Problem(404, 'unknown-document', 'This session has no such document. List its notes first.');

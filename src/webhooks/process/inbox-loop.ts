@@ -5,6 +5,7 @@ import { Clock } from '../../config/clock.js';
 import { Random } from '../../config/random.js';
 import { errorTrace, failureCode } from '../../http/problem/error-trace.js';
 import { Metrics } from '../../http/server/metrics.js';
+import { SpellingsRepository } from '../../platform/http/spellings.repository.js';
 import { backoffMs } from '../../queue/backend/backoff.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
@@ -59,6 +60,7 @@ export class InboxLoop {
     private readonly inbox: InboxRepository,
     private readonly handlers: EventHandlers,
     private readonly vault: Vault,
+    private readonly spellings: SpellingsRepository,
     private readonly notifier: QueueNotifier,
     private readonly clock: Clock,
     private readonly random: Random,
@@ -224,7 +226,7 @@ export class InboxLoop {
   private async handle(
     tx: pg.PoolClient,
     delivery: DueDelivery,
-    { eventType, subject: named, body }: UnderstoodEvent,
+    { eventType, subject: named, spelling, body }: UnderstoodEvent,
     used: Set<EventHandler>,
   ): Promise<Outcome> {
     const handler = this.handlers.of(eventType);
@@ -232,6 +234,7 @@ export class InboxLoop {
     await tx.query('SAVEPOINT delivery');
     try {
       const { id: deliveryId, receivedAt, waitingSince } = delivery;
+      await this.spellings.learnIfNew(tx, spelling);
       const state = await handler.handle({ deliveryId, eventType, receivedAt, waitingSince, body }, tx);
       await tx.query('RELEASE SAVEPOINT delivery');
       used.add(handler);

@@ -7,13 +7,31 @@ const parse = (body: unknown) => parseEvent(Buffer.from(typeof body === 'string'
 
 test('session fields are read at the top level', () => {
   const body = { eventType: 'SESSION_CREATED', sessionId: 's-1', providerUserId: 'p-1', aiNotesEnabled: null };
-  expect(parse(body)).toEqual({ eventType: 'SESSION_CREATED', subject: 's-1', body });
+  expect(parse(body)).toEqual({ eventType: 'SESSION_CREATED', subject: 's-1', spelling: 's-1', body });
 });
 
 test('the fields of every other event are read in its payload', () => {
   const body = { eventType: 'USER_CREATED', payload: { userId: 'u-1', role: 'Client', externalUserId: 'e-1' } };
-  expect(parse(body)).toEqual({ eventType: 'USER_CREATED', subject: 'u-1', body });
+  expect(parse(body)).toEqual({ eventType: 'USER_CREATED', subject: 'u-1', spelling: 'u-1', body });
   expect(parse({ eventType: 'COMPLIANCE_JOB_FAILED', payload: { jobId: 'j-1' } })).toMatchObject({ subject: 'j-1' });
+});
+
+const ID = '6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b';
+
+test('UUIDs of the platform are read in lower case, and the ids of the EHR as they are', () => {
+  const spelling = ID.toUpperCase();
+  const session = { sessionId: spelling, providerUserId: spelling, partnerAppointmentId: spelling };
+  expect(parse({ eventType: 'SESSION_CREATED', ...session })).toMatchObject({
+    subject: ID,
+    spelling,
+    body: { sessionId: ID, providerUserId: ID, partnerAppointmentId: spelling },
+  });
+  const payload = { userId: spelling, role: 'Client', externalUserId: spelling };
+  expect(parse({ eventType: 'USER_CREATED', payload })).toMatchObject({
+    subject: ID,
+    body: { payload: { userId: ID, externalUserId: spelling } },
+  });
+  expect(parse({ eventType: 'SESSION_CREATED', sessionId: 'S-1' })).toMatchObject({ subject: 'S-1' });
 });
 
 const session = { sessionId: 's-1', providerUserId: 'p-1', partnerAppointmentId: 'visit-17', aiNotesEnabled: true };

@@ -1,11 +1,19 @@
 import { readPointer } from '../../platform/contract/json-pointer.js';
-import { EVENT_TYPES, type EventType, isPlatformId, USER_ROLES } from '../../platform/contract/wire-types.js';
+import {
+  EVENT_TYPES,
+  type EventType,
+  isPlatformId,
+  platformKey,
+  USER_ROLES,
+} from '../../platform/contract/wire-types.js';
 
 /** An event whose subject is known; every other field that the spec states fits or is absent. */
 export interface UnderstoodEvent {
   eventType: EventType;
   /** The id that the event is about; equal ones are handled one after the other. */
   subject: string;
+  /** The subject as the platform spells it. */
+  spelling: string;
   body: Record<string, unknown>;
 }
 
@@ -14,6 +22,9 @@ const IDENTIFIER = /^[A-Za-z0-9_.-]{1,64}$/;
 
 const KNOWN: ReadonlySet<string> = new Set(EVENT_TYPES);
 const ROLES: ReadonlySet<unknown> = new Set(USER_ROLES);
+
+/** Fields with ids of the platform; the other ids are the EHR's own. */
+const PLATFORM_IDS = new Set(['sessionId', 'processingId', 'jobId', 'userId', 'providerUserId']);
 
 /** Fields of an event (spec, Events), each with its check. */
 interface Fields {
@@ -75,8 +86,12 @@ export function parseEvent(bytes: Uint8Array): UnderstoodEvent | { eventType: st
     const value = own(name);
     if (value !== null && !isValid(value)) Reflect.deleteProperty(fields, name);
   }
-  const [subject] = Object.keys(required);
-  return { eventType, subject: subject === undefined ? '' : String(own(subject)), body };
+  const [first] = Object.keys(required);
+  const spelling = first === undefined ? '' : String(own(first));
+  for (const [name, value] of Object.entries(fields)) {
+    if (PLATFORM_IDS.has(name) && typeof value === 'string') Reflect.set(fields, name, platformKey(value));
+  }
+  return { eventType, subject: platformKey(spelling), spelling, body };
 }
 
 function isEventType(value: string): value is EventType {
