@@ -4,7 +4,7 @@ import { familyOf } from '../database/former-ids.js';
 import type { FeedEventResponse } from '../feed/feed.dto.js';
 import { Feed } from '../feed/feed.js';
 import { ImportMentions } from '../imports/report/import-mentions.js';
-import { PeopleService } from '../people/api/people.service.js';
+import { PersonRecords } from '../people/api/person-records.js';
 import { SessionRecords } from '../sessions/read/session-records.js';
 import type { Section } from './export-text.js';
 
@@ -35,7 +35,7 @@ const UNLINKED_USERS = `
 export class ClientExport {
   constructor(
     private readonly database: Database,
-    private readonly people: PeopleService,
+    private readonly people: PersonRecords,
     private readonly sessions: SessionRecords,
     private readonly imports: ImportMentions,
     private readonly feed: Feed,
@@ -47,10 +47,10 @@ export class ClientExport {
    * @throws {Problem} 404
    */
   async sectionsOf(externalId: string): Promise<Section[]> {
-    const client = await this.people.findRecord({ kind: 'client', externalId });
+    const client = await this.people.find({ kind: 'client', externalId });
     const { people, externalIds } = await familyOf(this.database.pool, 'client', externalId);
     const formerIds = externalIds.filter((id) => id !== externalId);
-    const merged = await this.people.mergedRecords(people);
+    const merged = await this.people.findMerged(people);
     const sessionIds = await this.sessions.idsOf(externalId);
     const users = [...client.formerPlatformUserIds, ...(client.platformUserId ? [client.platformUserId] : [])];
     return [

@@ -6,6 +6,7 @@ import { IdentityService } from './api/identity.service.js';
 import { ClientsController, PeopleController, ProvidersController } from './api/people.controller.js';
 import { PeopleService } from './api/people.service.js';
 import { PeopleMonitoring } from './api/people-monitoring.js';
+import { PersonRecords } from './api/person-records.js';
 import { UserCreatedHandler } from './api/user-created.handler.js';
 import { ProfileSeal } from './model/profile.js';
 import { ClaimRepository } from './reconcile/claim.repository.js';
@@ -25,6 +26,7 @@ import { ResolvedPartiesRepository } from './store/resolved-parties.js';
 
 const shared = [
   PeopleService,
+  PersonRecords,
   ProfileSeal,
   ResolvedPartiesRepository,
   PlatformPeople,

@@ -25,7 +25,6 @@ import { DependentsRepository } from '../store/dependents.repository.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { linkedFields, type MoreFields, PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
-import { usersOf } from '../store/person-users.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import { type PersonResponse, type PlatformUserResponse, showPerson } from './person-view.js';
 import type { TraceResponse } from './trace.dto.js';
@@ -46,17 +45,6 @@ interface Change {
   /** The known state after the change. Defaults to that of `row`. */
   person?: Person;
   fields?: MoreFields;
-}
-
-/** A person with the data that the platform received. */
-export interface PersonRecord extends PersonResponse {
-  createdAt: Date;
-  wantedAt: Date;
-  givenToPlatform: Profile | null;
-  /** The profile of a create whose outcome is unknown. */
-  sentWithoutAnswer: Profile | null;
-  formerPlatformUserIds: string[];
-  trace: Omit<TraceResponse, 'history' | 'choices'>;
 }
 
 /** Changes the desired state of people, and shows people to the EHR. */
@@ -229,32 +217,6 @@ export class PeopleService {
     return traceOf(row, history);
   }
 
-  /** Everything stored about a person itself. @throws {Problem} 404; 503 `data-unreadable` */
-  async findRecord(key: PersonKey): Promise<PersonRecord> {
-    return this.recordOf(await this.read(key));
-  }
-
-  /** The same for those of some people that were merged into another client. */
-  async mergedRecords(ids: string[]): Promise<PersonRecord[]> {
-    const merged = await this.people.mergedOf(ids);
-    return Promise.all(merged.map((row) => this.recordOf(row)));
-  }
-
-  private async recordOf(row: PersonRow): Promise<PersonRecord> {
-    const users = await usersOf(this.database.pool, row);
-    const openProfile = (sealed: Buffer | null) => sealed && this.seal.open(row, sealed);
-    const { history: _, choices: __, ...trace } = traceOf(row, []);
-    return {
-      ...this.view(row),
-      createdAt: row.createdAt,
-      wantedAt: row.wantedAt,
-      givenToPlatform: openProfile(row.appliedProfile),
-      sentWithoutAnswer: openProfile(row.attemptProfile),
-      formerPlatformUserIds: users.filter((user) => user !== row.platformUserId),
-      trace,
-    };
-  }
-
   /** Changes the desired or known state of a person, decides its next step again, and notifies. */
   private async change(key: PersonKey, work: (tx: PoolClient) => Promise<Change>): Promise<PersonResponse> {
     const changed = await this.database.transaction(async (tx) => {
@@ -283,7 +245,8 @@ export class PeopleService {
     });
   }
 
-  private async read({ kind, externalId }: PersonKey): Promise<PersonRow> {
+  /** Reads a person. @throws {Problem} 404 */
+  async read({ kind, externalId }: PersonKey): Promise<PersonRow> {
     return this.found({ kind, externalId }, await this.people.find({ kind, externalId }));
   }
 

@@ -69,9 +69,11 @@ export function interpretAnswer(
       return { answer: { kind: meaning === 'missing' ? 'not-found' : 'doubtful' }, signal: { kind: 'answered' } };
     }
     case 'conflict':
-      if (!person.conflicted) return { answer: { kind: 'conflict' }, signal: { kind: 'rejected', status: raw.status } };
-    // falls through: a second conflict is a rejection
     case 'rejected': {
+      // A second conflict is a rejection.
+      if (raw.kind === 'conflict' && !person.conflicted) {
+        return { answer: { kind: 'conflict' }, signal: { kind: 'rejected', status: raw.status } };
+      }
       const isFinal = isFinalRejection(refusal, isOwn, breaker.block !== null);
       return { answer: { kind: 'rejected', isFinal }, signal: isOwn ? null : { kind: 'rejected', status: raw.status } };
     }

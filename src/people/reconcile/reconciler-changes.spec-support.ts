@@ -1,7 +1,7 @@
 import { RESET_ON_WRITE } from '../model/person.js';
 import { applyLink, applyResolve } from '../model/resolve-rule.js';
-import type { ModelUser, PlatformModel } from './platform-model.spec-support.js';
-import { ReconcilerTables, type Row } from './reconciler-tables.spec-support.js';
+import type { PlatformModel } from './platform-model.spec-support.js';
+import { ReconcilerTables } from './reconciler-tables.spec-support.js';
 import { ReconcilerWitness } from './reconciler-witness.spec-support.js';
 
 const EMAIL_CONFLICTS = ['email-taken', 'platform-user-taken', 'role-mismatch'];

@@ -4,7 +4,7 @@ import { type CallStep, isCreate, QUEUES, queueOf } from '../model/next-step.js'
 import { listableUser, type Person } from '../model/person.js';
 import { law, PlatformModel, type Reply, type Weather, wrongServerReply } from './platform-model.spec-support.js';
 import { ReconcilerChanges } from './reconciler-changes.spec-support.js';
-import { BASE, type ReconcilerTables, type Row } from './reconciler-tables.spec-support.js';
+import { BASE, type Row } from './reconciler-tables.spec-support.js';
 
 const SEND_WITHIN_MS = 1_000;
 const TIMEOUT_MS = 10_000;
@@ -151,7 +151,7 @@ export class ReconcilerModel extends ReconcilerChanges {
     this.calls++;
     law(this.calls <= this.grants, 'a call left without a grant');
     const { row, left, step } = flight;
-    const email = emailOf(flight, this.tables);
+    const email = emailOf(flight);
     const { kind: role, id: partnerUserId } = row;
     const { platformUserId } = left;
     const providerUserIds = step.providerUserIds ?? [];
@@ -214,7 +214,7 @@ function isHourly({ person }: Row): boolean {
 }
 
 /** The email that a check looks up. */
-function emailOf({ row, left, step }: Flight, tables: ReconcilerTables): string | null {
+function emailOf({ left, step }: Flight): string | null {
   if (step.subject === 'any') return null;
   return step.subject === 'attempted' ? (left.attempt?.email ?? null) : left.email;
 }

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { toBytes } from '../../database/prisma.service.js';
 import { ProfileSeal } from '../model/profile.js';
 import { giveBack, type MergedUser, takeOver } from '../model/rename-rule.js';
 import { DependentsRepository } from './dependents.repository.js';

@@ -1,4 +1,4 @@
-import type { Person as PrismaPerson } from '../../generated/prisma/client.js';
+import type { PrismaService } from '../../database/prisma.service.js';
 import type { Breakers } from '../model/circuit-breaker.js';
 import {
   type DecisionContext,
@@ -15,6 +15,8 @@ import type { Fault, Review } from '../model/person-codes.js';
 type ByteFields =
   | ('profile' | 'profileHash' | 'emailFingerprint' | 'inviteUrl' | 'appliedProfile')
   | ('attemptProfile' | 'attemptEmail' | 'errorText');
+
+type PrismaPerson = NonNullable<Awaited<ReturnType<PrismaService['person']['findFirst']>>>;
 
 /** A row of `people` as read by SQL. */
 export type StoredPerson = Omit<PrismaPerson, ByteFields | 'state' | 'attemptCallId'> &
@@ -151,5 +153,5 @@ export function toPersonRow(
 }
 
 function toHex(fingerprint: Buffer | null): string | null {
-  return fingerprint && fingerprint.toString('hex');
+  return fingerprint?.toString('hex') ?? null;
 }

@@ -151,9 +151,4 @@ export class PlatformUsersRepository {
     );
     return rows;
   }
-
-  private async roleOf(tx: PoolClient, platformUserId: string): Promise<string | undefined> {
-    const { platformUser } = await this.prisma.in(tx);
-    return (await platformUser.findUnique({ where: { platformUserId } }))?.role;
-  }
 }

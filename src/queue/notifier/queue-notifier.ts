@@ -61,7 +61,10 @@ export class QueueNotifier implements OnModuleDestroy {
    */
   notify(name: QueueName, reason: string, when: Date | number = 0): void {
     const planned = this.plannedQueues.get(name);
-    if (planned) return this.planNext(name, planned, reason);
+    if (planned) {
+      this.planNext(name, planned, reason);
+      return;
+    }
     const now = this.clock.now().getTime();
     const askedMs = Math.max(0, typeof when === 'number' ? when : when.getTime() - now);
     const delayMs = askedMs < DISTANT_MS ? askedMs : Math.ceil((now + askedMs) / COARSE_MS) * COARSE_MS - now;

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+import type { PoolClient } from 'pg';
+import type { Database } from '../../database/database.js';
+import type { PersonKind, PersonState } from '../model/person.js';
+import { ALL_BREAKERS, type BreakersRepository } from './breakers.repository.js';
+import { COLUMNS, type PersonRow, toPersonRow } from './person-row.js';
+import { ROLES } from './platform-users.repository.js';
+
+/** SQL condition: a merged client is shown only while its account is being deleted. */
+const IS_SHOWN_MERGED = "(state <> 'deleted' OR merged_into IS NULL)";
+
+const SELECTED = Object.entries(COLUMNS).map(([field, column]) => `p.${column} AS "${field}"`);
+
+/** The role of each kind of people, as SQL. */
+const ROLE = `CASE p.kind WHEN 'client' THEN '${ROLES.client}' ELSE '${ROLES.provider}' END`;
+
+/** SQL condition: person `p` is to be deleted, and has a user. */
+const IS_LEAVING = 'NOT p.wanted AND p.platform_user_id IS NOT NULL';
+
+/** People with everything that their next steps depend on; `$1` tells whether that includes the circuit breakers. */
+const READ = `
+  SELECT ${SELECTED.join(', ')}, clock_timestamp() AS now,
+    coalesce((SELECT CASE WHEN c.person_id = p.id THEN 'held' ELSE 'taken' END
+      FROM email_claims c WHERE c.fingerprint = p.email_fingerprint), 'free') AS claim,
+    ARRAY(SELECT encode(c.fingerprint, 'hex') FROM email_claims c WHERE c.person_id = p.id) AS "emailClaims",
+    CASE WHEN p.kind = 'client' THEN coalesce((
+      SELECT json_agg(json_build_object(
+          'externalId', q.external_id, 'platformUserId', CASE WHEN q.wanted AND q.attempt_call_id IS NULL THEN q.platform_user_id END) ORDER BY cp.position)
+      FROM client_providers cp JOIN people q ON q.id = cp.provider_id WHERE cp.client_id = p.id), '[]') ELSE '[]' END AS providers,
+    p.kind = 'provider' AND ${IS_LEAVING} AND EXISTS (
+      SELECT 1 FROM people c
+      WHERE c.applied_providers @> ARRAY[p.platform_user_id] AND c.platform_user_id IS NOT NULL
+        AND c.state IN ('pending', 'waiting')) AS "stillListed",
+    CASE WHEN ${IS_LEAVING} THEN (
+      SELECT CASE WHEN u.role = ${ROLE} THEN 'fits' ELSE 'differs' END
+      FROM platform_users u WHERE u.platform_user_id = p.platform_user_id) END AS role,
+    ${IS_LEAVING} AND EXISTS (
+      SELECT 1 FROM platform_users u WHERE u.external_user_id = p.external_id AND u.role = ${ROLE} AND u.person_id IS NULL
+        AND NOT EXISTS (SELECT 1 FROM people q WHERE q.platform_user_id = u.platform_user_id)) AS "hasSecondUser",
+    CASE WHEN $1::boolean THEN ${ALL_BREAKERS} END AS breakers
+  FROM people p`;
+
+/** Names one person. */
+export type PersonFilter = { id?: string; kind?: PersonKind; externalId?: string; platformUserId?: string };
+
+/** @param first the number of the first parameter */
+export function conditionOf(where: PersonFilter, first = 2): { condition: string; values: unknown[] } {
+  const { id, kind, externalId, platformUserId } = where;
+  const named = Object.entries({ id, kind, externalId, platformUserId } as const).filter(
+    ([, value]) => value !== undefined,
+  );
+  const terms = named.map(([field, _], place) => `${COLUMNS[field as keyof typeof where]} = $${place + first}`);
+  return { condition: terms.join(' AND '), values: named.map(([, value]) => value) };
+}
+
+/** Reads people with everything that their next steps depend on. */
+export abstract class PeopleReader {
+  protected constructor(
+    protected readonly database: Database,
+    private readonly breakers: BreakersRepository,
+  ) {}
+
+  async find(where: PersonFilter, tx?: PoolClient): Promise<PersonRow | undefined> {
+    const { condition, values } = conditionOf(where);
+    return (await this.read(condition, values, true, tx))[0];
+  }
+
+  /** One page of people of one kind, ordered by external id; without a state, those that are not deleted. */
+  async page(kind: PersonKind, state: PersonState | undefined, limit: number, after: string): Promise<PersonRow[]> {
+    const isShown = state === undefined ? "$4::text IS NULL AND state <> 'deleted'" : 'state = $4';
+    const condition = `kind = $2 AND external_id > $3 AND ${isShown} AND ${IS_SHOWN_MERGED} ORDER BY external_id LIMIT $5`;
+    return this.read(condition, [kind, after, state ?? null, limit], false);
+  }
+
+  /** Finds people of both kinds that are not deleted. Names the kinds, so that the index on external ids is used. */
+  async search(email: Buffer | null, externalId: string | undefined, limit: number): Promise<PersonRow[]> {
+    const condition = `kind IN ('provider', 'client') AND state <> 'deleted' AND ($2::bytea IS NULL OR email_fingerprint = $2)
+      AND ($3::text IS NULL OR external_id = $3) ORDER BY kind, external_id LIMIT $4`;
+    return this.read(condition, [email, externalId ?? null, limit], false);
+  }
+
+  /** Those of some people that were merged into another client. */
+  async mergedOf(ids: string[]): Promise<PersonRow[]> {
+    return this.read('id = ANY($2::uuid[]) AND merged_into IS NOT NULL', [ids], false);
+  }
+
+  /** The profile of a provider whose email the platform can look up; undefined if none has one. */
+  async anyProvider(): Promise<{ id: string; profile: Buffer } | undefined> {
+    const { rows } = await this.database.pool.query<{ id: string; profile: Buffer }>(
+      `SELECT id, profile FROM people
+       WHERE kind = 'provider' AND state = 'synced' AND profile IS NOT NULL ORDER BY external_id LIMIT 1`,
+    );
+    return rows[0];
+  }
+
+  /** The person that a platform user belongs or belonged to. */
+  async ownerOf(tx: PoolClient, platformUserId: string): Promise<PersonRow | undefined> {
+    const { rows } = await tx.query<{ id: string }>(
+      `SELECT coalesce((SELECT id FROM people WHERE platform_user_id = $1),
+         (SELECT person_id FROM platform_users WHERE platform_user_id = $1)) AS id`,
+      [platformUserId],
+    );
+    return rows[0]?.id ? this.find({ id: rows[0].id }, tx) : undefined;
+  }
+
+  private async read(
+    condition: string,
+    values: unknown[],
+    withBreakers: boolean,
+    tx?: PoolClient,
+  ): Promise<PersonRow[]> {
+    const { rows } = await (tx ?? this.database.pool).query<Parameters<typeof toPersonRow>[0]>({
+      // Planning this statement costs more than running it, so each connection keeps its plans.
+      name: `people ${createHash('sha256').update(condition).digest('hex').slice(0, 12)}`,
+      text: `${READ} WHERE ${condition}`,
+      values: [withBreakers, ...values],
+    });
+    return rows.map((row) => toPersonRow(row, this.breakers.base));
+  }
+}
