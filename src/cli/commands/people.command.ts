@@ -54,7 +54,10 @@ export function addPeopleCommands(program: Command, api: Api): void {
       printAnswer(await api.post<TraceResponse>('/v1/people/trace', { kind, externalId }), json, traceLines),
     );
 
-  const action = new Argument('<action>', 'link, create, retry, ignore or delete; trace shows those that apply, with their effects');
+  const action = new Argument(
+    '<action>',
+    'link, create, retry, ignore or delete; trace shows those that apply, with their effects',
+  );
   program
     .command('resolve')
     .description('resolve manually a person that needs a review or has failed')
@@ -64,7 +67,10 @@ export function addPeopleCommands(program: Command, api: Api): void {
     .option('--user <platformUserId>', 'the user to link to')
     .option('--wait <seconds>', 'how long to wait for the outcome, 0 to 60', waitSeconds, 20)
     .option('--json', 'print what the service answers')
-    .addHelpText('after', examples('resolve client C-1 retry', 'resolve provider P-1 link --user 6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b'))
+    .addHelpText(
+      'after',
+      examples('resolve client C-1 retry', 'resolve provider P-1 link --user 6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b'),
+    )
     .action(async (kind: PersonKind, id: string, action: string, { user, wait, json }: ResolveOptions) => {
       if (action === 'link' && user === undefined) {
         throw new CliFault('Pass --user with the id of the platform user to link to.');

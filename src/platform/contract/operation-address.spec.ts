@@ -7,7 +7,7 @@ const builtIn = Contract.of({});
 const base = 'https://platform.example';
 const changed = (operation: OperationName, more: object) => Contract.of({ operations: { [operation]: more } });
 
-test('as the spec shows it, user management lives at one address', () => {
+test('user management has one address in the spec', () => {
   expect(new Set(USERS.map((operation) => operationAddress(builtIn, base, operation))).size).toBe(1);
 });
 
@@ -17,11 +17,11 @@ test.each([
   ['path after the user', changed('deleteUser', { path: '/users/{userId}/account' }), base],
   ['header', changed('deleteUser', { headers: { 'x-version': '1' } }), base],
   ['query', changed('deleteUser', { query: { version: '1' } }), base],
-])('another %s is another address', (_what, contract, at) => {
+])('a different %s is a different address', (_what, contract, at) => {
   expect(operationAddress(contract, at, 'deleteUser')).not.toBe(operationAddress(builtIn, base, 'checkUser'));
 });
 
-test('a prefix that all paths have in common is one address, whatever follows as the spec shows it', () => {
+test('operations whose paths share a prefix have one address', () => {
   const both = Contract.of({
     operations: { deleteUser: { path: '/v2/users/{userId}' }, checkUser: { path: '/v2/users/check' } },
   });
