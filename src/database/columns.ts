@@ -4,12 +4,12 @@ type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : '';
 
-/** A value of Prisma's as `pg` gives it. */
+/** The type in `pg` of a value of Prisma. */
 type Value<T> = T extends bigint ? string : T extends Uint8Array ? Buffer : T;
 
 type Scalars<Model extends Prisma.ModelName> = Prisma.TypeMap['model'][Model]['payload']['scalars'];
 
-/** A row of a model's table as `pg` gives it; of columns whose names differ from their field's, the field's name counts. */
+/** The type in `pg` of a row of a model, with column names derived from its fields. */
 export type Columns<Model extends Prisma.ModelName> = {
   [Field in keyof Scalars<Model> & string as SnakeCase<Field>]: Value<Scalars<Model>[Field]>;
 };

@@ -9,11 +9,11 @@ import { EmbeddedPostgresInUse, runningEmbeddedPostgres, startEmbeddedPostgres }
 const UNDEFINED_TABLE = '42P01';
 
 /**
- * Runs the work of a command that speaks to the database itself: that of DATABASE_URL, else the embedded one, whether
- * the service runs or not.
+ * Runs the work of a command that connects to the database itself: that of DATABASE_URL, otherwise the embedded one,
+ * whether the service runs or not.
  *
- * @param work gets a connection string of the role that serves
- * @throws {Error} one sentence, when there is no such database yet or it can't be reached
+ * @param work gets a connection string of the service's role
+ * @throws {Error} one sentence, if the database does not exist yet or cannot be reached
  */
 export async function withServiceDatabase<T>(
   { DATABASE_URL: url, DATA_DIR: folder }: Pick<Env, 'DATABASE_URL' | 'DATA_DIR'>,
@@ -21,7 +21,7 @@ export async function withServiceDatabase<T>(
 ): Promise<T> {
   if (url !== undefined) return explained('DATABASE_URL', () => work(url));
   const dataRoot = path.resolve(folder);
-  const none = `There is no database of this version under ${dataRoot} yet: start the service once, or correct DATA_DIR.`;
+  const none = `There is no database of this version under ${dataRoot} yet. Start the service once, or correct DATA_DIR.`;
   if (!existsSync(path.join(dataRoot, 'postgres'))) throw new Error(none);
   const embedded = await startEmbeddedPostgres({ dataRoot }).catch((error: unknown) => {
     if (error instanceof EmbeddedPostgresInUse) return undefined;

@@ -1,19 +1,20 @@
 import { tlsFault } from '../config/tls-fault.js';
 import { codeOf } from '../http/problem/fault.js';
 
-/** Socket faults as Node names them, and SQLSTATEs of a server that refuses connections now. */
-const AWAY = /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|08...|57P0[1-4]|53300)$/;
+/** Codes of Node's socket errors, and SQLSTATEs of a server that rejects connections for now. */
+const UNAVAILABLE =
+  /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|08...|57P0[1-4]|53300)$/;
 
-/** What each SQLSTATE means for the operator who sets the address. */
+/** The remedy for each SQLSTATE. */
 const BY_CODE: Record<string, (setting: string) => string> = {
-  '28P01': (setting) => `PostgreSQL refuses the user or the password of ${setting} (28P01): correct it.`,
-  '28000': (setting) => `PostgreSQL refuses the user of ${setting} (28000): correct it, or allow it in pg_hba.conf.`,
-  '3D000': (setting) => `The database that ${setting} names does not exist (3D000): create it or correct the name.`,
+  '28P01': (setting) => `PostgreSQL rejects the user or the password in ${setting} (28P01). Correct it.`,
+  '28000': (setting) => `PostgreSQL rejects the user in ${setting} (28000). Correct it, or allow it in pg_hba.conf.`,
+  '3D000': (setting) => `The database in ${setting} does not exist (3D000). Create it, or correct the name.`,
   '42501': (setting) =>
-    `The role of ${setting} may not change the schema (42501): name the role that owns the tables in DATABASE_OWNER_URL.`,
+    `The role in ${setting} may not change the schema (42501). Set DATABASE_OWNER_URL to the role that owns the tables.`,
 };
 
-/** Why PostgreSQL can't be used, and which setting to mend; undefined when the error is about something else. */
+/** Explains why PostgreSQL cannot be used; undefined if the error has another cause. */
 export function connectFault(error: unknown, setting: string): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const code = codeOf(error);
@@ -21,17 +22,17 @@ export function connectFault(error: unknown, setting: string): string | undefine
   if (about) return about(setting);
   const authority = `as &sslrootcert=/path/ca.pem in ${setting}`;
   const tls = tlsFault(error, { setting, authority });
-  if (tls) return `PostgreSQL can not be reached over TLS, for ${tls}`;
+  if (tls) return `PostgreSQL cannot be reached over TLS, because ${tls}`;
   const silent = /^(timeout expired$|timeout exceeded|Connection terminated)/.test(error.message);
-  if (!silent && !AWAY.test(code)) return undefined;
-  return `PostgreSQL can not be reached (${code || 'no answer'}): check ${setting}, and that the server runs and takes connections from here.`;
+  if (!silent && !UNAVAILABLE.test(code)) return undefined;
+  return `PostgreSQL cannot be reached (${code || 'no answer'}). Check ${setting}, and that the server runs and accepts connections from here.`;
 }
 
 /**
- * Runs what needs the database at start.
+ * Runs work that needs the database at start.
  *
- * @param setting the name of the setting that holds the address
- * @throws {Error} saying in one sentence why PostgreSQL can't be used; what is about something else as it was
+ * @param setting the setting with the URL
+ * @throws {Error} that explains why PostgreSQL cannot be used; other errors unchanged
  */
 export async function explained<T>(setting: string, work: () => Promise<T>): Promise<T> {
   try {

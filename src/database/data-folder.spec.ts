@@ -7,7 +7,7 @@ describe('the data folder', () => {
   const root = mkdtempSync(path.join(tmpdir(), 'data-folder-'));
   afterAll(() => rmSync(root, { recursive: true }));
 
-  it('is made, with those above it, and may be there already', () => {
+  it('is created with its parents, unless it exists', () => {
     const folder = path.join(root, 'a/b');
     makeDataFolder(folder);
     makeDataFolder(folder);
@@ -17,20 +17,23 @@ describe('the data folder', () => {
   it.each([
     ['itself', 'file'],
     ['above it', 'file/demo'],
-  ])('is refused in a sentence that names it and DATA_DIR when a file stands there, %s', (_, name) => {
+  ])('is rejected with its name and DATA_DIR if a file is in its place: %s', (_, name) => {
     writeFileSync(path.join(root, 'file'), '');
     const folder = path.join(root, name);
-    const sentence = `The data folder ${folder} can not be used (a file stands in its way): set DATA_DIR to a folder that you may write to.`;
+    const sentence = `The data folder ${folder} cannot be used (a file stands in its way). Set DATA_DIR to a folder that this user may write to.`;
     expect(() => makeDataFolder(folder)).toThrow(sentence);
     expect(() => checkDataFolder(folder)).toThrow(sentence);
   });
 
-  it('is not made by looking whether it could be', () => {
+  it('is not created by a check', () => {
     checkDataFolder(path.join(root, 'c/d'));
     expect(existsSync(path.join(root, 'c'))).toBe(false);
   });
 
-  it.each(['EACCES', 'EPERM', 'EROFS'])('of another user or on a disk that takes nothing (%s): likewise', (code) => {
-    expect(dataFolderFault('/x', Object.assign(new Error(), { code }))).toMatch(/^The data folder \/x .*DATA_DIR/);
-  });
+  it.each(['EACCES', 'EPERM', 'EROFS'])(
+    'is rejected if it belongs to another user or is on a read-only disk (%s)',
+    (code) => {
+      expect(dataFolderFault('/x', Object.assign(new Error(), { code }))).toMatch(/^The data folder \/x .*DATA_DIR/);
+    },
+  );
 });

@@ -2,15 +2,15 @@ import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import path from 'node:path';
 
 const WHY: Record<string, string> = {
-  EACCES: 'it or the folder above is not yours to write',
-  EPERM: 'it or the folder above is not yours to write',
-  EROFS: 'its disk takes no writes',
+  EACCES: 'this user may not write to it or to the folder above',
+  EPERM: 'this user may not write to it or to the folder above',
+  EROFS: 'its disk is read-only',
   ENOSPC: 'its disk is full',
   EEXIST: 'a file stands in its way',
   ENOTDIR: 'a file stands in its way',
 };
 
-/** Makes the folder for what is kept between starts, unless it is there. @throws {Error} as `dataFolderFault` says */
+/** Creates the data folder if it is missing. @throws {Error} as `dataFolderFault` */
 export function makeDataFolder(folder: string): void {
   explain(folder, () => {
     mkdirSync(folder, { recursive: true });
@@ -19,9 +19,10 @@ export function makeDataFolder(folder: string): void {
 }
 
 /**
- * Looks whether the folder can be used, or made, without making it: the caller may be another user than the service.
+ * Checks that the folder can be used or created, without creating it, because the caller may be another user than the
+ * service.
  *
- * @throws {Error} as `dataFolderFault` says
+ * @throws {Error} as `dataFolderFault`
  */
 export function checkDataFolder(folder: string): void {
   let place = path.resolve(folder);
@@ -29,10 +30,10 @@ export function checkDataFolder(folder: string): void {
   explain(folder, () => checkAccess(place));
 }
 
-/** Says why a data folder can't be used, and which setting to mend. @param error of the file system */
+/** Explains why a data folder cannot be used. @param error of the file system */
 export function dataFolderFault(folder: string, error: unknown): string {
   const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
-  return `The data folder ${folder} can not be used (${WHY[code] ?? code}): set DATA_DIR to a folder that you may write to.`;
+  return `The data folder ${folder} cannot be used (${WHY[code] ?? code}). Set DATA_DIR to a folder that this user may write to.`;
 }
 
 function explain(folder: string, work: () => void): void {

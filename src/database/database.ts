@@ -3,25 +3,25 @@ import pg from 'pg';
 import { parseUrl } from '../config/setting-rules.js';
 import { codeOf } from '../http/problem/fault.js';
 
-/** Milliseconds to wait for a free connection before a request fails instead of hanging. */
+/** How long a request waits for a free connection before it fails. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** A pool's connections, and the milliseconds after which PostgreSQL ends a statement or an idle transaction of theirs. */
+/** Size of a pool, and PostgreSQL's timeouts of its statements and idle transactions. */
 const USUAL = { max: 16, statementMs: 10_000, idleMs: 10_000 };
-/** For statements over many rows. A connection is used once: one that is idle may have died without a word. */
+/** For statements over many rows. Each connection is used once, because an idle one may have been lost silently. */
 const BULK = { max: 3, maxUses: 1, statementMs: 10 * 60_000, idleMs: 30_000 };
 
-/** Milliseconds beyond a statement's limit after which its connection has died without a word, as after a failover. */
+/** How long after its timeout a statement without an answer means a lost connection, as after a failover. */
 const SILENT_AFTER_MS = 2_000;
 
-/** Milliseconds after which the answer to a statement of the usual length counts as lost. */
+/** Timeout for the answer to a statement of the usual pool. */
 export const ANSWER_TIMEOUT_MS = USUAL.statementMs + SILENT_AFTER_MS;
 
-/** Milliseconds of idleness after which the system itself looks whether the other side is there. */
+/** Idle time before the first TCP keep-alive probe. */
 const KEEP_ALIVE_MS = 5_000;
 
-/** Milliseconds between two looks for bulk statements whose connection fell silent; it is cut at the second. */
-const LOOK_MS = 3_000;
+/** Interval of the search for lost bulk connections, which are cut when found twice. */
+const LOOK_INTERVAL_MS = 3_000;
 
 const APPLICATION = 'notebridge';
 
@@ -52,35 +52,35 @@ const DISABLE_NEWER_TIMEOUTS = `
 const RETRIED = ['40001', '40P01'];
 const MAX_TRIES = 4;
 
-/** The processes of the server that work on a statement, and are not held up by a client that takes nothing. */
-const AT_WORK = `
+/** The server processes that execute a statement, without those that wait for a slow client. */
+const WORKING_PIDS = `
   SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1::int[])
     AND state = 'active' AND wait_event IS DISTINCT FROM 'ClientWrite'`;
 
-/** Ends what a connection left behind on the server, with its locks; pids may be used again, by other clients. */
-const END = `
+/** Ends server processes of lost connections, with their locks. A pid may meanwhile belong to another client. */
+const END_LOST = `
   SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE pid = ANY ($1::int[]) AND usename = current_user AND application_name = $2 AND state <> 'active'`;
 
-/** The open statement of a connection, which pg keeps private; undefined for a stream, because its reader sets its pace. */
+/** The open statement of a connection, which pg keeps private; undefined for a stream, whose reader may be slow. */
 function openStatement(client: pg.Client): pg.Query | undefined {
   const active: unknown = Reflect.get(client, '_activeQuery');
   return active instanceof pg.Query ? active : undefined;
 }
 
-/** The server's process of a connection. */
+/** The server process of a connection. */
 const pidOf = (client: pg.Client) => Number(Reflect.get(client, 'processID'));
 
 /**
- * Finds connections that died without a word while they wait for a long statement: asked over another connection, the
- * server does not know the statement, or has ended it. A timeout would have to be as long as the longest statement.
+ * Finds connections that were lost during a long statement, by asking the server over another connection whether it still
+ * executes the statement. A timeout would have to be as long as the longest statement.
  */
 class SilenceWatch {
   private readonly clients = new Set<pg.Client>();
-  /** The statements that were open at the last look, and on which the server did not work. */
+  /** The open statements that the server did not execute at the last look. */
   private suspects = new Set<pg.Query>();
 
-  /** @param sql another connection to the server, whose own silence is bounded */
+  /** @param sql other connections to the server, with a short timeout */
   constructor(private readonly sql: Pick<pg.Pool, 'query'>) {}
 
   follow(client: pg.Client): void {
@@ -88,14 +88,14 @@ class SilenceWatch {
     client.once('end', () => this.clients.delete(client));
   }
 
-  /** Looks once. Cuts connections whose statement was suspect at the last look, too: an answer may be on its way. */
+  /** Looks once. Cuts a connection only at the second look, because an answer may be on its way. */
   async look(): Promise<void> {
     const waiting = [...this.clients].flatMap((client) => {
       const statement = openStatement(client);
       return statement ? { client, statement, pid: pidOf(client) } : [];
     });
     if (waiting.length === 0) return this.suspects.clear();
-    const { rows } = await this.sql.query<{ pid: number }>(AT_WORK, [waiting.map(({ pid }) => pid)]);
+    const { rows } = await this.sql.query<{ pid: number }>(WORKING_PIDS, [waiting.map(({ pid }) => pid)]);
     const atWork = new Set(rows.map(({ pid }) => pid));
     const silent = waiting.filter(
       ({ client, statement, pid }) => !atWork.has(pid) && openStatement(client) === statement,
@@ -103,21 +103,20 @@ class SilenceWatch {
     const cut = silent.filter(({ statement }) => this.suspects.has(statement));
     this.suspects = new Set(silent.map(({ statement }) => statement));
     for (const { client } of cut) client.connection.stream.destroy();
-    if (cut.length > 0) await this.sql.query(END, [cut.map(({ pid }) => pid), APPLICATION]);
+    if (cut.length > 0) await this.sql.query(END_LOST, [cut.map(({ pid }) => pid), APPLICATION]);
   }
 }
 
 /**
- * PostgreSQL for the workers and the API: plain SQL where exact statements count. A connection that dies without a word
- * costs a statement `ANSWER_TIMEOUT_MS`, one over many rows two looks, and is not used again; the locks of its
- * transaction end on the server's side.
+ * PostgreSQL for the workers and the API. A silently lost connection delays a statement by `ANSWER_TIMEOUT_MS`, or a
+ * statement over many rows by two looks, and is not used again. The server then ends its locks.
  */
 @Injectable()
 export class Database implements OnApplicationShutdown {
   readonly pool: pg.Pool;
-  /** For statements over many rows, such as those of imports, which may take minutes. */
+  /** For statements over many rows, which may take minutes, such as those of imports. */
   readonly bulkPool: pg.Pool;
-  /** Of the bulk connections. */
+  /** Watches the bulk connections. */
   readonly silence: SilenceWatch;
   private readonly looking: NodeJS.Timeout;
   private readonly beforeEnds = new WeakMap<pg.PoolClient, () => Promise<void>>();
@@ -128,14 +127,14 @@ export class Database implements OnApplicationShutdown {
     this.bulkPool = poolOf(url, BULK);
     this.silence = new SilenceWatch(this.pool);
     this.bulkPool.on('connect', (client) => this.silence.follow(client as pg.ClientBase as pg.Client));
-    // What keeps the look from its answer is reported by those who use the pool.
-    this.looking = setInterval(() => void this.silence.look().catch(() => undefined), LOOK_MS).unref();
+    // Users of the pool report its errors.
+    this.looking = setInterval(() => void this.silence.look().catch(() => undefined), LOOK_INTERVAL_MS).unref();
   }
 
   /**
    * Runs work in one READ COMMITTED transaction, and again after a deadlock or a serialization failure.
    *
-   * @param work must not make HTTP calls (a transaction is short) and must bear to be run again
+   * @param work must make no HTTP calls, because a transaction is short, and may run more than once
    * @param size bulk for work over many rows, which may take minutes
    */
   async transaction<T>(work: (tx: pg.PoolClient) => Promise<T>, size: 'usual' | 'bulk' = 'usual'): Promise<T> {
@@ -165,7 +164,7 @@ export class Database implements OnApplicationShutdown {
     }
   }
 
-  /** Has `leave` run before the transaction that `tx` is in is committed or rolled back; a later one replaces it. */
+  /** Runs `leave` before the transaction of `tx` ends. A later call replaces it. */
   beforeEnd(tx: pg.PoolClient, leave: () => Promise<void>): void {
     this.beforeEnds.set(tx, leave);
   }
@@ -189,7 +188,7 @@ function poolOf(url: string, { statementMs, idleMs, ...sizes }: pg.PoolConfig & 
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: statementMs + SILENT_AFTER_MS,
     statement_timeout: statementMs,
-    // Whose other side is gone holds its locks no longer.
+    // Ends the locks of a lost client.
     idle_in_transaction_session_timeout: idleMs,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: APPLICATION,
@@ -217,20 +216,19 @@ export async function disableNewerTimeouts(client: pg.ClientBase): Promise<void>
   await client.query(DISABLE_NEWER_TIMEOUTS);
 }
 
-/** A pool whose connections may die: an idle one is replaced, one in use fails its next statement. */
+/** Creates a pool that survives lost connections: it replaces idle ones, and a used one fails its next statement. */
 export function newPool(config: pg.PoolConfig & { application_name: string }): pg.Pool {
   const log = new Logger(Database.name);
   const pool = new pg.Pool({ keepAlive: true, ...config, ...sessionConfig(config.connectionString) });
   pool.on('error', ({ message }) => {
     if (!pool.ending) log.warn(`an idle connection (${config.application_name}) was lost: ${message}`);
   });
-  // What befalls a connection between two statements of a transaction is reported to this listener alone; without one
-  // the process would end.
+  // Without this listener, a connection error between two statements of a transaction would crash the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 
-/** No statement comes through any more on a connection whose last one got no answer (node-postgres' own words). */
+/** True if the last statement got no answer, so that the connection is unusable. The message is node-postgres'. */
 const isStale = (error: unknown): boolean => error instanceof Error && error.message === 'Query read timeout';
 
 async function rolledBack(tx: pg.PoolClient): Promise<boolean> {
@@ -238,10 +236,10 @@ async function rolledBack(tx: pg.PoolClient): Promise<boolean> {
   return done !== undefined;
 }
 
-/** Runs work on a connection of its own, outside every pool: for what is done once, at start. */
+/** Runs work on a dedicated connection outside the pools, for commands and at start. */
 export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ ...sessionConfig(url), connectionTimeoutMillis: 10_000 });
-  // Reported to this listener alone where no statement waits; without one the process would end.
+  // Without a listener, an error between two statements would crash the process.
   let loss: Error | undefined;
   client.on('error', (error) => {
     loss ??= error;

@@ -1,6 +1,6 @@
-// A program of its own: it has the embedded server, and lives as long as the server and whoever started it. Within the
-// owner's process the package would stop the server, and then the process, at the first SIGTERM or Ctrl-C, hand it the
-// owner's secrets, and leave it behind when the owner is killed.
+// The host process of the embedded server. It ends with the server or its owner. Within the owner's process, the package
+// would stop the server and the process at the first SIGTERM or Ctrl-C, pass the owner's secrets to the server, and leave
+// it running after the owner is killed.
 import { execFileSync } from 'node:child_process';
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -8,25 +8,25 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What the owner hands over, as JSON. */
+/** The settings from the owner, as JSON. */
 export interface HostOrder {
-  /** The folder of everything that belongs to the server. */
+  /** The server's folder. */
   readonly home: string;
-  /** Whom the server runs as; null: as the owner. */
+  /** The user of the server; null for the owner's. */
   readonly user: { readonly uid: number; readonly gid: number } | null;
-  /** The node_modules that holds the package. */
+  /** The node_modules folder with the package. */
   readonly modules: string;
   readonly fsync: boolean;
   readonly maxConnections: number;
-  /** Where a server that died has to stand again. */
+  /** The port on which a crashed server must start again. */
   readonly port?: number;
 }
 
 const BEAT_MS = 500;
-/** Without a beat for so long the other host, which may run in another container, counts as gone. */
+/** How long without a heartbeat until another host, which may run in another container, counts as ended. */
 const SILENT_MS = 5_000;
 const POLL_MS = 100;
-/** How long a server may take to stop, or what a killed one left behind to notice. */
+/** Timeout for a server to stop, or for the rest of a killed one to notice. */
 const ORPHANS_MS = 30_000;
 const PASSING = /shared memory block|could not bind|could not create any TCP|lock file "postmaster.pid"/;
 const IN_USE = 3;
@@ -61,7 +61,7 @@ async function main(): Promise<void> {
   process.stdout.write(`${port}\n`);
 }
 
-/** Waits for a host that gives no sign of life, and leaves the folder to one that gives two. */
+/** Waits for a host without a heartbeat. Ends if the other host sends two. */
 async function claimHome(): Promise<void> {
   let [seen, since, signs] = [readClaim(), performance.now(), 0];
   for (;;) {
@@ -86,7 +86,7 @@ function readClaim(): string | undefined {
   }
 }
 
-/** Says that this host lives. It ends with its server, and its server with the claim: the data is another's by then. */
+/** Sends a heartbeat. The host ends with its server, and the server with the claim, because the data then has another owner. */
 function beat(): void {
   const pid = postmaster();
   if (!readClaim()?.startsWith(claimId)) {
@@ -97,7 +97,7 @@ function beat(): void {
   if (isServing && !pid) leave(1);
 }
 
-/** The process of the server, when it runs: after a crash its number may be another program's. */
+/** The server's pid, if it runs. After a crash, the pid may belong to another program. */
 function postmaster(): number | undefined {
   try {
     const pid = Number.parseInt(fs.readFileSync(path.join(data, 'postmaster.pid'), 'utf8'), 10);
@@ -111,7 +111,7 @@ function postmaster(): number | undefined {
   }
 }
 
-/** Stops the server, also one whose owner and host were killed. */
+/** Stops the server, even if its owner and host were killed. */
 async function endServer(): Promise<void> {
   const pid = postmaster();
   if (pid) process.kill(pid, 'SIGINT'); // PostgreSQL's "fast" shutdown
@@ -128,7 +128,7 @@ function log(text: string): void {
   if (fs.existsSync(cluster)) fs.appendFileSync(logFile, text);
 }
 
-/** Data and password appear together and whole, for it is made under another name. */
+/** Creates the data and the password under another name, so that they appear together and complete. */
 async function makeCluster(): Promise<void> {
   const draft = `${cluster}.new`;
   const password = randomBytes(24).toString('base64url');
@@ -149,7 +149,7 @@ async function makeCluster(): Promise<void> {
   fs.renameSync(draft, cluster);
 }
 
-/** @returns its port; below those that systems take for outgoing connections, so that nobody sits on it meanwhile */
+/** @returns its port, below the range of outgoing connections, so that no other program takes it before a restart */
 async function startServer(): Promise<number> {
   if (fs.existsSync(logFile)) fs.renameSync(logFile, `${logFile}.1`);
   const fsync = order.fsync ? 'on' : 'off';
@@ -161,8 +161,8 @@ async function startServer(): Promise<number> {
     `full_page_writes=${fsync}`,
     'TimeZone=UTC',
     'log_timezone=UTC',
-    // A failed statement, its details and what is said of it may hold personal data (`invalid input syntax: "…"`): the
-    // server's log gets none of them.
+    // Keeps failed statements and their messages out of the log, because they may contain personal data (`invalid input
+    // syntax: "…"`).
     'log_min_messages=log',
     'log_min_error_statement=panic',
     'log_error_verbosity=terse',
@@ -185,7 +185,7 @@ async function startServer(): Promise<number> {
   }
 }
 
-/** The last fault that a program of PostgreSQL printed. */
+/** The last error that PostgreSQL printed. */
 function complaint(): string {
   const line = said.split('\n').findLast((each) => /FATAL|PANIC|ERROR|error[: ]/.test(each));
   return line?.replace(/^.*?(FATAL|PANIC|ERROR|error): */, '').trim() ?? 'it gave no reason';

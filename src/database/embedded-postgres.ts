@@ -13,35 +13,34 @@ import { migrationsFolder } from './migrations.js';
 import { serviceRoleSql } from './runtime-role.js';
 
 export interface EmbeddedPostgres {
-  /** Connection string of the service's database for the role that owns all, password included: never to be logged. */
+  /** Connection string of the owner's role, with its password: never log it. */
   readonly url: string;
-  /** The same for the role of prisma/roles.sql, which owns nothing. */
+  /** Connection string of the role in prisma/roles.sql, which owns nothing. */
   readonly servingUrl: string;
-  /** The folder that holds everything of this server. */
+  /** The server's folder. */
   readonly home: string;
   /** Stops the server. */
   release(): Promise<void>;
 }
 
-/** Another process has the server of this folder. */
+/** Thrown when another process runs the server of this folder. */
 export class EmbeddedPostgresInUse extends Error {}
 
 const HOST = path.resolve(migrationsFolder(), '../../dist/src/database/embedded-postgres-host.js');
-/** The exit code of a host that finds another one in the folder. */
+/** The exit code of a host whose folder is in use. */
 const IN_USE = 3;
 const RETRY_MS = 250;
 const PLATFORM = `@embedded-postgres/${process.platform}-${process.arch}`;
-/** Where root's servers live when their user can't get at the project, such as a clone in root's own home. */
+/** The folder of root's servers if their user cannot enter the project, such as a clone in root's home. */
 const ELSEWHERE = '/var/lib/notebridge';
 
 /**
- * A real PostgreSQL on a random port of 127.0.0.1, by the package embedded-postgres. This process owns it; one that dies
- * is started again at the same address. It stops when this process lets go of it or ends, however it ends. As root it
- * runs as another user.
+ * Starts a PostgreSQL on a random port of 127.0.0.1, from the package embedded-postgres. Restarts it on the same port
+ * after a crash. It stops when this process releases it or ends in any way. For root, it runs as another user.
  *
- * @param options fsync is off only in tests that don't judge durability
- * @throws {EmbeddedPostgresInUse} when another process owns the folder's server
- * @throws {Error} one sentence, when the package is missing or the data can't be used
+ * @param options fsync is off only in tests that do not check durability
+ * @throws {EmbeddedPostgresInUse} if another process runs the folder's server
+ * @throws {Error} one sentence, if the package is missing or the data cannot be used
  */
 export async function startEmbeddedPostgres(options: {
   readonly dataRoot: string;
@@ -82,9 +81,9 @@ export async function startEmbeddedPostgres(options: {
 }
 
 /**
- * Where the server of a data folder listens that another process has started.
+ * Finds the server of a data folder that another process has started.
  *
- * @returns the connection string for the role that owns nothing
+ * @returns the connection string of the role that owns nothing
  */
 export function runningEmbeddedPostgres(dataRoot: string): string {
   const cluster = path.join(dataRoot, 'postgres', 'cluster');
@@ -95,7 +94,7 @@ export function runningEmbeddedPostgres(dataRoot: string): string {
 
 const SERVICE_ROLE = 'notebridge_service';
 
-/** Derived from the owner's password, which it does not reveal. */
+/** A password derived from the owner's, which it does not reveal. */
 const servicePassword = (ownerUrl: string): string =>
   createHmac('sha256', new URL(ownerUrl).password).update(SERVICE_ROLE).digest('base64url');
 
@@ -104,7 +103,7 @@ const servingUrlOf = (ownerUrl: string): string =>
 
 async function ensureDatabase(client: pg.Client): Promise<void> {
   await client.query('CREATE DATABASE notebridge').catch((error: { code?: string }) => {
-    if (error.code !== '42P04') throw error; // it is there
+    if (error.code !== '42P04') throw error; // it exists
   });
 }
 
@@ -112,9 +111,9 @@ function startHost(order: HostOrder): { port: Promise<number>; ended: Promise<vo
   const child = spawn(process.execPath, [HOST, JSON.stringify(order)], {
     cwd: order.home,
     env: { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', TMPDIR: order.home },
-    detached: true, // Ctrl-C in a terminal is for the owner, who needs the server to stop in order
+    detached: true, // otherwise Ctrl-C would stop the server before its owner has finished
   });
-  child.stdin.on('error', () => {}); // it ended first
+  child.stdin.on('error', () => {}); // the host ended first
   let complaint = '';
   child.stderr.on('data', (text) => {
     complaint += text;
@@ -130,7 +129,7 @@ function startHost(order: HostOrder): { port: Promise<number>; ended: Promise<vo
   return { port, ended: new Promise((resolve) => child.once('close', () => resolve())), end: () => child.stdin.end() };
 }
 
-/** For root the owner of the data that is there, else the machine's `postgres` or `nobody`: PostgreSQL refuses root. */
+/** For root, because PostgreSQL refuses to run as root: the owner of existing data, otherwise `postgres` or `nobody`. */
 function serverUser(place: string): HostOrder['user'] {
   if (process.getuid?.() !== 0) return null;
   const owner = fs.statSync(place, { throwIfNoEntry: false });
@@ -141,11 +140,11 @@ function serverUser(place: string): HostOrder['user'] {
   return { uid: Number(account[1]), gid: Number(account[2]) };
 }
 
-/** Whether that user may enter a folder or run a program (-x), or write to it (-w). */
+/** True if the user may enter a folder or run a program (-x), or write to it (-w). */
 const may = (flag: '-x' | '-w', file: string, user: HostOrder['user']): boolean =>
   spawnSync('test', [flag, file], { ...user }).status === 0;
 
-/** `postgres` in the data folder: a folder, or a link to one where the server's user can't get into the data folder. */
+/** `postgres` in the data folder: a folder, or a link if the server's user cannot enter the data folder. */
 function homeIn(dataRoot: string, user: HostOrder['user']): string {
   const home = path.join(dataRoot, 'postgres');
   if (user) fs.chmodSync(dataRoot, fs.statSync(dataRoot).mode | 0o011);
@@ -159,7 +158,7 @@ function homeIn(dataRoot: string, user: HostOrder['user']): string {
   return fs.realpathSync(home);
 }
 
-/** The installed packages or, where the server's user can't run or this one can't complete them, a copy in `home`. */
+/** The installed packages; a copy in `home` if the server's user cannot run them, or this user cannot complete them. */
 function modulesFor(home: string, user: HostOrder['user']): string {
   const modules = installedModules();
   const native = path.join(modules, PLATFORM, 'native');
@@ -195,7 +194,7 @@ function copyPackage(modules: string, name: string, to: string): void {
   for (const each of Object.keys(manifest(modules, name).dependencies ?? {})) copyPackage(modules, each, to);
 }
 
-/** Runs the install script of the package, since install scripts are off: it makes links that npm can't carry. */
+/** Runs the package's install script, which creates links, because install scripts are off. */
 function withLinks(modules: string): string {
   spawnSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: path.join(modules, PLATFORM) });
   return modules;

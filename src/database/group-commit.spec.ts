@@ -38,7 +38,7 @@ function scripted(limits: Partial<GroupCommitLimits> = {}) {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('rows of one turn leave at once while a slot is free; later ones go together when one becomes free', async () => {
+test('commits the rows of one turn immediately while a slot is free, and later ones together', async () => {
   const { calls, add, rows } = scripted();
   const kept = [add('a'), add('b')];
   await turn();
@@ -56,7 +56,7 @@ test('rows of one turn leave at once while a slot is free; later ones go togethe
   expect(await Promise.all(kept)).toEqual(Array(5).fill('kept'));
 });
 
-test('a commit is bounded in rows and in bytes, yet a row larger than the bound still goes, alone', async () => {
+test('limits the rows and bytes of a commit; a larger row is committed individually', async () => {
   const { calls, add, rows } = scripted({ inFlight: 1, waiting: { rows: 100, bytes: 1_000 } });
   const kept = [...'abcdef'].map((row) => add(row)).concat(add('G', 300), add('h', 60), add('i', 60));
   for (let i = 0; i < 6; i += 1) {
@@ -67,7 +67,7 @@ test('a commit is bounded in rows and in bytes, yet a row larger than the bound 
   expect(await Promise.all(kept)).toEqual(Array(9).fill('kept'));
 });
 
-test('the waiting room is bounded in rows and in bytes: who finds it full is refused at once', async () => {
+test('limits the rows and bytes that wait, and rejects others immediately', async () => {
   const { calls, add } = scripted({ inFlight: 1 });
   const first = add('a');
   await turn();
@@ -82,7 +82,7 @@ test('the waiting room is bounded in rows and in bytes: who finds it full is ref
   expect(await Promise.all([first, ...waiting])).toEqual(Array(7).fill('kept'));
 });
 
-test('a failed group is tried again row by row, once: only the faulty row is refused', async () => {
+test('retries a failed group once, row by row, and rejects only the faulty row', async () => {
   const { calls, add } = scripted({ inFlight: 1 });
   const first = add('a');
   await turn();
@@ -99,7 +99,7 @@ test('a failed group is tried again row by row, once: only the faulty row is ref
   expect(calls.map((call) => call.rows.length)).toEqual([1, 3, 1, 1, 1]);
 });
 
-test('when the database itself is away, one try is enough for the whole group', async () => {
+test('tries a group only once while the database is unavailable', async () => {
   const { calls, add } = scripted({ inFlight: 1 });
   const first = add('a');
   await turn();
@@ -113,7 +113,7 @@ test('when the database itself is away, one try is enough for the whole group', 
   expect(calls).toHaveLength(3);
 });
 
-test('a row is given up at its deadline, waiting or under way, though its commit may still succeed', async () => {
+test('rejects a row at its deadline, even while its commit is in progress', async () => {
   const { group, calls, time, add } = scripted({ inFlight: 1 });
   const stuck = add('a');
   await turn();
@@ -148,7 +148,7 @@ test('no timer runs without rows', async () => {
   }
 });
 
-test('closing takes no more rows, and ends when those under way are settled', async () => {
+test('close rejects new rows and waits for the present ones', async () => {
   const { group, calls, add } = scripted();
   const kept = add('a');
   await turn();
@@ -159,7 +159,7 @@ test('closing takes no more rows, and ends when those under way are settled', as
   expect(await kept).toBe('kept');
 });
 
-test('whatever fails, a row is kept exactly if a commit that holds it succeeded in time', async () => {
+test('accepts a row exactly if a commit with it succeeded in time', async () => {
   const plan = fc.array(fc.record({ fails: fc.boolean(), unavailable: fc.boolean() }), { minLength: 1, maxLength: 30 });
   await fc.assert(
     fc.asyncProperty(plan, fc.integer({ min: 1, max: 20 }), async (outcomes, count) => {

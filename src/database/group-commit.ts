@@ -2,17 +2,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** The bounds of a group commit. */
 interface GroupCommitLimits {
-  /** Commits under way at once. */
+  /** Maximum concurrent commits. */
   inFlight: number;
-  /** Of one commit. A single row may have more bytes. */
+  /** Of one commit. A single row may exceed the bytes. */
   batch: { rows: number; bytes: number };
-  /** Of the rows that wait for a commit; a row that does not fit is refused. */
+  /** Of the rows that wait for a commit. A row beyond them is rejected. */
   waiting: { rows: number; bytes: number };
-  /** Milliseconds from the arrival of a row until it is rejected, waiting included. */
+  /** How long after its arrival a row is rejected, including the wait. */
   deadlineMs: number;
 }
 
-/** The row may or may not be in the database: the sender must send it again. */
+/** Thrown when a row may or may not be in the database, so that the sender must repeat it. */
 class NotCommitted extends Error {
   constructor(readonly reason: 'full' | 'late' | 'database' | 'closing') {
     super(`not known to be committed: ${reason}`);
@@ -32,9 +32,9 @@ const DEADLINE_CHECK_MS = 50;
 const CLOSE_CHECK_MS = 5;
 
 /**
- * Adaptive group commit: rows that arrive while a slot is free leave at the end of this turn of the event loop, others
- * together in the next commit. No timer delays a row; the busier the database, the larger the groups. A group that
- * fails is tried again row by row, once.
+ * Adaptive group commit. Rows that arrive while a slot is free are committed at the end of this turn of the event loop,
+ * others together in the next commit. No timer delays a row, and groups grow with the load of the database. A failed
+ * group is retried once, row by row.
  */
 export class GroupCommit<T> {
   private waiting: Entry<T>[] = [];
@@ -45,7 +45,7 @@ export class GroupCommit<T> {
   private gathering = false;
   private closed = false;
 
-  /** @param how `commit` stores all or throws; `isUnavailable`: trying other rows is useless; `now` never goes back */
+  /** @param how `commit` stores all rows or throws; after an error that `isUnavailable`, no row is retried; `now` is monotonic */
   constructor(
     private readonly limits: GroupCommitLimits,
     private readonly how: {
@@ -55,16 +55,16 @@ export class GroupCommit<T> {
     },
   ) {}
 
-  /** Rows that are in no commit yet, and commits under way. */
+  /** Waiting rows, and commits in progress. */
   get load(): { waiting: number; inFlight: number } {
     return { waiting: this.waiting.length, inFlight: this.inFlight.size };
   }
 
   /**
-   * Commits a row together with others; resolves once it is committed.
+   * Commits a row together with others. Resolves once it is committed.
    *
-   * @param bytes that the row holds in memory
-   * @throws {NotCommitted} at the latest when the deadline has passed
+   * @param bytes of the row in memory
+   * @throws {NotCommitted} at its deadline at the latest
    */
   add(row: T, bytes: number): Promise<void> {
     const most = this.limits.waiting;
@@ -83,7 +83,7 @@ export class GroupCommit<T> {
     });
   }
 
-  /** Takes no more rows and waits until the present ones are committed or rejected. */
+  /** Rejects new rows, and waits until the present ones are committed or rejected. */
   async close(): Promise<void> {
     this.closed = true;
     while (!this.isEmpty) await delay(CLOSE_CHECK_MS);
@@ -101,7 +101,7 @@ export class GroupCommit<T> {
     }
   }
 
-  /** How many of the waiting rows one commit takes. */
+  /** The number of waiting rows for the next commit. */
   private fitting(): number {
     const { rows, bytes } = this.limits.batch;
     let size = 0;
@@ -147,7 +147,7 @@ export class GroupCommit<T> {
     return this.how.now() - entry.arrivedAt >= this.limits.deadlineMs;
   }
 
-  /** Rows whose commit is under way are rejected too: its outcome is not known in time. */
+  /** Includes rows whose commit is in progress, because its outcome will not be known in time. */
   private rejectLate(): void {
     if (this.isEmpty) this.stopCheck();
     const firstInTime = this.waiting.findIndex((entry) => !this.isLate(entry));

@@ -11,13 +11,13 @@ import pg from 'pg';
 import { type Prisma, PrismaClient } from '../generated/prisma/client.js';
 import { Database } from './database.js';
 
-/** Milliseconds after which Prisma would end a joined transaction by itself: never, its owner ends it. */
+/** Disables Prisma's timeouts for joined transactions, which their owner ends. */
 const NEVER_MS = 2 ** 31 - 1;
 
-/** The connection whose transaction the one that is being started joins; set for that call alone. */
+/** The connection whose transaction the starting one joins. Set only during that call. */
 const joined = new AsyncLocalStorage<pg.PoolClient | undefined>();
 
-/** One connection in the shape of a pool, which is all that `PrismaPg` takes. */
+/** A pool of one existing connection, because `PrismaPg` accepts only pools. */
 class OneConnectionPool extends pg.Pool {
   constructor(client: pg.PoolClient) {
     super({ max: 1 });
@@ -25,10 +25,10 @@ class OneConnectionPool extends pg.Pool {
   }
 }
 
-/** Connections outlive transactions, so each keeps its adapter. */
+/** The adapter of each connection, which outlives its transactions. */
 const adapters = new WeakMap<pg.PoolClient, SqlDriverAdapter>();
 
-/** A transaction that `Database` began and will end, in the shape of one of Prisma's. */
+/** A transaction of `Database` as one of Prisma's. */
 async function borrowed(client: pg.PoolClient): Promise<Transaction> {
   const adapter = adapters.get(client) ?? (await new PrismaPg(new OneConnectionPool(client)).connect());
   adapters.set(client, adapter);
@@ -48,8 +48,8 @@ async function borrowed(client: pg.PoolClient): Promise<Transaction> {
 }
 
 /**
- * Prisma over a pool of `pg`. A transaction that is started while `joined` holds a connection is the one which that is
- * in already; every other is a new one. Rests on `SqlDriverAdapterFactory` of Prisma 7 alone.
+ * Prisma over a pool of `pg`. A transaction that starts while `joined` has a connection joins that connection's
+ * transaction. Depends only on `SqlDriverAdapterFactory` of Prisma 7.
  */
 class JoiningAdapterFactory implements SqlDriverAdapterFactory {
   readonly provider = 'postgres';
@@ -69,25 +69,24 @@ class JoiningAdapterFactory implements SqlDriverAdapterFactory {
   }
 }
 
-/** A value for a `Bytes` column: Prisma takes arrays that own their memory, and a Buffer may be a view of a larger one. */
+/** Copies a buffer for a `Bytes` column. Prisma needs arrays that own their memory, but a Buffer may be a view. */
 export const toBytes = (buffer: Buffer): Uint8Array<ArrayBuffer> => new Uint8Array(buffer);
 
 /**
- * Prisma over the pool of `Database`: for mappings, notes, keys and plain reads. Its own model calls are each a
- * transaction by themselves; within a transaction of `Database`, `in(tx)` gives a client that takes part in it.
+ * Prisma over the pool of `Database`, for mappings, notes, keys and plain reads. Each call is a transaction; `in(tx)`
+ * returns a client that joins a transaction of `Database`.
  */
 @Injectable()
 export class PrismaService extends PrismaClient implements OnApplicationShutdown {
   private readonly clients = new WeakMap<pg.PoolClient, Promise<Prisma.TransactionClient>>();
 
   constructor(private readonly database: Database) {
-    // The usual format of errors quotes the arguments of a call, personal data among them.
+    // The default format quotes the arguments of a call, which may contain personal data.
     super({ adapter: new JoiningAdapterFactory(database.pool), errorFormat: 'minimal' });
   }
 
   /**
-   * A client whose calls are statements of a transaction of `Database`, which alone ends it. One call at a time: they
-   * share one connection.
+   * A client that joins a transaction of `Database`. Make one call at a time, because they share a connection.
    */
   in(tx: pg.PoolClient): Promise<Prisma.TransactionClient> {
     const known = this.clients.get(tx);
@@ -97,17 +96,17 @@ export class PrismaService extends PrismaClient implements OnApplicationShutdown
     return client;
   }
 
-  /** The client that reads and writes where the statements of `sql` do: in its transaction, or in none. */
+  /** A client that joins the transaction of `sql`, if it has one. */
   async of(sql: pg.Pool | pg.PoolClient): Promise<Prisma.TransactionClient> {
     return 'release' in sql ? this.in(sql) : this;
   }
 
-  // Workers close in onModuleDestroy, before this: a query after $disconnect() would reconnect and leak.
+  // Workers close earlier, in onModuleDestroy. A query after $disconnect() would reconnect and leak.
   async onApplicationShutdown(): Promise<void> {
     await this.$disconnect();
   }
 
-  /** Keeps a transaction of Prisma's open on the connection until that of `Database` is about to end. */
+  /** Keeps a transaction of Prisma open until the transaction of `Database` is about to end. */
   private join(tx: pg.PoolClient): Promise<Prisma.TransactionClient> {
     return new Promise((resolve, reject) => {
       let leave = () => {};

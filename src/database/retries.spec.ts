@@ -26,14 +26,14 @@ function failing(...faults: Error[]) {
   };
 }
 
-test('what is to be stored is held on to for as long as the database is away, and tried often', async () => {
+test('retries often for as long as the database is unavailable', async () => {
   const { clock, pause, pauses } = slowTime();
   const outage = Array.from({ length: 600 }, away);
   expect(await retryUntilStored(failing(...outage), clock, pause)).toBe(601);
   expect(Math.max(...pauses)).toBe(500);
 });
 
-test('a database that refuses it is tried for two minutes', async () => {
+test('gives up after two minutes of rejections', async () => {
   const { clock, pause, pauses } = slowTime();
   await expect(retryUntilStored(failing(...Array.from({ length: 9 }, refusal)), clock, pause)).rejects.toMatchObject({
     code: '23505',
@@ -41,7 +41,7 @@ test('a database that refuses it is tried for two minutes', async () => {
   expect(pauses).toHaveLength(3);
 });
 
-test('the two minutes begin when it is back', async () => {
+test('counts the two minutes from when the database is available again', async () => {
   const { clock, pause } = slowTime();
   const faults = [refusal(), away(), away(), away(), refusal(), refusal(), refusal()];
   expect(await retryUntilStored(failing(...faults), clock, pause)).toBe(8);

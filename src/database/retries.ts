@@ -2,17 +2,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../config/clock.js';
 import { isDatabaseUnavailable } from '../http/problem/fault.js';
 
-/** Milliseconds for which a database that is there, and refuses, is tried. */
-const REFUSED_MS = 120_000;
+/** How long a database is retried that is available, and rejects. */
+const REJECTED_MS = 120_000;
 
-/** Milliseconds between two tries, at most: sooner than a poll takes up what seems to have no answer. */
-const LONGEST_PAUSE_MS = 500;
+/** Maximum backoff. Shorter than the interval of the polls that would take the work for unanswered. */
+const MAX_BACKOFF_MS = 500;
 
 /**
- * Stores what only this process knows, such as the answer to a create: for as long as the database is away, and for two
- * minutes when it is there and refuses.
+ * Retries until something that only this process knows is stored, such as the answer to a create. Gives up after two
+ * minutes of rejections, but not while the database is unavailable.
  *
- * @param store must bear to be run again
+ * @param store may run more than once
  * @param pause between two tries; rejects to give up
  */
 export async function retryUntilStored<T>(
@@ -27,16 +27,16 @@ export async function retryUntilStored<T>(
     } catch (error) {
       const now = clock.monotonicMs();
       refusedSince = isDatabaseUnavailable(error) ? undefined : (refusedSince ?? now);
-      if (refusedSince !== undefined && now - refusedSince > REFUSED_MS) throw error;
-      await pause(Math.min(LONGEST_PAUSE_MS, 100 * tries));
+      if (refusedSince !== undefined && now - refusedSince > REJECTED_MS) throw error;
+      await pause(Math.min(MAX_BACKOFF_MS, 100 * tries));
     }
   }
 }
 
 /**
- * Runs work once more when the database went away meanwhile: its commit may stand although it was not confirmed.
+ * Runs work again after the database was unavailable, because an unconfirmed commit may have taken effect.
  *
- * @param work must find what it did itself before
+ * @param work must recognise its own earlier effect
  */
 export async function confirmed<T>(work: () => Promise<T>): Promise<T> {
   return work().catch((error: unknown) => {

@@ -52,13 +52,13 @@ export const OPEN_TRAIL =
   'prisma/roles.sql for DATABASE_URL, and name the owner in DATABASE_OWNER_URL, for migrate only.';
 
 const LOSSY_COMMITS =
-  'PostgreSQL runs with synchronous_commit off for this role or database; set it to on, otherwise a crash takes back ' +
-  'acknowledged webhooks, and people are made twice.';
+  'PostgreSQL runs with synchronous_commit off for this role or database; set it to on, otherwise a crash loses ' +
+  'acknowledged webhooks, and people are created twice.';
 
 /**
- * Says whether a commit may be lost once it has returned: the mark of a create and a webhook's 204 stand on it.
+ * Checks that a commit cannot be lost once it has returned, because marks of creates and 204s to webhooks depend on it.
  *
- * @returns undefined when it may not
+ * @returns a sentence if it can be lost
  */
 export async function commitFault(client: Pick<pg.Client, 'query'>): Promise<string | undefined> {
   const { rows } = await client.query<{ mode: string }>(`SELECT current_setting('synchronous_commit') AS mode`);

@@ -14,7 +14,7 @@ describe('webhook signature', () => {
     );
   });
 
-  it('names the secret that signed, whichever of a rotation it is', () => {
+  it('finds the secret among those of a rotation', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 4 }),
@@ -45,7 +45,7 @@ describe('webhook signature', () => {
     for (const signature of others) expect(matchingSecret(['a'], '1', body, signature)).toBeUndefined();
   });
 
-  it('lets no byte wander between timestamp and body', () => {
+  it('does not let bytes move between timestamp and body', () => {
     const genuine = signWebhook('a', '12', Buffer.from('3:{}'));
     expect(matchingSecret(['a'], '12', Buffer.from('3:{}'), genuine)).toBe(0);
     expect(matchingSecret(['a'], '12:3', Buffer.from('{}'), genuine)).toBeUndefined();

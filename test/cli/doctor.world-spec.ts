@@ -106,7 +106,7 @@ test.each<Row>([
   [
     'a wrong password',
     () => told('Database', { DATABASE_URL: changed(database.url, { password: 'wrong' }) }),
-    /✗.*refuses the user or the password of DATABASE_URL \(28P01\)/,
+    /✗.*rejects the user or the password in DATABASE_URL \(28P01\)/,
     /correct it/,
   ],
   [

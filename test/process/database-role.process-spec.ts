@@ -204,7 +204,7 @@ describe('a service whose role owns nothing', () => {
     await until('its health names the cause', async () => {
       const { body } = await service.call<HealthReport>('GET', '/health/ready');
       const { database, people } = body.checks;
-      return /check DATABASE_URL/.test(database?.reason ?? '') && people?.reason === reason;
+      return /Check DATABASE_URL/.test(database?.reason ?? '') && people?.reason === reason;
     });
     expect(service.output()).not.toContain('a health check failed');
   });
@@ -220,8 +220,8 @@ describe('a start ends with one sentence about', () => {
   afterAll(() => database.drop());
 
   it.each([
-    ['an unreachable database', { port: '1' }, /can not be reached \(ECONNREFUSED\): check DATABASE_URL/],
-    ['a missing database', { pathname: '/none' }, /that DATABASE_URL names does not exist/],
+    ['an unreachable database', { port: '1' }, /cannot be reached \(ECONNREFUSED\)\. Check DATABASE_URL/],
+    ['a missing database', { pathname: '/none' }, /database in DATABASE_URL does not exist/],
   ])('%s', async (_what, change, sentence) => {
     const url = Object.assign(new URL(database.url), change);
     expect(await refusal({ DATABASE_URL: url.toString() })).toMatch(sentence);

@@ -35,7 +35,7 @@ const session: Session = {
   ],
   analyticsSummary: { talkingRatio: { p1: { ratio: 0.5 } } },
 };
-/** Longer than an index of the database takes. */
+/** Longer than the maximum of a database index. */
 const UNSTORABLE = { userId: 'u'.repeat(3_000) };
 const unreadable = (place: string) =>
   expect.objectContaining({ kind: 'unknown-outcome', message: expect.stringContaining(place) });
@@ -80,7 +80,7 @@ describe('the platform client', () => {
       [{ isUserExists: true }, '/userId'],
       [{ isUserExists: 'yes' }, '/isUserExists'],
       [[], '/isUserExists'],
-    ])('does not guess when the check says %j', async (answer, place) => {
+    ])('rejects a check that answers %j as unreadable', async (answer, place) => {
       answering(answer);
       await expect(users.checkUser({ email: 'a@b.c' })).rejects.toEqual(unreadable(place));
     });
@@ -92,7 +92,7 @@ describe('the platform client', () => {
         userId: 'u1',
         inviteUrl: 'https://invite',
       });
-      // The spec names an invite URL for providers alone.
+      // The spec names an invite URL only for providers.
       answering({ userId: 'u2', inviteUrl: 'https://invite' });
       expect(await users.createClient({ ...person, therapistUserId: 'u1', partnerUserId: 'x' })).toEqual({
         userId: 'u2',
@@ -103,7 +103,7 @@ describe('the platform client', () => {
     });
 
     it.each([{}, { userId: '' }, { userId: 7 }, { userId: 'u\0' }, { userId: '\ud800' }, UNSTORABLE, 'u1', null])(
-      'does not know what a create that says %j came to',
+      'a create that answers %j has an unknown outcome',
       async (answer) => {
         answering(answer);
         await expect(users.createProvider({ email: 'a@b.c', firstName: 'F', lastName: 'L' })).rejects.toEqual(
@@ -112,7 +112,7 @@ describe('the platform client', () => {
       },
     );
 
-    it("sets a client's providers and deletes, whatever the answer holds", async () => {
+    it("sets a client's providers and deletes, regardless of the answer's content", async () => {
       platform.answer = (_request, response) => response.writeHead(204).end();
       await users.setClientProviders('u2', ['u1', 'u3']);
       expect(last()).toBe('POST /users/u2/providers {"providerUserIds":["u1","u3"]}');
@@ -134,7 +134,7 @@ describe('the platform client', () => {
         await reading.deleteUser('u2');
       });
 
-      it('fails with the words of the platform if the answer says false', async () => {
+      it('fails with the message of the platform if the answer says false', async () => {
         answering({ result: { ok: false }, message: 'has open sessions' });
         const failure = { kind: 'rejected', status: 200, platformMessage: 'has open sessions' };
         await expect(reading.deleteUser('u2')).rejects.toMatchObject(failure);
@@ -154,7 +154,7 @@ describe('the platform client', () => {
       });
     });
 
-    it('never asks to delete nobody', async () => {
+    it('rejects a delete without an id, and sends nothing', async () => {
       const before = platform.heard.length;
       await expect(users.deleteUser('')).rejects.toMatchObject({ kind: 'rejected' });
       expect(platform.heard).toHaveLength(before);
@@ -175,7 +175,7 @@ describe('the platform client', () => {
       await expect(sessions.createSession(request)).rejects.toEqual(unreadable('/sessionId'));
     });
 
-    it('reads and updates a session, keeping what the spec does not name', async () => {
+    it('reads and updates a session, and keeps fields that the spec does not name', async () => {
       answering({ ...session, extra: { kept: true } });
       expect(await sessions.getSession('s1')).toEqual({ ...session, extra: { kept: true } });
       expect(await sessions.updateSession('s1', { input: { text: 'y' } })).toMatchObject(session);
@@ -189,12 +189,12 @@ describe('the platform client', () => {
       [{ ...session, clientUserIds: 'c' }, '/clientUserIds'],
       [{ ...session, clientUserIds: ['c', 1] }, '/clientUserIds/1'],
       ['Done', 'the top'],
-    ])('names where an answer is no Session: %#', async (answer, place) => {
+    ])('locates the fault of an answer that is not a Session: %#', async (answer, place) => {
       answering(answer);
       await expect(sessions.getSession('s1')).rejects.toEqual(unreadable(`(not a Session: ${place})`));
     });
 
-    it('leaves out a part that can not be read, counts it by its field, and reads the rest', async () => {
+    it('leaves out an unreadable optional field, and counts it', async () => {
       const metrics = new Metrics();
       const counted = new PlatformClient(http, contract, metrics);
       answering({ ...session, topics: [{ headline: 'h', start: 0, end: 1 }] });
@@ -209,7 +209,7 @@ describe('the platform client', () => {
       expect((await sessions.getSession('s1')).topics?.[0]?.gist).toHaveLength(text.length);
     });
 
-    it('reads a processing session as the contract says and keeps the whole answer', async () => {
+    it('reads a processing session at the locations of the contract, and keeps the whole answer', async () => {
       answering({ data: { id: 's9' } });
       expect(await sessions.getProcessingSession('x')).toEqual({
         sessionId: 's9',
@@ -223,7 +223,7 @@ describe('the platform client', () => {
       expect(await other.getProcessingSession('x')).toMatchObject({ sessionId: 's1', session });
     });
 
-    it('asks for an upload address and says how to send the file', async () => {
+    it('requests an upload URL, with the method and headers for the file', async () => {
       answering({ put: 'https://store/a?sig=1' });
       expect(
         await sessions.uploadTarget('recordingUploadUrl', { fileName: 'r', contentType: 'audio/webm', size: 5 }),
@@ -247,7 +247,7 @@ describe('the platform client', () => {
       compliance = new PlatformClient(http, contract, new Metrics());
     });
 
-    it('asks for an upload address and submits', async () => {
+    it('requests an upload URL, and submits', async () => {
       answering({ put: 'https://store/a', get: 'https://files/a' });
       expect(
         await compliance.uploadTarget('complianceUploadUrl', {
@@ -267,7 +267,7 @@ describe('the platform client', () => {
     });
 
     it.each([{}, { jobId: '' }, { jobId: 7 }])(
-      'does not know what a submission that says %j came to',
+      'a submission that answers %j has an unknown outcome',
       async (answer) => {
         answering(answer);
         await expect(compliance.submitComplianceJob({ files: [{ id: '1', url: 'https://files/a' }] })).rejects.toEqual(
@@ -285,7 +285,7 @@ describe('the platform client', () => {
       expect(await compliance.getComplianceJob('j')).toEqual({ state, raw: { status, more: 1 } });
     });
 
-    it('does not guess a state when the contract names none', async () => {
+    it('reports the state as unknown if the contract does not locate it', async () => {
       const bare = contractOf({ apiKey: { header: 'K' } });
       answering({ status: 'ok' });
       expect(
@@ -294,7 +294,7 @@ describe('the platform client', () => {
     });
   });
 
-  it('fetches a recorder token that prints as a placeholder, with the key as a Bearer token', async () => {
+  it('fetches a recorder token that is logged as a placeholder', async () => {
     answering({ otpToken: 'otp-secret' });
     const token = await new PlatformClient(http, contract, new Metrics()).initiateAuth('p1');
     expect(token.reveal()).toBe('otp-secret');
@@ -305,7 +305,7 @@ describe('the platform client', () => {
     expect(last()).toBe('POST /authentication/initiate-auth {"userId":"p1"}');
   });
 
-  it.each([{}, { otpToken: '' }, { otpToken: 7 }])('has no recorder token in %j', async (answer) => {
+  it.each([{}, { otpToken: '' }, { otpToken: 7 }])('rejects %j as a recorder token', async (answer) => {
     answering(answer);
     await expect(new PlatformClient(http, contract, new Metrics()).initiateAuth('p1')).rejects.toEqual(
       unreadable('/otpToken'),

@@ -22,22 +22,12 @@ export function calledAddresses(contract: Contract, base: string) {
   return { addresses, warnings: [...warnings.values()] };
 }
 
+/** The longest end of the base path with which a path starts. */
 function doubledPrefix(basePath: string, path: string): string | undefined {
-  const base = segmentsOf(basePath);
-  const begun = segmentsOf(path);
-  for (let length = Math.min(base.length, begun.length); length > 0; length--) {
-    if (base.slice(-length).every((segment, place) => isSame(segment, begun[place] ?? '')))
-      return `/${begun.slice(0, length).join('/')}`;
-  }
-  return undefined;
-}
-
-function segmentsOf(path: string): string[] {
-  return path.split('/').filter((segment) => segment !== '');
-}
-
-function isSame(left: string, right: string): boolean {
-  return left === right || (VERSION.test(left) && VERSION.test(right));
+  const [base = [], own = []] = [basePath, path].map((each) => each.split('/').filter((segment) => segment !== ''));
+  const isSame = (segment: string, other = '') => segment === other || (VERSION.test(segment) && VERSION.test(other));
+  const starts = base.findIndex((_, start) => base.slice(start).every((segment, place) => isSame(segment, own[place])));
+  return starts === -1 ? undefined : `/${own.slice(0, base.length - starts).join('/')}`;
 }
 
 /**

@@ -4,7 +4,7 @@ import { calledAddresses } from './addresses.js';
 const contract = contractOf(FULL_CONTRACT);
 const warnings = (base: string) => calledAddresses(contract, base).warnings;
 
-test('every operation that can be called is named with the address that it will be called at', () => {
+test('lists the URL of every configured operation', () => {
   const { addresses } = calledAddresses(contract, 'https://platform.example/tenant');
   expect(addresses.map(({ operation }) => operation)).toEqual(Object.keys(contract.operations));
   expect(addresses).toContainEqual({
@@ -22,13 +22,13 @@ test.each([
   ['https://platform.example/x/api/v2', '/api/v2'],
   ['https://platform.example/api/v1', '/api/v2'],
   ['https://platform.example/api', '/api'],
-])('a base URL that ends as a path begins (%s) is warned about', (base, prefix) => {
+])('warns about a base URL that ends with the start of a path (%s)', (base, prefix) => {
   expect(warnings(base)).toEqual([
     `updateSession is called at PATCH ${base}/api/v2/therapy-session/{sessionId}, which contains ${prefix} twice. Remove it from PLATFORM_BASE_URL, or set operations.updateSession.path in the contract file.`,
   ]);
 });
 
 test.each(['https://platform.example', 'https://platform.example/v2', 'https://platform.example/api/v2/tenant'])(
-  'a base URL that doubles nothing (%s) is not',
+  'does not warn about a base URL without a doubled prefix (%s)',
   (base) => expect(warnings(base)).toEqual([]),
 );

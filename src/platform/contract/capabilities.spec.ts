@@ -6,12 +6,12 @@ const missing = (contract: Contract, env = {}) =>
   Object.fromEntries(capabilitiesOf(contract, env).map((capability) => [capability.name, capability.missing]));
 
 describe('capabilities', () => {
-  it('are all on when nothing is missing', () => {
+  it('are all on with a complete contract', () => {
     const all = capabilitiesOf(contractOf(FULL_CONTRACT), { PLATFORM_PARTNER_DOMAIN: 'https://notes.example' });
     expect(all.filter((capability) => !capability.on || capability.missing.length > 0)).toEqual([]);
   });
 
-  it('name every setting that is missing without a contract file', () => {
+  it('list every missing setting without a contract file', () => {
     const route = (operation: string) => [
       'PLATFORM_CONTRACT: apiKey.header',
       `PLATFORM_CONTRACT: operations.${operation}.method`,
@@ -43,7 +43,7 @@ describe('capabilities', () => {
     });
   });
 
-  it('lets the recorder need no apiKey, since initiate-auth is shown with its header', () => {
+  it('the recorder needs no apiKey, because the spec shows the header of initiate-auth', () => {
     expect(missing(Contract.of({}), { PLATFORM_PARTNER_DOMAIN: 'https://notes.example' }).recorder).toEqual([]);
   });
 });

@@ -11,7 +11,7 @@ import { OPERATION_NAMES } from './operations.js';
 const operation = (name: string, rule: unknown) => contractFaults({ operations: { [name]: rule } });
 
 describe('the contract file', () => {
-  it('adds to what the spec shows and overrides it', () => {
+  it('extends and overrides the facts of the spec', () => {
     const { apiKey, operations } = contractOf({
       apiKey: { header: 'X-Key', scheme: 'Key' },
       operations: {
@@ -31,7 +31,7 @@ describe('the contract file', () => {
     expect(operations.deleteUser).toMatchObject({ method: 'DELETE', path: '/users/{userId}' });
   });
 
-  it('says where ids stand in an event that the spec does not show; unless it does, nothing is read there', () => {
+  it('locates ids in events that the spec does not show; others are not read', () => {
     const events = { PROCESSING_SESSION_NOTES_FINISHED: { sessionId: '/payload/session' } };
     expect(contractOf({ events }).events).toEqual(events);
     expect(contractOf({}).events).toEqual({});
@@ -47,7 +47,7 @@ describe('the contract file', () => {
     expect(contractFaults({ events: [] })).toEqual(['events: must be an object of event types']);
   });
 
-  it('is not needed for what the spec shows', () => {
+  it('is not needed for operations that the spec shows', () => {
     const { apiKey, operations } = readContract(undefined);
     const shown = OPERATION_NAMES.filter((name) => operations[name].path !== undefined);
     expect(apiKey).toBeUndefined();
@@ -64,11 +64,11 @@ describe('the contract file', () => {
     ]);
   });
 
-  it('may hold every operation', () => {
+  it('may contain every operation', () => {
     expect(contractFaults(FULL_CONTRACT)).toEqual([]);
   });
 
-  it('is refused with every fault at once, each with its JSON path and what is expected', () => {
+  it('is rejected with all its faults, each with its JSON path', () => {
     const text = JSON.stringify({
       apiKey: { header: 'X Key' },
       colour: 'blue',
@@ -132,16 +132,16 @@ describe('the contract file', () => {
     ['"operations": []', 'operations'],
     ['"operations": { "getSession": { "headers": { "constructor": 5 } } }', 'operations.getSession.headers'],
     ['"operations": { "getSession": { "headers": [] } }', 'operations.getSession.headers'],
-  ])('takes null for nothing that is left out: { %s }', (text, place) => {
+  ])('does not accept null for an absent setting: { %s }', (text, place) => {
     expect(() => parseContract(`{ ${text} }`, 'contract.json')).toThrow(`${place}: must `);
   });
 
-  it('takes a parameter in the query, too', () => {
+  it('accepts a parameter in the query', () => {
     expect(operation('getProcessingSession', { path: '/processing', query: { id: '{processingId}' } })).toEqual([]);
   });
 
   it.each(['{\n  "apiKey": secret }', 'secret', '{ "apiKey": "secret" ]', '"secret', ''])(
-    'is refused when it is no JSON, in words that repeat nothing of it: %s',
+    'is rejected if it is not JSON, without quoting it: %s',
     (text) => {
       const parsed = () => parseContract(text, 'c.json');
       expect(parsed).toThrow(/^PLATFORM_CONTRACT c\.json is not JSON: .+\.$/);
@@ -149,14 +149,14 @@ describe('the contract file', () => {
     },
   );
 
-  it('is read from its path; a path that leads nowhere is named', () => {
+  it('is read from its path; a path without a file is named', () => {
     const file = join(mkdtempSync(join(tmpdir(), 'contract-')), 'c.json');
     expect(() => readContract(file)).toThrow(`PLATFORM_CONTRACT names ${file}, which can't be read (ENOENT)`);
     writeFileSync(file, `\uFEFF${JSON.stringify(FULL_CONTRACT)}`);
     expect(readContract(file).operations.createSession.path).toBe('/sessions');
   });
 
-  it('is either refused by name or usable, whatever it holds', () => {
+  it('is either rejected with its faults or usable, for any content', () => {
     const leaf = fc.oneof(fc.jsonValue({ maxDepth: 1 }), fc.constantFrom('GET', '/x/{sessionId}', '', '/a'));
     const rule = fc.dictionary(
       fc.constantFrom('method', 'path', 'headers', 'query', 'body', 'response', 'upload', 'states', 'strange'),

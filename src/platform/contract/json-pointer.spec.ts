@@ -10,7 +10,7 @@ function places(value: unknown, pointer = ''): [string, unknown][] {
 }
 
 describe('JSON Pointer', () => {
-  it('finds every place of any document', () => {
+  it('finds every value of any document', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (document) => {
         for (const [pointer, value] of places(document)) expect(readPointer(document, pointer)).toBe(value);
@@ -27,7 +27,7 @@ describe('JSON Pointer', () => {
     ]);
   });
 
-  it('sees only what the document itself holds', () => {
+  it('ignores inherited members', () => {
     for (const pointer of [
       '/constructor',
       '/__proto__',
@@ -42,7 +42,7 @@ describe('JSON Pointer', () => {
     }
   });
 
-  it('tells what is no pointer', () => {
+  it('rejects other texts', () => {
     expect(['a', '/~', '/~2', 'a/b', '#/a'].filter(isJsonPointer)).toEqual([]);
     expect(readPointer({ a: 1 }, 'a')).toBeUndefined();
   });

@@ -15,7 +15,7 @@ interface OperationFacts {
   needs: readonly string[];
   /** Optional ones. */
   mayRead: readonly string[];
-  /** True if the spec shows the body, or that there is none. */
+  /** True if the spec shows the body, or shows none. */
   bodyIsShown: boolean;
   /** Set if it returns an upload URL: the method with which a file is sent there. Its placeholders describe the file. */
   upload?: { method?: 'PUT' | 'POST' };

@@ -19,25 +19,25 @@ it.each<[PlatformErrorKind, number, string]>([
   expect(problem(kind)).toMatchObject({ status, type });
 });
 
-it('the words of the platform reach the caller of a rejected call, beside the detail and not in it', () => {
+it('the message of the platform is next to the detail of a rejected call, not in it', () => {
   const made = problem('rejected', { status: 400, platformMessage: 'Ada Byron has no access.' });
   expect(made.details()).toMatchObject({ platformMessage: 'Ada Byron has no access.' });
   expect(made.message).not.toContain('Ada');
 });
 
-it('a rate limit hands its wait on in seconds', () => {
+it('a rate limit passes its wait on in seconds', () => {
   expect(problem('rate-limited', { retryAfterMs: 12_500 }).headers()).toEqual({ 'retry-after': '13' });
   expect(problem('rate-limited').headers()).toEqual({ 'retry-after': '5' });
 });
 
-it('a missing setting is named as the capabilities name it', () => {
+it('a missing setting has its name in the capabilities', () => {
   const missing = ['operations.createSession.path'];
   expect(problem('not-configured', { missing }).details()).toMatchObject({
     missing: ['PLATFORM_CONTRACT: operations.createSession.path'],
   });
 });
 
-it('whatever is no failure of the platform stays what it is', () => {
+it('other errors are unchanged', () => {
   const fault = new TypeError('ours');
   expect(platformProblem(fault, 'this session')).toBe(fault);
 });

@@ -133,7 +133,7 @@ function named(pointer: string, inItem = ''): string {
   return OPTIONAL.some(([optional]) => optional === `/${part}`) ? part : `${pointer}${inItem}`;
 }
 
-it('a Session with every field is read whole, and so is one with fields that the spec does not name', () => {
+it('reads every field of a Session, and keeps those that the spec does not name', () => {
   expect(readSession(whole())).toEqual({ session: whole(), leftOut: [] });
   expect(unread({ ...whole(), mood: { of: 'the day' } })).toBeUndefined();
 });
@@ -153,7 +153,7 @@ it.each([...REQUIRED, ...OPTIONAL])('%s is a %s', (pointer, kind) => {
   }
 });
 
-it.each(OPTIONAL)('a wrong %s leaves out its part alone, the rest of the session is read', (pointer, kind) => {
+it.each(OPTIONAL)('an invalid %s leaves out only its field', (pointer, kind) => {
   const [, part = ''] = pointer.split('/');
   const { [part]: _left, ...rest } = whole() as unknown as Record<string, unknown>;
   for (const value of WRONG[kind]) {
@@ -161,7 +161,7 @@ it.each(OPTIONAL)('a wrong %s leaves out its part alone, the rest of the session
   }
 });
 
-it('a document that can not be read is left out by itself, and the notes are known to be incomplete', () => {
+it('leaves out an unreadable document individually, and marks the notes as incomplete', () => {
   const [document] = whole().notes ?? [];
   const notes = [{ sessionDocumentId: 'd-0', noteTemplateId: 't-0', notes: 'none' }, document];
   expect(readSession({ ...whole(), notes })).toEqual({
@@ -171,7 +171,7 @@ it('a document that can not be read is left out by itself, and the notes are kno
 });
 
 it.each(['/sessionId', '/providerUserId', '/notes/0/sessionDocumentId', '/notes/0/noteTemplateId'])(
-  '%s names something, so it is not blank',
+  '%s must not be blank',
   (pointer) => {
     expect(unread(changed(pointer, ' '))).toBe(named(pointer));
   },
@@ -185,17 +185,17 @@ it.each(['', 'done', 'Paused'])('state may not be %j', (state) => {
   expect(unread(changed('/state', state))).toBe('/state');
 });
 
-it('speakerMapping holds user ids, of which one may have several labels', () => {
+it('speakerMapping may contain a user several times', () => {
   expect(unread(changed('/transcript/speakerMapping', { A: USER, B: USER }))).toBeUndefined();
   expect(unread(changed('/transcript/speakerMapping', { Jane: 7 }))).toBe('transcript');
   expect(unread(changed('/transcript/speakerMapping', { constructor: 7 }))).toBe('transcript');
 });
 
-it('a measure holds an object for each user', () => {
+it('a measure has an object for each user', () => {
   expect(unread(changed('/analyticsSummary/sentiment', { [USER]: 0.5 }))).toBe('analyticsSummary');
 });
 
-it('a wrong item ends the reading of its list: an answer full of them costs no more', () => {
+it('stops reading a list at its first invalid item', () => {
   const topics = Array.from({ length: 1_000_000 }, () => 0);
   const before = process.memoryUsage().heapUsed;
   expect(unread({ ...whole(), topics, noteTemplateIds: topics })).toBe('/noteTemplateIds/0');

@@ -104,7 +104,7 @@ class Rows implements FetchWork {
   }
 }
 
-describe('fetching what is due', () => {
+describe('the fetch loop', () => {
   let clock: SteppedClock;
   let calls: number[];
 
@@ -137,13 +137,13 @@ describe('fetching what is due', () => {
   };
   const refused = () => fails('unauthorized');
 
-  test('every row is fetched once', async () => {
+  test('fetches each due row once', async () => {
     const { rows, loop } = setUp(5, () => answer);
     await loop.run();
     expect(rows.rows.map(({ stored }) => stored)).toEqual(Array(5).fill(['new']));
   });
 
-  test('nothing is taken while the contract does not say how to fetch', async () => {
+  test('claims nothing while the contract does not define the call', async () => {
     const { rows, loop } = setUp(2, () => answer);
     rows.configured = false;
     rows.concurrency = 1;
@@ -153,7 +153,7 @@ describe('fetching what is due', () => {
     expect([calls, rows.notifies]).toEqual([[], []]);
   });
 
-  test('a refused key stops everything after one call, counts against no row, and one probe opens the way', async () => {
+  test('a rejected key pauses all fetches without counting for a row, until a probe succeeds', async () => {
     let mended = false;
     const { rows, loop } = setUp(6, () => (mended ? answer : refused()));
     await loop.run();
@@ -170,7 +170,7 @@ describe('fetching what is due', () => {
     expect(rows.rows.every(({ stored, failures }) => stored.length === 1 && failures === 0)).toBe(true);
   });
 
-  test('a refusal that hits one row alone counts against that row and holds up no other', async () => {
+  test('a 403 for only one row counts for that row, and delays no other', async () => {
     const { rows, loop } = setUp(4, (row) => (row.id === 0 ? refused() : answer));
     for (let round = 0; round < 6; round += 1) {
       await loop.run();
@@ -180,7 +180,7 @@ describe('fetching what is due', () => {
     expect(rows.rows[0]?.failures).toBeGreaterThan(0);
   });
 
-  test('a rate limit is kept to for as long as the platform asks', async () => {
+  test('pauses after a 429 for as long as the platform asks', async () => {
     let limited = true;
     const { loop } = setUp(3, () => (limited ? fails('rate-limited', { retryAfterMs: 30_000 }) : answer));
     await loop.run();
@@ -193,7 +193,7 @@ describe('fetching what is due', () => {
     expect(calls).toHaveLength(4);
   });
 
-  test('a fault of one row makes it wait longer each time and holds up no other', async () => {
+  test('a fault of one row increases its backoff, and delays no other', async () => {
     const { rows, loop } = setUp(2, (row) => (row.id === 0 ? fails('unknown-outcome') : answer));
     await loop.run();
     const first = (rows.rows[0]?.dueMs ?? 0) - clock.ms;
@@ -203,7 +203,7 @@ describe('fetching what is due', () => {
     expect(rows.rows[1]?.stored).toEqual(['new']);
   });
 
-  test('a row that the platform does not know is asked for again: within a minute at first, at last once a day', async () => {
+  test('fetches an unknown row again, within a minute at first, and finally once a day', async () => {
     const { rows, loop } = setUp(1, () => fails('not-found'));
     const waits: number[] = [];
     for (let time = 0; time < 20; time += 1) {
@@ -215,7 +215,7 @@ describe('fetching what is due', () => {
     expect(waits.at(-1)).toBe(24 * 3_600_000);
   });
 
-  test('fetches rows in as many slots as there are, and one that hangs delays no other', async () => {
+  test('fetches rows concurrently; one that hangs blocks only its own slot', async () => {
     const hanging: (() => void)[] = [];
     const { rows, loop } = setUp(6, ({ id }) =>
       id > 0 ? answer : new Promise((resolve) => hanging.push(() => resolve(answer))),
@@ -229,7 +229,7 @@ describe('fetching what is due', () => {
     expect(rows.rows[0]?.stored).toEqual(['new']);
   });
 
-  test('a trigger while every place is taken is not lost: the loop looks again as soon as one is free', async () => {
+  test('looks again after a trigger that came while every slot was busy', async () => {
     const { rows, loop } = setUp(2, () => answer);
     rows.concurrency = 1;
     for (const row of rows.rows) row.dueMs += 1_000;
@@ -240,7 +240,7 @@ describe('fetching what is due', () => {
     expect(rows.rows.map(({ stored }) => stored)).toEqual([['new'], ['new']]);
   });
 
-  test('a process that may be taken for dead takes nothing, and begins no call for what it has taken', async () => {
+  test('a process without a heartbeat claims nothing, and starts no call for a claimed row', async () => {
     const { rows, loop } = setUp(1, () => answer);
     rows.mayWork = () => false;
     await loop.run();
@@ -251,7 +251,7 @@ describe('fetching what is due', () => {
     expect([calls, rows.rows[0]?.dueMs]).toEqual([[], clock.ms]);
   });
 
-  test('an answer that can not be stored is not fetched again at once', async () => {
+  test('delays the next fetch after an answer that cannot be stored', async () => {
     const { rows, loop } = setUp(1, () => answer);
     rows.storing = () => {
       throw new Error('the value is not storable');
@@ -261,7 +261,7 @@ describe('fetching what is due', () => {
     expect(rows.rows[0]).toMatchObject({ failures: 1 });
   });
 
-  test('what is due later notifies for itself, and is fetched when the loop is triggered then', async () => {
+  test('notifies for rows that are due later', async () => {
     const { rows, loop } = setUp(1, () => answer);
     for (const row of rows.rows) row.dueMs = clock.ms + 700;
     await loop.run();
@@ -273,7 +273,7 @@ describe('fetching what is due', () => {
     expect(rows.rows[0]?.stored).toEqual(['new']);
   });
 
-  test('when the process stops, a fetch under way leaves its row due at once', async () => {
+  test('shutdown leaves the row of a fetch in flight due immediately', async () => {
     const { rows, loop } = setUp(2, () => {
       loop.stop();
       return fails('unknown-outcome');

@@ -34,19 +34,19 @@ describe('the watch over a connection', () => {
   });
   afterAll(() => Promise.all([plain.stop(), secure.stop()]));
 
-  it('is ready once over a new and over a kept connection', async () => {
+  it('is ready once, over a new and over a kept connection', async () => {
     const agent = new Agent({ keepAlive: true });
     expect(await exchange(plain.url, { agent })).toEqual({ ready: 1, watched: true, reused: false, end: 'answered' });
     expect(await exchange(plain.url, { agent })).toEqual({ ready: 1, watched: true, reused: true, end: 'answered' });
     agent.destroy();
   });
 
-  it('is ready over https when the handshake is done', async () => {
+  it('is ready over https after the handshake', async () => {
     const options = { agent: false, rejectUnauthorized: false };
     expect(await exchange(secure.url, options)).toEqual({ ready: 1, watched: true, reused: false, end: 'answered' });
   });
 
-  it('is never ready when the certificate is not trusted, and nothing arrives', async () => {
+  it('is never ready if the certificate is not trusted, and nothing arrives', async () => {
     const before = secure.heard.length;
     expect(await exchange(secure.url, { agent: false })).toMatchObject({ ready: 0, watched: false, end: 'failed' });
     expect(secure.heard).toHaveLength(before);

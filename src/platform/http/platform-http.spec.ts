@@ -54,7 +54,7 @@ describe('one HTTP attempt', () => {
     }
   };
 
-  it('resets the connection of a call that it gives up', async () => {
+  it('resets the connection of a call that timed out', async () => {
     const ended = new Promise<string | undefined>((resolve) => {
       platform.answer = ({ socket }) => {
         socket
@@ -67,7 +67,7 @@ describe('one HTTP attempt', () => {
     expect(await ended).toBe('ECONNRESET');
   });
 
-  it('sends JSON with the API key and reads what comes', async () => {
+  it('sends JSON with the API key, and reads the answer', async () => {
     platform.answer = (_request, response) => json(response, 201, { userId: 'u' });
     const answer = await create();
     expect(answer.body).toEqual({ userId: 'u' });
@@ -83,13 +83,13 @@ describe('one HTTP attempt', () => {
     });
   });
 
-  it('sends neither body nor content type where there is none', async () => {
+  it('sends no content type without a body', async () => {
     await http.call({ operation: 'deleteUser', parameters: { userId: 'u/1' } }, () => undefined);
     expect(platform.heard[0]).toMatchObject({ method: 'DELETE', url: '/users/u%2F1', body: '' });
     expect(platform.heard[0]?.headers).not.toHaveProperty('content-type');
   });
 
-  it('keeps connections, but makes every create over its own', async () => {
+  it('keeps connections, but uses a new one for each create', async () => {
     platform.answer = (_request, response) => json(response, 200, { isUserExists: false });
     await overKept(async () => void (await http.call({ operation: 'checkUser', body }, () => undefined)));
     const before = platform.connections;
@@ -97,7 +97,7 @@ describe('one HTTP attempt', () => {
     expect(platform.connections).toBe(before + 3);
   });
 
-  it('closes a kept connection itself, and leaves it to no platform to close it under a call', async () => {
+  it('closes an idle connection before the platform does', async () => {
     platform.keepConnections();
     const closed = new Promise<unknown>((resolve) => {
       platform.answer = ({ socket }, response) => {
@@ -144,12 +144,12 @@ describe('one HTTP attempt', () => {
     ['a 400', 400, '{}', 'application/json', false],
     ['the page of a gateway', 502, '<html>', 'text/html', false],
     ['the page of a guard', 403, '<html>', 'text/html', false],
-  ])('%s (%i) tells of a wrong address, or does not', async (_what, status, text, type, isWrongAddress) => {
+  ])('%s (%i): a wrong address or not', async (_what, status, text, type, isWrongAddress) => {
     const error = await failing((_request, response) => response.writeHead(status, { 'content-type': type }).end(text));
     expect(error).toMatchObject({ status, isWrongAddress });
   });
 
-  it('is measured by its operation and what it came to, and by nothing of its own', async () => {
+  it('is measured only by its operation and outcome', async () => {
     const metrics = new Metrics();
     const measured = httpTo(platform.url, undefined, TIMEOUT, metrics);
     platform.answer = (_request, response) => json(response, 201, {});
@@ -170,13 +170,13 @@ describe('one HTTP attempt', () => {
     ]);
   });
 
-  it('tells how long a 429 asks to wait', async () => {
+  it('passes on the wait of a 429', async () => {
     const error = await failing((_request, response) => json(response, 429, {}, { 'retry-after': '7' }));
     expect(error.retryAfterMs).toBe(7_000);
     expect((await failing((_request, response) => json(response, 429, {}))).retryAfterMs).toBeUndefined();
   });
 
-  it.each([301, 302, 303, 307, 308])('never follows a %i, so that the key goes to no other host', async (status) => {
+  it.each([301, 302, 303, 307, 308])('never follows a %i, which could send the key to another host', async (status) => {
     const other = await LoopbackPlatform.start();
     const error = await failing((_request, response) => response.writeHead(status, { location: other.url }).end());
     expect(error).toMatchObject({ kind: 'rejected', status });
@@ -184,13 +184,13 @@ describe('one HTTP attempt', () => {
     await other.stop();
   });
 
-  it('is an unknown outcome when the connection breaks after sending', async () => {
+  it('has an unknown outcome if the connection breaks after sending', async () => {
     const error = await failing((request) => request.socket.resetAndDestroy());
     expect(error).toMatchObject({ kind: 'unknown-outcome', status: undefined });
     expect(platform.heard).toHaveLength(1);
   });
 
-  it('is an unknown outcome when no answer comes in time, and no sooner', async () => {
+  it('has an unknown outcome exactly at its timeout', async () => {
     const error = await failing(silence);
     expect(error).toMatchObject({ kind: 'unknown-outcome' });
     expect(error.message).toContain('(timeout)');
@@ -201,7 +201,7 @@ describe('one HTTP attempt', () => {
     expect((await create()).body).toEqual({ userId: 'late' });
   });
 
-  it('is an unknown outcome when an answer begins and does not end', async () => {
+  it('has an unknown outcome if an answer starts and does not end', async () => {
     const stuck = await failing((_request, response) => {
       // Two turns of the loop after it was written it has been read.
       response.writeHead(200).write('{"userId":', async () => {
@@ -218,7 +218,7 @@ describe('one HTTP attempt', () => {
     expect(cut.kind).toBe('unknown-outcome');
   });
 
-  it('is an unknown outcome when the answer is too large, compressed or not', async () => {
+  it('has an unknown outcome if the answer is too large, compressed or not', async () => {
     const large = Buffer.alloc(2 * 1024 * 1024, ' ');
     expect(await failing((_request, response) => response.writeHead(200).end(large))).toMatchObject({
       kind: 'unknown-outcome',
@@ -229,11 +229,11 @@ describe('one HTTP attempt', () => {
     expect(packed.kind).toBe('unknown-outcome');
   });
 
-  it('is an unknown outcome when the answer is no HTTP', async () => {
+  it('has an unknown outcome if the answer is not HTTP', async () => {
     expect(await failing((request) => request.socket.end('hello\r\n\r\n'))).toMatchObject({ kind: 'unknown-outcome' });
   });
 
-  it.each(['not json', '', '{"userId":'])('is an unknown outcome when a 2xx says %j', async (text) => {
+  it.each(['not json', '', '{"userId":'])('has an unknown outcome if a 2xx contains %j', async (text) => {
     platform.answer = (_request, response) => response.writeHead(200).end(text);
     const answer = await create();
     expect(() => answer.requiredText('userId')).toThrow(
@@ -249,7 +249,7 @@ describe('one HTTP attempt', () => {
     expect(await failure(create({ signal: shutdown.signal }))).toMatchObject({ kind: 'unknown-outcome' });
   });
 
-  it('answers well after errors over kept connections', async () => {
+  it('succeeds after errors over kept connections', async () => {
     const check = () => http.call({ operation: 'checkUser', body }, (answer) => answer);
     await overKept(
       async () => {
@@ -263,7 +263,7 @@ describe('one HTTP attempt', () => {
     );
   });
 
-  describe('that can not have been sent', () => {
+  describe('that was not sent', () => {
     const unreachable = async (url: string, options: CallOptions = {}) => {
       const client = httpTo(url, undefined, TIMEOUT);
       const error = await failure(create(options, client));
@@ -271,7 +271,7 @@ describe('one HTTP attempt', () => {
       return error;
     };
 
-    it('is unreachable when nobody listens', async () => {
+    it('is unreachable if no server listens', async () => {
       const gone = await LoopbackPlatform.start();
       await gone.stop();
       const error = await unreachable(gone.url);
@@ -279,14 +279,14 @@ describe('one HTTP attempt', () => {
       expect(error.message).toContain('ECONNREFUSED');
     });
 
-    it('is unreachable when the certificate is not trusted', async () => {
+    it('is unreachable if the certificate is not trusted', async () => {
       const secure = await LoopbackPlatform.start({ tls: true });
       expect(await unreachable(secure.url)).toMatchObject({ kind: 'unreachable' });
       expect(secure.heard).toEqual([]);
       await secure.stop();
     });
 
-    it('is unreachable when the other side speaks no TLS', async () => {
+    it('is unreachable if the server has no TLS', async () => {
       expect(await unreachable(platform.url.replace('http:', 'https:'))).toMatchObject({ kind: 'unreachable' });
       expect(platform.heard).toEqual([]);
     });
@@ -294,7 +294,7 @@ describe('one HTTP attempt', () => {
     it.each([
       ['two seconds', {}, 2_000],
       ['the time given', { connectWithinMs: 150 }, 150],
-    ])('is unreachable when the connection is not ready within %s', async (_name, options, withinMs) => {
+    ])('is unreachable if the connection is not ready within %s', async (_name, options, withinMs) => {
       const silent: Server = createServer((socket) => socket.on('error', () => undefined));
       await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
       const connected = new Promise((resolve) => silent.once('connection', resolve));
@@ -318,7 +318,7 @@ describe('one HTTP attempt', () => {
       silent.close();
     });
 
-    it('has all its time for the answer once the connection is ready, however soon that had to be', async () => {
+    it('has its full timeout for the answer, regardless of the time to connect', async () => {
       platform.answer = (_request, response) => {
         jest.advanceTimersByTime(TIMEOUT_MS - 1);
         json(response, 200, { userId: 'u' });
@@ -327,7 +327,7 @@ describe('one HTTP attempt', () => {
     });
   });
 
-  it('fails in a way that shows no key, name, email, address or answer, however it is printed', async () => {
+  it('fails without showing a key, name, email, URL or answer', async () => {
     const secrets = [API_KEY, 'Jane', 'Secret', 'jane.secret', platform.url.slice(7), 'X-Partner-Key', 'x-partner-key'];
     const answers: Answer[] = [
       ...[302, 400, 403, 404, 429, 500].map<Answer>(

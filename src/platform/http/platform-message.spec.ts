@@ -6,7 +6,7 @@ const platformMessage = (body: unknown) =>
   errorForAnswer('checkUser', { status: 400, retryAfter: undefined, text: JSON.stringify(body) }, new Date(0))
     .platformMessage;
 
-describe('what the platform said', () => {
+describe('the message of the platform', () => {
   it.each([
     ['plain words', 'plain words'],
     [{ message: 'a\n b' }, 'a b'],
@@ -22,7 +22,7 @@ describe('what the platform said', () => {
     expect(platformMessage(body)).toBe(words);
   });
 
-  it('is one line of at most 500 characters, whatever came', () => {
+  it('is one line of at most 500 characters, for any answer', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.jsonValue(), fc.record({ message: fc.string({ maxLength: 1_200, unit: 'binary' }) })),

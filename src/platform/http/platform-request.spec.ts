@@ -11,24 +11,24 @@ const build = (operation: OperationName, parameters: Record<string, string | num
   platformRequest(contract, platform, { operation, parameters });
 
 describe('a request to the platform', () => {
-  it("keeps the base address's own path", () => {
+  it('keeps the path of the base URL', () => {
     expect(build('updateSession', { sessionId: 's1' }).url).toBe(
       'https://platform.example/tenant/7/api/v2/therapy-session/s1',
     );
   });
 
-  it('carries the API key as the contract says, bare without a scheme', () => {
+  it('has the API key in the header of the contract, without a scheme if there is none', () => {
     const withScheme = contractOf({ apiKey: { header: 'Authorization', scheme: 'Key' } });
     expect(build('checkUser').headers).toMatchObject({ 'x-partner-key': 'k' });
     expect(build('checkUser', {}, withScheme).headers).toMatchObject({ authorization: 'Key k' });
   });
 
-  it('carries it as a Bearer token to initiate-auth, whatever the contract says', () => {
+  it('has the API key as a Bearer token for initiate-auth, regardless of the contract', () => {
     expect(build('initiateAuth').headers).toEqual({ accept: 'application/json', authorization: 'Bearer k' });
     expect(build('initiateAuth', {}, Contract.of({})).headers).toHaveProperty('authorization', 'Bearer k');
   });
 
-  it('is not made where the contract lacks a setting', () => {
+  it('fails if the contract lacks a setting', () => {
     expect(() => build('checkUser', {}, Contract.of({}))).toThrow(
       'checkUser needs apiKey.header in PLATFORM_CONTRACT.',
     );
@@ -37,7 +37,7 @@ describe('a request to the platform', () => {
     );
   });
 
-  it('describes a file where the contract asks for it, its size as a number', () => {
+  it('describes a file as the contract defines, with its size as a number', () => {
     const file = { fileName: 'ü b.webm', contentType: 'audio/webm', size: 12 };
     expect(JSON.parse(build('recordingUploadUrl', file).data ?? '')).toEqual({
       name: 'ü b.webm',
@@ -47,7 +47,7 @@ describe('a request to the platform', () => {
     expect(build('complianceUploadUrl', file).url).toMatch(/\/compliance\/upload-url\?name=%C3%BC%20b\.webm$/);
   });
 
-  it('keeps a parameter one segment of the path, whatever it holds', () => {
+  it('keeps any parameter within one segment of the path', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (userId) => {
         const made = () => new URL(build('deleteUser', { userId }).url);
@@ -61,7 +61,7 @@ describe('a request to the platform', () => {
     );
   });
 
-  it('lets no file name break out of a header', () => {
+  it('keeps any file name within its header', () => {
     const contract = contractOf({
       apiKey: { header: 'K' },
       operations: {

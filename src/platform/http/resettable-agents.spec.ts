@@ -48,7 +48,7 @@ async function givenUp(giveUp: GiveUp, server: Server, scheme: 'http' | 'https',
   return { socket, end };
 }
 
-test('a reset keeps the kernel from delivering what it would deliver after an orderly close', async () => {
+test('a reset drops bytes that the kernel would deliver after an orderly close', async () => {
   const deliveredAfter = async (giveUp: GiveUp) => {
     const { socket, end } = await givenUp(giveUp, createTcpServer(), 'http', BODY);
     let delivered = 0;
@@ -62,7 +62,7 @@ test('a reset keeps the kernel from delivering what it would deliver after an or
   expect(await deliveredAfter(reset)).toBeLessThan(await deliveredAfter(orderly));
 });
 
-test('over TLS it is the TCP connection underneath that is reset', async () => {
+test('resets the TCP connection under TLS', async () => {
   const resets = jest.spyOn(Socket.prototype, 'resetAndDestroy');
   const { end } = await givenUp(reset, createTlsServer(TLS), 'https', Buffer.from('x'));
   await end;

@@ -16,17 +16,17 @@ describe('Retry-After', () => {
     expect(forms.map((header) => retryAfterMs(header, now))).toEqual([59_500, 59_500, 59_500]);
   });
 
-  it('holds nothing up for longer than an hour, however mistaken it is', () => {
+  it('is limited to an hour', () => {
     const mistaken = ['3601', '999999999', 'Fri, 31 Dec 9999 23:59:59 GMT'];
     expect(mistaken.map((header) => retryAfterMs(header, now))).toEqual([3_600_000, 3_600_000, 3_600_000]);
     expect(retryAfterMs('3600', now)).toBe(3_600_000);
   });
 
-  it('says nothing for a moment that is past', () => {
+  it('is ignored if it is in the past', () => {
     expect(retryAfterMs('Wed, 04 Mar 2026 05:06:07 GMT', now)).toBeUndefined();
   });
 
-  it('says nothing for what is neither', () => {
+  it('is ignored if it is neither seconds nor a date', () => {
     const strange = [
       undefined,
       '',
@@ -41,7 +41,7 @@ describe('Retry-After', () => {
     expect(strange.map((header) => retryAfterMs(header, now))).toEqual(strange.map(() => undefined));
   });
 
-  it('gives back what any date within an hour was made of, and never a wait that is not positive', () => {
+  it('returns the wait of any date within an hour, and never one that is not positive', () => {
     fc.assert(
       fc.property(fc.oneof(fc.integer({ min: -1e9, max: 1e9 }), fc.integer({ min: -1, max: 3_601 })), (seconds) => {
         const then = new Date(Math.floor(now.getTime() / 1_000) * 1_000 + seconds * 1_000);

@@ -1,4 +1,4 @@
-/** Addresses that nobody outside may lead us to: own machine and network, metadata of clouds, and what is no host. */
+/** Addresses that URLs from outside must not reach: this machine, its network, cloud metadata and unusable ones. */
 const FORBIDDEN: [number, number, number, number][] = [
   [127, 0, 0, 1],
   [127, 8, 9, 10],
@@ -48,7 +48,7 @@ const IPV6 = [
   '64:ff9b:1::7f00:1',
 ];
 
-/** Names that stand for no public host, whatever a resolver says. */
+/** Names without a public host, regardless of a resolver. */
 const LOCAL_NAMES = [
   'localhost',
   'LOCALHOST',
@@ -70,7 +70,7 @@ const LOCAL_NAMES = [
 
 const DISGUISES = ['①②⑦.⓪.⓪.①', '127。0。0。1', '１２７.0.0.1', '127%2e0%2e0%2e1', 'loc%61lhost', '⑯⑨.254.169.254'];
 
-/** Every spelling of one IPv4 address that a parser or a resolver reads. */
+/** Every spelling of an IPv4 address that a parser or a resolver accepts. */
 export function spellings([a, b, c, d]: [number, number, number, number]): string[] {
   const word = ((a << 24) | (b << 16) | (c << 8) | d) >>> 0;
   const hex = (value: number) => value.toString(16).padStart(2, '0');
@@ -99,7 +99,7 @@ export function spellings([a, b, c, d]: [number, number, number, number]): strin
   ];
 }
 
-/** Ways to make an address look like one of a public host, or to smuggle a second one in. */
+/** URLs that look like one of a public host, or that contain a second host. */
 function tricks(host: string): string[] {
   return [
     `https://files.example.com@${host}/`,
@@ -146,9 +146,9 @@ const SCHEMES = [
 ];
 
 /**
- * Addresses that have to be refused for what they are, before anything is resolved.
+ * URLs that must be rejected before anything is resolved.
  *
- * @param port where a trap listens on this machine
+ * @param port of a trap on this machine
  */
 export function hostileUrls(port: number): string[] {
   const plain = FORBIDDEN.flatMap(spellings).map((host) => `https://${host}:${port}/a.pdf`);
@@ -158,7 +158,7 @@ export function hostileUrls(port: number): string[] {
   return [...new Set([...plain, ...six, ...names, ...tricky, ...SCHEMES])];
 }
 
-/** What a hostile resolver answers for a public name: each list in its turn, the last one from then on. */
+/** The answers of a hostile resolver for public names, in order; the last one repeats. */
 export const HOSTILE_ANSWERS: Record<string, string[][]> = {
   'private.example.com': [['10.0.0.1']],
   'loopback.example.com': [['127.0.0.1']],

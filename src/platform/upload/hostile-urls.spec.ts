@@ -64,14 +64,14 @@ afterEach(() => {
 });
 
 describe('a file', () => {
-  it('is sent to none of 500 hostile URLs: nothing is resolved or connected to', async () => {
+  it('is sent to none of 500 hostile URLs, which are not even resolved', async () => {
     expect(URLS.length).toBeGreaterThanOrEqual(500);
     const [attempts, asked] = [watchConnections(), resolveAs({})];
     for (const url of URLS) expect([url, await send(url)]).toEqual([url, 'rejected']);
     expect([attempts, asked]).toEqual([[], []]);
   });
 
-  it('is never sent to cloud metadata or multicast, even where private hosts are allowed', async () => {
+  it('is never sent to cloud metadata or multicast, even if private hosts are allowed', async () => {
     const attempts = watchConnections();
     const never = URLS.filter((url) =>
       /^https?:\/\/(169\.254|0xa9fe|224|255\.255|\[fe80|\[ff0|\[::ffff:169)/.test(url),
@@ -93,7 +93,7 @@ describe('a file', () => {
     },
   );
 
-  it('goes to the address that was checked: its name is resolved once', async () => {
+  it('is sent to the address that was checked, because the name is resolved once', async () => {
     const store = await LoopbackPlatform.start();
     store.answer = (_request, response) => response.writeHead(200).end();
     const attempts = watchConnections();

@@ -17,14 +17,14 @@ const privateV4 = fc.oneof(
   fc.tuple(fc.integer({ min: 224, max: 255 }), fc.nat(255), fc.nat(255), fc.nat(255)),
 );
 
-describe('an address that someone outside hands in', () => {
+describe('a URL from outside', () => {
   it('may be https with a public host', () => {
     for (const url of ['https://files.example.com/a?b=c', 'https://8.8.8.8/', 'https://[2606:4700::1111]:8443/x']) {
       expect([url, checkPublicUrl(url, closed)]).toEqual([url, undefined]);
     }
   });
 
-  it('is refused for a private IPv4 address in any notation', () => {
+  it('is rejected for a private IPv4 address in any notation', () => {
     fc.assert(
       fc.property(privateV4, (address) => {
         for (const host of spellings(address as [number, number, number, number])) {
@@ -51,11 +51,11 @@ describe('an address that someone outside hands in', () => {
     expect(checkPublicUrl(url, closed)).toBe(fault);
   });
 
-  it('is refused whatever names the own machine or network, or is no address', () => {
+  it('is rejected for this machine or network, and if it is not a URL', () => {
     expect(hostileUrls(443).filter((url) => checkPublicUrl(url, closed) === undefined)).toEqual([]);
   });
 
-  it('may be on the own network where that is allowed, but never link-local', () => {
+  it('may be on the private network if that is allowed, but never link-local', () => {
     for (const url of [
       'http://127.0.0.1:9000/x',
       'http://localhost/',
@@ -71,8 +71,8 @@ describe('an address that someone outside hands in', () => {
   });
 });
 
-describe('an address that a name resolved to', () => {
-  it('is judged as what it wraps', () => {
+describe('a resolved address', () => {
+  it('is checked as the IPv4 address that it wraps', () => {
     expect(
       ['::ffff:10.0.0.1', '::ffff:127.0.0.1', 'fe80::1%eth0', 'nonsense'].map((text) => isUsableAddress(text, closed)),
     ).toEqual([...[false, false, false, false]]);

@@ -3,19 +3,19 @@ import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { Env } from '../../config/env.js';
 
-/** Whether addresses of one's own network may be handed in. */
+/** Whether URLs of the private network are accepted. */
 type HostRule = Pick<Env, 'privateHostsAllowed'>;
 
-/** Of one's own machine and network. Link-local (cloud metadata), multicast and the like are never an address to go to. */
+/** Ranges of this machine and its network. Others, such as link-local (cloud metadata) and multicast, are never accepted. */
 const PRIVATE_RANGES = ['private', 'loopback', 'uniqueLocal', 'carrierGradeNat'];
-/** Ends of names that never stand for a public host (RFC 6761, RFC 6762, RFC 8375, RFC 9476, ICANN on .internal). */
+/** Suffixes of names without a public host (RFC 6761, RFC 6762, RFC 8375, RFC 9476, ICANN on .internal). */
 const LOCAL_NAMES = /(^|\.)(localhost|local|localdomain|internal|intranet|lan|home\.arpa|alt|test|invalid|onion)$/;
-/** The only addresses of IPv6 that are given out for the public (RFC 4291, section 2.4). */
+/** The public addresses of IPv6 (RFC 4291, section 2.4). */
 const GLOBAL_UNICAST: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3];
 
 /**
- * What is wrong with an address that someone outside hands in, without repeating any of it; undefined when it may be
- * used. A name that passes may still resolve to a private address: connect with the guarded lookup.
+ * Describes the fault of a URL from outside, without repeating any of it; undefined if it is acceptable. Its name may
+ * still resolve to a private address, so connect with the guarded lookup.
  */
 export function checkPublicUrl(text: string, rule: HostRule): string | undefined {
   if (!URL.canParse(text) || /[\p{Cc}\p{Cs}\s\\]/u.test(text))
@@ -27,7 +27,7 @@ export function checkPublicUrl(text: string, rule: HostRule): string | undefined
   return isUsableHost(url.hostname, rule) ? undefined : 'must name a public host';
 }
 
-/** Whether a connection to an IP address may be made; one that wraps an IPv4 address is judged as what it is. */
+/** True if a connection to an IP address is allowed. An IPv6 address that wraps an IPv4 one is checked as the latter. */
 export function isUsableAddress(text: string, rule: HostRule): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = ipaddr.process(text);
@@ -36,7 +36,7 @@ export function isUsableAddress(text: string, rule: HostRule): boolean {
   return range === 'unicast' && (!(address instanceof ipaddr.IPv6) || address.match(GLOBAL_UNICAST));
 }
 
-/** @param hostname as `URL` spells it: IPv4 in four decimals whatever was written, IPv6 in brackets */
+/** @param hostname as `URL` normalises it: IPv4 as four decimals, IPv6 in brackets */
 function isUsableHost(hostname: string, rule: HostRule): boolean {
   const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
   if (isIP(host) !== 0) return isUsableAddress(host, rule);
@@ -46,7 +46,7 @@ function isUsableHost(hostname: string, rule: HostRule): boolean {
 
 export const ADDRESS_NOT_PUBLIC = 'ADDRESS_NOT_PUBLIC';
 
-/** Asks a resolver for every address of a name. */
+/** Resolves every address of a name. */
 type ResolveAll = (
   hostname: string,
   options: LookupAllOptions,
@@ -54,9 +54,9 @@ type ResolveAll = (
 ) => void;
 
 /**
- * A `lookup` for connections that fails with `ADDRESS_NOT_PUBLIC` when any address of a name may not be used. The
- * connection uses its answer, so that a name which resolves differently the second time gains nothing. Node does not ask
- * it for a host that is an IP address: judge the URL first.
+ * A `lookup` for connections that fails with `ADDRESS_NOT_PUBLIC` if any address of a name is not allowed. The connection
+ * uses its answer, so that a second, different resolution has no effect. Node does not call it for IP addresses, so check
+ * the URL first.
  */
 export function guardedLookup(rule: HostRule, resolve: ResolveAll = systemLookup): LookupFunction {
   return (hostname, options, done) => {

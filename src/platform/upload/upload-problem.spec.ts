@@ -6,18 +6,18 @@ it.each<[PlatformErrorKind, number, string]>([
   ['unreachable', 502, 'upload-failed'],
   ['unknown-outcome', 502, 'upload-failed'],
   ['rate-limited', 503, 'platform-rate-limited'],
-])('a store that is %s is answered %i %s', (kind, status, type) => {
+])('a store error %s becomes %i %s', (kind, status, type) => {
   expect(uploadProblem(new PlatformError(kind, 'upload'), 'the recording')).toMatchObject({ status, type });
 });
 
-it('a sender that broke off is told so with 499, not with a fault of the store', () => {
+it('a source that ended early becomes 499, not an error of the store', () => {
   expect(uploadProblem(new UploadSourceError(), 'the recording')).toMatchObject({
     status: 499,
     type: 'upload-broken-off',
   });
 });
 
-it('a failure to get the upload address is the platform’s', () => {
+it('an error while requesting the upload URL is one of the platform', () => {
   const error = new PlatformError('unauthorized', 'recordingUploadUrl');
   expect(uploadProblem(error, 'the recording')).toMatchObject({ status: 503, type: 'platform-unauthorized' });
 });

@@ -22,7 +22,7 @@ describe('sending a file to an upload address', () => {
   });
   afterEach(() => store.stop());
 
-  it('puts exactly the bytes with their length and type, and no API key', async () => {
+  it('sends exactly the bytes with their length and type, and no API key', async () => {
     await upload.uploadTo(`${store.url}/put?sig=1`, file(5), {
       contentLength: 5,
       headers: { 'content-type': 'audio/webm', 'x-more': '1' },
@@ -45,12 +45,12 @@ describe('sending a file to an upload address', () => {
   it.each([
     [4, 5],
     [6, 5],
-  ])('says that the file is at fault when it has %i of %i bytes', async (bytes, said) => {
+  ])('blames the source if it has %i of %i bytes', async (bytes, said) => {
     await expect(upload.uploadTo(store.url, file(bytes), options(said))).rejects.toBeInstanceOf(UploadSourceError);
     expect(store.heard).toEqual([]);
   });
 
-  it('says that the file is at fault when it breaks off', async () => {
+  it('blames the source if it ends early', async () => {
     const failing = new PassThrough();
     const failed = upload.uploadTo(store.url, failing, options(100));
     failing.write('begun');
@@ -80,7 +80,7 @@ describe('sending a file to an upload address', () => {
     expect(store.heard).toHaveLength(1);
   });
 
-  it('stops sending when the store refuses early', async () => {
+  it('stops sending if the store rejects early', async () => {
     const early: Server = createServer((_request, response) => response.writeHead(403).end('no'));
     await new Promise<void>((resolve) => early.listen(0, '127.0.0.1', resolve));
     let produced = 0;
@@ -97,7 +97,7 @@ describe('sending a file to an upload address', () => {
     early.close();
   });
 
-  it('holds back the source while the store does not read', async () => {
+  it('pauses the source while the store does not read', async () => {
     const slow: Server = createServer((request) => request.pause());
     await new Promise<void>((resolve) => slow.listen(0, '127.0.0.1', resolve));
     let produced = 0;
@@ -119,7 +119,7 @@ describe('sending a file to an upload address', () => {
     slow.close();
   });
 
-  it('stops when asked to', async () => {
+  it('stops on abort', async () => {
     const stop = new AbortController();
     const source = new PassThrough();
     const stopped = upload.uploadTo(store.url, source, { ...options(100), signal: stop.signal });
@@ -128,12 +128,12 @@ describe('sending a file to an upload address', () => {
     expect(source.destroyed).toBe(true);
   });
 
-  it('is unreachable when nobody listens', async () => {
+  it('is unreachable if no server listens', async () => {
     await store.stop();
     await expect(upload.uploadTo(store.url, file(5), options(5))).rejects.toMatchObject({ kind: 'unreachable' });
   });
 
-  it('connects to no private address unless that is allowed', async () => {
+  it('connects to a private address only if that is allowed', async () => {
     const guarded = new UploadStream(testEnv('https://platform.example'), new Clock());
     const source = file(5);
     await expect(guarded.uploadTo(`${store.url}/secret`, source, options(5))).rejects.toMatchObject({
@@ -143,7 +143,7 @@ describe('sending a file to an upload address', () => {
     expect(store.connections).toBe(0);
   });
 
-  it('fails in a way that shows neither the address nor the signature in it', async () => {
+  it('fails without showing the URL or its signature', async () => {
     store.answer = (_request, response) => response.writeHead(500).end('sig=hush');
     const error: unknown = await upload
       .uploadTo(`${store.url}/jane?sig=hush`, file(5), options(5))
