@@ -528,6 +528,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/providers/{externalId}/rename": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Gives a provider another id, and keeps everything stored and mirrored
+         * @description Needs a key with the scope `people:write`.
+         */
+        post: operations["ProviderIdentity.rename"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/clients/{externalId}/rename": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Gives a client another id, and keeps everything stored and mirrored
+         * @description Needs a key with the scope `people:write`.
+         */
+        post: operations["ClientIdentity.rename"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/clients/{externalId}/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Merges a client into another one, which then shows the sessions of both
+         * @description Needs a key with the scope `people:write`.
+         */
+        post: operations["ClientIdentity.merge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/clients/{externalId}/unmerge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undoes a merge into this client, while the account of the other one is kept
+         * @description Needs a key with the scope `people:write`.
+         */
+        post: operations["ClientIdentity.unmerge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions": {
         parameters: {
             query?: never;
@@ -1473,7 +1553,7 @@ export interface components {
             /** @description Grows with every event; hand it back as `after` */
             cursor: string;
             /** @enum {string} */
-            type: "compliance.answered" | "compliance.completed" | "compliance.failed" | "import.finished" | "person.deleted" | "person.needs-review" | "person.synced" | "processing.finished" | "processing.notes-finished" | "session.completed" | "session.created" | "session.failed" | "session.notes-completed" | "session.notes-ready" | "session.processing-started" | "smart-edit.completed" | "smart-edit.failed" | "user.created";
+            type: "compliance.answered" | "compliance.completed" | "compliance.failed" | "import.finished" | "person.deleted" | "person.failed" | "person.merged" | "person.needs-review" | "person.renamed" | "person.synced" | "person.unmerged" | "processing.finished" | "processing.notes-finished" | "session.completed" | "session.created" | "session.failed" | "session.notes-completed" | "session.notes-ready" | "session.processing-started" | "smart-edit.completed" | "smart-edit.failed" | "user.created";
             /** Format: date-time */
             at: string;
             /**
@@ -1794,6 +1874,20 @@ export interface components {
             choices: components["schemas"]["ResolveChoiceResponse"][];
             /** @description At most 100 calls, newest first */
             history: components["schemas"]["TracedCallResponse"][];
+        };
+        RenameRequest: {
+            /** @description The new id, which was never used before */
+            externalId: string;
+        };
+        MergeRequest: {
+            /** @description The id of the client that stands for both */
+            into: string;
+            /** @description Deletes the platform user of the merged client, unless the other client takes it over. Defaults to false */
+            deletePlatformUser?: boolean;
+        };
+        UnmergeRequest: {
+            /** @description The id of the client to restore */
+            externalId: string;
         };
         RequestChoiceResponse: {
             /** @enum {string} */
@@ -2187,7 +2281,7 @@ export interface components {
              * @description Why the end is unknown: nothing is sent at present
              * @enum {string|null}
              */
-            etaUnknown: "not-configured" | "paused" | "platform-address" | "platform-fault" | "platform-unauthorized" | null;
+            etaUnknown: "not-configured" | "paused" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "rate-limited" | null;
             /** @description Rows, and people to delete, that need attention: rejected, failed, in review */
             needAttention: number;
             /** @description What the plan does in the large, and its thresholds */
@@ -2535,7 +2629,7 @@ export interface components {
                 pointer: string;
                 detail: string;
             }[];
-            /** @description Of the person that has what the request names */
+            /** @description Of the person that has what the request names, or that stands for a former id */
             externalId?: string;
             file?: string;
             guards?: components["schemas"]["GuardResponse"][];
@@ -2863,6 +2957,18 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
+        /** @description merged, renamed */
+        "301.merged.renamed": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:merged" | "urn:notebridge:problem:renamed";
+                } & components["schemas"]["Problem"];
+            };
+        };
         /** @description bad-external-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, validation */
         "400.caller.bad-external-id": {
             headers: {
@@ -2899,27 +3005,39 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description provider-in-use */
-        "409.provider-in-use": {
+        /** @description merged, renamed */
+        "409.former-ids": {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:provider-in-use";
+                    type?: "urn:notebridge:problem:merged" | "urn:notebridge:problem:renamed";
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description call-under-way, has-platform-user, nothing-to-resolve, platform-user-taken */
-        "409.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken": {
+        /** @description merged, provider-in-use, renamed */
+        "409.former-ids.provider-in-use": {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:has-platform-user" | "urn:notebridge:problem:nothing-to-resolve" | "urn:notebridge:problem:platform-user-taken";
+                    type?: "urn:notebridge:problem:merged" | "urn:notebridge:problem:provider-in-use" | "urn:notebridge:problem:renamed";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description call-under-way, has-platform-user, merged, nothing-to-resolve, platform-user-taken, renamed */
+        "409.former-ids.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:has-platform-user" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:nothing-to-resolve" | "urn:notebridge:problem:platform-user-taken" | "urn:notebridge:problem:renamed";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -2959,6 +3077,18 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
+        /** @description not-found, unknown-platform-user */
+        "404.unknown-platform-user": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-platform-user";
+                } & components["schemas"]["Problem"];
+            };
+        };
         /** @description client-not-found, not-found, provider-not-found */
         "404.client-not-found.provider-not-found": {
             headers: {
@@ -2968,6 +3098,66 @@ export interface components {
                 "application/problem+json": {
                     /** @enum {unknown} */
                     type?: "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:provider-not-found";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description id-taken, merged, renamed */
+        "409.former-ids.id-taken": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:id-taken" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:renamed";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description call-under-way, client-deleted, merged, renamed, session-requested */
+        "409.former-ids.call-under-way.client-deleted.session-requested": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:session-requested";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description same-client, unknown-client */
+        "422.same-client.unknown-client": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:same-client" | "urn:notebridge:problem:unknown-client";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description account-deleted, client-deleted, merged, renamed */
+        "409.former-ids.account-deleted.client-deleted": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:account-deleted" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:renamed";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description unknown-client */
+        "422.unknown-client": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:unknown-client";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -2983,7 +3173,7 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description client-not-mirrored, idempotency-in-progress, provider-not-mirrored, session-unsettled */
+        /** @description client-not-mirrored, idempotency-in-progress, merged, provider-not-mirrored, renamed, session-unsettled */
         "409.idempotent.parties.session-unsettled": {
             headers: {
                 [name: string]: unknown;
@@ -2991,7 +3181,7 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:session-unsettled";
+                    type?: "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:session-unsettled";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3379,15 +3569,15 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description idempotency-in-progress, import-cancelled */
-        "409.idempotent.import-cancelled": {
+        /** @description idempotency-in-progress, import-cancelled, renamed */
+        "409.idempotent.import-cancelled.renamed": {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:import-cancelled";
+                    type?: "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:import-cancelled" | "urn:notebridge:problem:renamed";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3487,7 +3677,7 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description client-not-mirrored, provider-not-mirrored */
+        /** @description client-not-mirrored, merged, provider-not-mirrored, renamed */
         "409.parties": {
             headers: {
                 [name: string]: unknown;
@@ -3495,7 +3685,7 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:provider-not-mirrored";
+                    type?: "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:renamed";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -4211,6 +4401,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
+            301: components["responses"]["301.merged.renamed"];
             400: components["responses"]["400.caller.bad-external-id"];
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
@@ -4265,6 +4456,7 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.provider-not-found"];
             408: components["responses"]["408.body"];
+            409: components["responses"]["409.former-ids"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
@@ -4313,7 +4505,7 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.provider-not-found"];
             408: components["responses"]["408.body"];
-            409: components["responses"]["409.provider-in-use"];
+            409: components["responses"]["409.former-ids.provider-in-use"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
@@ -4393,7 +4585,7 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.provider-not-found"];
             408: components["responses"]["408.body"];
-            409: components["responses"]["409.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken"];
+            409: components["responses"]["409.former-ids.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.bad-platform-user-id.platform-user-id-needed"];
@@ -4428,6 +4620,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
+            301: components["responses"]["301.merged.renamed"];
             400: components["responses"]["400.caller.bad-external-id"];
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
@@ -4482,6 +4675,7 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.client-not-found"];
             408: components["responses"]["408.body"];
+            409: components["responses"]["409.former-ids"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.unknown-provider"];
@@ -4531,7 +4725,7 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.client-not-found"];
             408: components["responses"]["408.body"];
-            409: components["responses"]["409.provider-in-use"];
+            409: components["responses"]["409.former-ids.provider-in-use"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
@@ -4584,6 +4778,7 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.client-not-found"];
             408: components["responses"]["408.body"];
+            409: components["responses"]["409.former-ids"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.unknown-provider"];
@@ -4664,7 +4859,7 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.client-not-found"];
             408: components["responses"]["408.body"];
-            409: components["responses"]["409.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken"];
+            409: components["responses"]["409.former-ids.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.bad-platform-user-id.platform-user-id-needed"];
@@ -4772,7 +4967,7 @@ export interface operations {
             400: components["responses"]["400.caller"];
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
+            404: components["responses"]["404.unknown-platform-user"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
@@ -4809,6 +5004,7 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
             408: components["responses"]["408.body"];
+            409: components["responses"]["409.former-ids"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
@@ -4847,8 +5043,187 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.client-not-found.provider-not-found"];
             408: components["responses"]["408.body"];
+            409: components["responses"]["409.former-ids"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "ProviderIdentity.rename": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
+                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                externalId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenameRequest"];
+            };
+        };
+        responses: {
+            /** @description Renamed, now or before */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller.bad-external-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.provider-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.former-ids.id-taken"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "ClientIdentity.rename": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
+                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                externalId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenameRequest"];
+            };
+        };
+        responses: {
+            /** @description Renamed, now or before */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller.bad-external-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.client-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.former-ids.id-taken"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "ClientIdentity.merge": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
+                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                externalId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MergeRequest"];
+            };
+        };
+        responses: {
+            /** @description The other client; merged, now or before */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller.bad-external-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.client-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.former-ids.call-under-way.client-deleted.session-requested"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.same-client.unknown-client"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "ClientIdentity.unmerge": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
+                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                externalId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UnmergeRequest"];
+            };
+        };
+        responses: {
+            /** @description The restored client */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller.bad-external-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.client-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.former-ids.account-deleted.client-deleted"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.unknown-client"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
@@ -4895,6 +5270,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
+            409: components["responses"]["409.former-ids"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
@@ -5702,7 +6078,7 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.import-not-found"];
             408: components["responses"]["408.body.interrupted.upload-stalled"];
-            409: components["responses"]["409.idempotent.import-cancelled"];
+            409: components["responses"]["409.idempotent.import-cancelled.renamed"];
             413: components["responses"]["413.body.too-many-rows"];
             415: components["responses"]["415.body.unknown-format"];
             422: components["responses"]["422.idempotent.no-file.rejected-rows.unreadable-file.wrong-part"];
@@ -6394,6 +6770,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.client-not-found"];
+            409: components["responses"]["409.former-ids"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
@@ -6436,6 +6813,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.client-not-found"];
+            409: components["responses"]["409.former-ids"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
