@@ -16,13 +16,15 @@ const COUNTED_SECONDS = 90;
 const WORKERS = 3;
 /** More than can be done meanwhile: work always waits. */
 const PEOPLE = 1_000;
-/** People who are wanted at a screen while the import runs, one after the other, and the pause between two. */
+/**
+ * People who are wanted at a screen while the import runs, one after the other, and the pause between two. Each takes two
+ * of the five calls that the limit allows per second. */
 const SCREENS = 40;
-const SCREEN_PAUSE_MS = 200;
+const SCREEN_PAUSE_MS = 1_000;
 /** Milliseconds that the platform takes then: what is measured is how long the service lets somebody wait. */
 const QUICK: [number, number] = [20, 120];
 /** Milliseconds within which whoever waits at a screen is served at the 95th percentile. */
-const AT_SCREEN_MS = 2_000;
+const AT_SCREEN_MS = 250;
 const KEY = randomBytes(24).toString('hex');
 
 /**
@@ -63,12 +65,12 @@ export async function benchBudget(): Promise<BenchRow[]> {
     const share = used / ((CALLS * COUNTED_SECONDS) / WINDOW_SECONDS);
     const p95 = percentile(waits, 0.95);
     return [
-      { name: 'budget used while work waits', value: share * 100, unit: '%', target: '≥ 97', ok: share >= 0.97 },
+      { name: 'budget used while work waits', value: share * 100, unit: '%', target: '≥ 99', ok: share >= 0.99 },
       {
         name: 'PUT that waits during an import, p95',
         value: p95,
         unit: 'ms',
-        target: '< 2,000',
+        target: '< 250',
         ok: p95 < AT_SCREEN_MS,
       },
       {
