@@ -18,7 +18,8 @@ const WORKERS = 3;
 const PEOPLE = 1_000;
 /**
  * People who are wanted at a screen while the import runs, one after the other, and the pause between two. Each takes two
- * of the five calls that the limit allows per second. */
+ * of the five calls that the limit allows per second.
+ */
 const SCREENS = 40;
 const SCREEN_PAUSE_MS = 1_000;
 /** Milliseconds that the platform takes then: what is measured is how long the service lets somebody wait. */
