@@ -189,7 +189,7 @@ describe('a 4xx', () => {
       ({ type }) => type === 'person.failed',
     );
 
-  test.each([400, 402, 410, 451])('of %d to everyone fails no one for good', async (status) => {
+  test.each([400, 402, 410, 451])('of %d to everyone fails no one permanently', async (status) => {
     refuse({ status });
     const paths = Array.from({ length: 8 }, (_, n) => `providers/p-${n}`);
     for (const path of paths) await begin(path);

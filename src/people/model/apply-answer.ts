@@ -34,7 +34,7 @@ interface AnsweredCall extends GrantedCall {
 const REFUSAL_WAITS_MS = [15_000, 120_000, 900_000];
 const HOUR_MS = 3_600_000;
 
-/** Refusals in a row after which a rejection is final, whatever becomes of other people. */
+/** Refusals in a row after which a rejection is final, regardless of other people. */
 const REFUSALS_MAX = REFUSAL_WAITS_MS.length + 24;
 
 /**

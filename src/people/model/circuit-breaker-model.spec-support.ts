@@ -45,7 +45,7 @@ const SUCCESS: Record<Operation, RawAnswer> = {
   deleteUser: { kind: 'deleted' },
 };
 
-/** People, breakers and a clock: each person's call goes out as soon as its breaker allows it. Checks the laws meanwhile. */
+/** People, breakers and a clock: each person's call goes out as soon as its breaker allows it. Checks the laws at each step. */
 export class BreakerModel {
   readonly callMs = CALL_MS;
   private breakers: Breakers = {};
@@ -194,7 +194,7 @@ export class BreakerModel {
       'another operation was stopped',
     );
     const isFinal = answer.kind === 'forbidden' || (answer.kind === 'rejected' && answer.isFinal);
-    law(!isFinal || caller.isBad, `${caller.name} failed for good`);
+    law(!isFinal || caller.isBad, `${caller.name} failed permanently`);
     if (['exists', 'created', 'absent', 'applied', 'deleted'].includes(answer.kind) || isFinal) {
       caller.finishedAt = this.elapsedMs;
       return;

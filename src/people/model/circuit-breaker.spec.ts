@@ -215,7 +215,7 @@ const event = fc.oneof(
   { weight: 1, arbitrary: fc.constant('crash' as const) },
 );
 
-test('an outage of any kind fails no one for good, and everyone continues when it ends', () => {
+test('an outage of any kind fails no one permanently, and everyone continues when it ends', () => {
   fc.assert(
     fc.property(fc.array(event, { maxLength: 8 }), fc.nat({ max: 2 }), (events, bad) => {
       const model = new BreakerModel({ good: 5, bad });

@@ -60,7 +60,7 @@ export function interpretAnswer(
     case 'unauthorized':
       return isOwn ? own('forbidden') : stopped('unauthorized');
     case 'wrong-url':
-      // No person fails because of a URL: only the retries of this person go on alone.
+      // No person fails because of a URL: only this person's call is retried.
       return isOwn ? own('unreachable') : stopped('wrong-url');
     case 'not-found': {
       const isAboutUser = operation === 'deleteUser' || operation === 'setClientProviders';

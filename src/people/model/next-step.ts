@@ -37,7 +37,7 @@ interface RestStep {
 
 export type Step = CallStep | ClaimEmailStep | RestStep;
 
-/** The queue of clients without an email who wait for their create, of which few may be in flight. */
+/** The queue of clients without an email. Few of their creates may be in flight. */
 export const BLIND_CREATE = 'createClientWithoutEmail';
 
 /** The queues in which people wait for a call: one for each operation, and `BLIND_CREATE`. */

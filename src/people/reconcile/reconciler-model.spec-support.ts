@@ -208,7 +208,7 @@ export class ReconcilerModel extends ReconcilerChanges {
   }
 }
 
-/** Whether a rejection is retried every hour, perhaps for ever, because the operation succeeds for no one. */
+/** Whether a rejection is retried every hour, perhaps forever, because the operation succeeds for no one. */
 function isHourly({ person }: Row): boolean {
   return person.refusal?.kind === 'rejected' && person.refusal.count > 4;
 }

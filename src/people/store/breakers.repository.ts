@@ -135,7 +135,7 @@ export class BreakersRepository {
     if (before.block && !after.block) await this.retryRejected(tx, operation);
   }
 
-  /** Retries the people whom an operation rejected while it was stopped for everyone. They are few, one for each probe. */
+  /** Retries the people that were rejected while the operation was stopped for everyone. They are few, one per probe. */
   private async retryRejected(tx: PoolClient, operation: Operation): Promise<void> {
     await tx.query(
       `UPDATE people SET due_at = clock_timestamp(), retry_at = NULL WHERE id = ANY (ARRAY(
