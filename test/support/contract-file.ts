@@ -15,7 +15,8 @@ export async function contractFile(without: string[] = [], changes: Record<strin
     delete contract.operations[name];
     delete contract[name];
   }
-  for (const [operation, change] of Object.entries(changes)) contract.operations[operation] = { ...contract.operations[operation], ...change };
+  for (const [operation, change] of Object.entries(changes))
+    contract.operations[operation] = { ...contract.operations[operation], ...change };
   const file = path.join(await mkdtemp(path.join(tmpdir(), 'notebridge-contract-')), 'contract.json');
   await writeFile(file, JSON.stringify(contract));
   return file;
