@@ -221,7 +221,7 @@ describe('the audit trail', () => {
     await population();
     world.platform.injectFault({ operation: 'initiateAuth', kind: 'status', status: 400 });
     const answer = await ask<{ detail: string }>('POST /v1/recorder/launches', LAUNCH);
-    expect(answer.body.detail).toContain('if it gave any');
+    expect(answer.body.detail).toContain('if the platform sent one');
     const entry = { action: 'POST /v1/recorder/launches', subjects: { provider: [P], client: [C] } };
     expect(await entriesOf(answer)).toMatchObject([
       { ...entry, outcome: 'begun' },

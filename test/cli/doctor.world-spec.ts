@@ -95,7 +95,7 @@ test.each<Row>([
     'a data folder that cannot be made',
     () => told('Disk', { DATABASE_URL: undefined, DATA_DIR: path.join(file('a-file', 'x'), 'data') }),
     /✗.*a file stands in its way/,
-    /set DATA_DIR/,
+    /Set DATA_DIR/,
   ],
   [
     'a secret whose file is missing',
@@ -107,7 +107,7 @@ test.each<Row>([
     'a wrong password',
     () => told('Database', { DATABASE_URL: changed(database.url, { password: 'wrong' }) }),
     /✗.*rejects the user or the password in DATABASE_URL \(28P01\)/,
-    /correct it/,
+    /Correct it/,
   ],
   [
     'a database that takes no writes',
@@ -157,7 +157,7 @@ test.each<Row>([
     'a missing contract',
     () => told('Contract', { PLATFORM_CONTRACT: '/nowhere/contract.json' }),
     /✗.*can't be read \(ENOENT\)/,
-    /name a readable JSON file/,
+    /Name a readable JSON file/,
   ],
   [
     'a contract that is cut short',

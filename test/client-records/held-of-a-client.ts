@@ -35,6 +35,7 @@ export const NOT_EXPORTED: Record<string, string> = {
   ...because('It repeats an answer for a day, and is found only by a fingerprint.', 'IdempotencyRecord'),
   ...because('It is counted in its delivery within a moment.', 'WebhookRepeat'),
   ...because('It is a keyed fingerprint.', 'HandedOutUrl'),
+  ...because('It spells the id of a user, a session or a job, which is in the export.', 'PlatformSpelling'),
 };
 
 /** The values at a place of an export, of every item of a list. */

@@ -152,7 +152,7 @@ export function httpTo(
   more: Record<string, string> = {},
   metrics = new Metrics(),
 ): PlatformHttp {
-  const spellings = { learnFromAnswer: async () => {}, restore: async <T>(value: T) => value };
+  const spellings = { learnFromAnswer: () => {}, restore: async <T>(value: T) => value };
   const repository = spellings as unknown as SpellingsRepository;
   return new PlatformHttp(testEnv(baseUrl, more), contract, new Clock(), repository, metrics);
 }

@@ -2,7 +2,6 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import axios from 'axios';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
-import { retryUntilStored } from '../../database/retries.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { Contract } from '../contract/contract.js';
@@ -98,7 +97,7 @@ export class PlatformHttp implements OnApplicationShutdown {
       annotate({ 'http.response.status_code': answer.status });
       const result = read(answer);
       measure('ok');
-      for (const id of answer.ids) await retryUntilStored(() => this.spellings.learnFromAnswer(id), this.clock);
+      for (const id of answer.ids) this.spellings.learnFromAnswer(id);
       return result;
     } catch (error) {
       if (error instanceof PlatformError) {

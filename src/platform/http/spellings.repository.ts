@@ -1,6 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Pool } from 'pg';
+import { Clock } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
+import { retryUntilStored } from '../../database/retries.js';
 import { mapIds, platformKey } from '../contract/wire-types.js';
 
 /** SQL condition: id $1 is stored already, so that its spelling is known. */
@@ -15,12 +18,31 @@ const IS_STORED = `EXISTS (SELECT FROM people WHERE platform_user_id = $1)
  * same in answers, in events and from an operator. Only spellings that differ from it are stored.
  */
 @Injectable()
-export class SpellingsRepository {
-  constructor(private readonly database: Database) {}
+export class SpellingsRepository implements OnApplicationShutdown {
+  /** Spellings that are not stored yet, by key: no answer waits for the database. */
+  private readonly unstored = new Map<string, string>();
+  private stopped = false;
+
+  constructor(
+    private readonly database: Database,
+    private readonly clock: Clock,
+  ) {}
+
+  onApplicationShutdown(): void {
+    this.stopped = true;
+  }
 
   /** Learns the spelling in an answer. It replaces the one of an event, because calls are known to use it. */
-  async learnFromAnswer(id: string): Promise<void> {
+  learnFromAnswer(id: string): void {
     const key = platformKey(id);
+    const pause = (ms: number) => (this.stopped ? Promise.reject(new Error('stopped')) : delay(ms));
+    this.unstored.set(key, id);
+    void retryUntilStored(() => this.store(key, id), this.clock, pause)
+      .catch(() => undefined)
+      .finally(() => this.unstored.delete(key));
+  }
+
+  private async store(key: string, id: string): Promise<void> {
     const statement =
       id === key
         ? 'DELETE FROM platform_spellings WHERE id = $1 AND spelling <> $2'
@@ -47,7 +69,7 @@ export class SpellingsRepository {
       'SELECT id, spelling FROM platform_spellings WHERE id = ANY ($1)',
       [keys],
     );
-    const spellings = new Map(rows.map(({ id, spelling }) => [id, spelling]));
+    const spellings = new Map([...rows.map(({ id, spelling }) => [id, spelling] as const), ...this.unstored]);
     return mapIds(value, (id) => spellings.get(platformKey(id)) ?? id);
   }
 }
