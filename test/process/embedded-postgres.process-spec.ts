@@ -202,7 +202,7 @@ describe('the embedded PostgreSQL', () => {
   it('names the cause when the password or the version does not fit', async () => {
     const { home } = await own(dataRoot).then((owner) => release(owner).then(() => owner));
     for (const [name, text, sentence] of [
-      ['password', 'another', /the password of (\S+) \(28P01\): correct it/],
+      ['password', 'another', /the user or the password in (\S+) \(28P01\)\. Correct it/],
       [
         'data/PG_VERSION',
         '17\n',
