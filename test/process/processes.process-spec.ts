@@ -135,6 +135,7 @@ test('a stop completes what has begun, a call and a delivery, and begins nothing
   await mirror.sql(NEW_IMPORT);
   await mirror.sql(`UPDATE people SET due_at = now() + interval '1 hour', paused_by_import = (SELECT id FROM imports)`);
   await mirror.sql('UPDATE call_budgets SET blocked_until = NULL');
+  await mirror.sql('DELETE FROM circuit_breakers');
   mirror.hold({ operation: 'createProvider' });
   await put(service, 'now');
   await until('its create is in flight', () => mirror.arrivals('createProvider') === 1);

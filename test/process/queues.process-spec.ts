@@ -203,6 +203,7 @@ describeOnBothBackends('a service', ({ name, queuePrefix }) => {
     await delay(2_000); // the last notifications of this pause are handled by then
     if (redis) await askRedis(redis.port, 'FLUSHALL');
     await mirror.sql('UPDATE call_budgets SET blocked_until = NULL');
+    await mirror.sql('DELETE FROM circuit_breakers');
     await mirror.sql('UPDATE people SET due_at = now() WHERE due_at IS NOT NULL');
     await isSynced('lost');
   });

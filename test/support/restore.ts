@@ -5,7 +5,8 @@ import { withClient } from '../../src/database/database.js';
 async function tablesInOrder(client: pg.ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ name: string; parents: string[] }>(
     `SELECT c.oid::regclass::text AS name, ARRAY(
-       SELECT DISTINCT confrelid::regclass::text FROM pg_constraint WHERE conrelid = c.oid AND contype = 'f') AS parents
+       SELECT DISTINCT confrelid::regclass::text FROM pg_constraint
+       WHERE conrelid = c.oid AND confrelid <> c.oid AND contype = 'f') AS parents
      FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> '_prisma_migrations'
      ORDER BY name`,
   );
