@@ -204,7 +204,7 @@ describe('a service whose role owns nothing', () => {
     await until('its health names the cause', async () => {
       const { body } = await service.call<HealthReport>('GET', '/health/ready');
       const { database, people } = body.checks;
-      return /Check DATABASE_URL/.test(database?.reason ?? '') && people?.reason === reason;
+      return /check DATABASE_URL/.test(database?.reason ?? '') && people?.reason === reason;
     });
     expect(service.output()).not.toContain('a health check failed');
   });
