@@ -598,7 +598,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Undoes a merge into this client, while the account of the other one is kept
+         * Undoes a merge into this client while the other account is kept
          * @description Needs a key with the scope `people:write`.
          */
         post: operations["ClientIdentity.unmerge"];

@@ -161,9 +161,11 @@ describeInBrowser('imports in the console', () => {
   });
 
   test('retries failed rows', async () => {
-    world.platform.injectFault({ operation: 'createProvider', kind: 'status', status: 400 });
+    const match = { partnerUserId: 'P-1' };
+    world.platform.injectFault({ operation: 'createProvider', kind: 'status', status: 400, count: null, match });
     await show((await imports.imported('kind=providers', providers(1, 2))).id);
     await link('1 failed').waitFor();
+    world.platform.release();
     await confirmed('Retry');
     await world.workWhile(link('2 created on the platform').waitFor());
     await heading('completed');

@@ -28,6 +28,8 @@ test('health and metrics show an outage of the platform and its end', async () =
   });
   expect((await metric(unanswered)) - before).toBe(3);
   world.platform.release();
+  await world.advance('9 s'); // the breaker of the check lets a probe out
+  await world.settle();
   await want('p-4', 60);
   expect((await platform())?.status).toBe('ok');
 });
@@ -38,9 +40,9 @@ test('health and metrics show how long a 429 pauses the calls', async () => {
   await world.settle();
   expect((await platform())?.reason).toMatch(/429.*pause until \d{4}-/);
   const pause = await metric('platform_pause_seconds');
-  expect(pause).toBeGreaterThan(1_790);
-  await world.advance('10 min');
-  expect(pause - (await metric('platform_pause_seconds'))).toBeCloseTo(600, 0);
+  expect(pause).toBeGreaterThan(55);
+  await world.advance('30 s');
+  expect(pause - (await metric('platform_pause_seconds'))).toBeCloseTo(30, 0);
   expect(await metric('platform_window_limit')).toBe(6_000);
   await world.advance('21 min');
   expect((await platform())?.status).toBe('ok');

@@ -60,7 +60,7 @@ export class ClientIdentityController {
     return this.identities.merge(externalId, into, deletePlatformUser);
   }
 
-  /** Undoes a merge into this client, while the account of the other one is kept */
+  /** Undoes a merge into this client while the other account is kept */
   @Post(':externalId/unmerge')
   @HttpCode(200)
   @ChangesPerson('The restored client')

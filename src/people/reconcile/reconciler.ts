@@ -62,6 +62,7 @@ export class Reconciler implements OnModuleInit {
 
   /** Claims a person, makes its one call, records the result. @returns undefined if no person was claimed */
   async reconcileNext(): Promise<{ pauseMs: number } | undefined> {
+    if (!this.platform.isConfigured) return undefined;
     const claim = await this.claimNext();
     this.notifier.notify(USER_MANAGEMENT_QUEUE, 'next-claim');
     if (!claim) return undefined;
@@ -73,7 +74,7 @@ export class Reconciler implements OnModuleInit {
 
   /** Claims the next person. Decides about others on the way, as long as they need no call. */
   private async claimNext(): Promise<Claim | undefined> {
-    while (this.platform.isConfigured && !this.stopping.begun) {
+    while (!this.stopping.begun) {
       const outcome = await this.claim().catch((error) => this.rollBack(error));
       if (!outcome || outcome.claim) return outcome?.claim ?? undefined;
       if (outcome.noneDue && !(await this.requeueClients())) return undefined;
