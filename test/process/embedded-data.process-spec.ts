@@ -82,7 +82,10 @@ afterAll(() => withClient(process.env.TEST_PG_URL ?? '', (client) => client.quer
 
 test('a rotation before the first start asks for that start and creates nothing', async () => {
   const refused = await run('keys rotate-data');
-  expect(refused).toEqual([1, expect.stringMatching(/^There is no database of this version .* Start the service once/)]);
+  expect(refused).toEqual([
+    1,
+    expect.stringMatching(/^There is no database of this version .* Start the service once/),
+  ]);
   expect(['postgres', 'data-keys'].filter((name) => existsSync(path.join(folder, name)))).toEqual([]);
 });
 
