@@ -14,10 +14,11 @@ const FAMILY = `
   WITH named AS (
     SELECT person_id AS id FROM former_ids WHERE kind = $1::person_kind AND external_id = $2
     UNION SELECT id FROM people WHERE kind = $1::person_kind AND external_id = $2),
+  heads AS MATERIALIZED (
+    SELECT ${STANDS_FOR} AS id FROM people p WHERE p.id = ANY (ARRAY(SELECT id FROM named))),
   family AS (
-    SELECT f.id, f.external_id FROM people f
-    WHERE f.id IN (SELECT ${STANDS_FOR} FROM people p WHERE p.id IN (SELECT id FROM named))
-      OR f.merged_into IN (SELECT ${STANDS_FOR} FROM people p WHERE p.id IN (SELECT id FROM named)))
+    SELECT id, external_id FROM people WHERE id = ANY (ARRAY(SELECT id FROM heads))
+    UNION SELECT id, external_id FROM people WHERE merged_into = ANY (ARRAY(SELECT id FROM heads)))
   SELECT coalesce((SELECT array_agg(id::text) FROM family), '{}') AS people, ARRAY(
     SELECT $2 UNION SELECT external_id FROM family
     UNION SELECT external_id FROM former_ids WHERE person_id IN (SELECT id FROM family)) AS "externalIds"`;
