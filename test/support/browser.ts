@@ -6,6 +6,9 @@ import { ADMIN_KEY } from './app.js';
 /** Timeout for the browser, and for each wait in a page. */
 export const PAGE_TIMEOUT_MS = 40_000;
 
+/** Timeout for a test. A test that looks at every page takes 20 s of two idle cores, and CI runs four suites at a time. */
+const TEST_TIMEOUT_MS = 180_000;
+
 const CHROMIUM = findChromium();
 
 /** Suites of the console; `test/global-setup.mjs` says when they are skipped. */
@@ -28,6 +31,7 @@ interface Browsing {
 export function useBrowser(): Browsing {
   let browser: Browser;
   const faults: string[] = [];
+  jest.setTimeout(TEST_TIMEOUT_MS);
   beforeAll(async () => {
     const args = ['--no-sandbox', '--disable-gpu', `--host-resolver-rules=MAP ${UNSAFE_HOST} 127.0.0.1`];
     browser = await chromium.launch({ executablePath: CHROMIUM, args, timeout: PAGE_TIMEOUT_MS });
