@@ -17,7 +17,7 @@ describe('the data folder', () => {
   it.each([
     ['itself', 'file'],
     ['above it', 'file/demo'],
-  ])('is rejected with its name and DATA_DIR if a file is in its place: %s', (_, name) => {
+  ])('is rejected with its name and DATA_DIR if a file is at its path: %s', (_, name) => {
     writeFileSync(path.join(root, 'file'), '');
     const folder = path.join(root, name);
     const sentence = `The data folder ${folder} cannot be used (a file stands in its way). Set DATA_DIR to a folder that this user may write to.`;

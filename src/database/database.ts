@@ -57,7 +57,7 @@ const WORKING_PIDS = `
   SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1::int[])
     AND state = 'active' AND wait_event IS DISTINCT FROM 'ClientWrite'`;
 
-/** Ends server processes of lost connections, with their locks. A pid may meanwhile belong to another client. */
+/** Ends server processes of lost connections, with their locks. A pid may belong to another client by now. */
 const END_LOST = `
   SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE pid = ANY ($1::int[]) AND usename = current_user AND application_name = $2 AND state <> 'active'`;

@@ -9,7 +9,7 @@ export const FEED_TYPES = {
   'person.needs-review':
     'The provider or client does not go on by itself; `code` says why. Show it to an administrator (console, People).',
   'person.failed':
-    'The platform rejects the provider or client for good; `code` says why. Correct the data and PUT it again.',
+    'The platform rejects the provider or client, and the call is not repeated; `code` says why. Correct the data and PUT it again.',
   'person.deleted': "The provider or client is deleted here, and the platform's user with it.",
   'person.renamed': 'The provider or client has another id, as you asked; `formerExternalId` is the old one.',
   'person.merged':

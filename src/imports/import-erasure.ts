@@ -5,7 +5,7 @@ import { noneIfDamaged } from '../vault/unreadable-value.js';
 import { ERASED } from './model/import.js';
 import { StagingRepository } from './upload/staging.repository.js';
 
-/** A row `r` that names the person with the ids $2 of the kind $1; the conditions beside it are of the index of external ids. */
+/** A row `r` that names the person with the ids $2 of the kind $1. The other conditions are those of the index on external ids. */
 const OF_PERSON = 'r.external_id = ANY ($2::text[]) AND (r.kind = $1 OR r.kind IS NULL)';
 
 /** A row `r` whose import is not planned yet: what it says is needed for the plan. */

@@ -79,7 +79,7 @@ describe('a service whose role owns nothing', () => {
     expect(await mirror.sql(owned, [role])).toEqual([]);
   });
 
-  it('mirrors people, whatever the defaults of its role', async () => {
+  it('mirrors people under any defaults of its role', async () => {
     const body = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Osei' };
     await service.call('PUT', '/v1/providers/p-1', { body });
     await until('the provider is mirrored', async () => {

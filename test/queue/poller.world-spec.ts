@@ -83,7 +83,7 @@ test('sends one statement in about five seconds for all polls of an idle process
   expect(rounds).toBeLessThanOrEqual(15);
 });
 
-test('looks for lost work a second after a notification of its own process', async () => {
+test('looks for lost work a second after a notification by the same process', async () => {
   poller.whenDue('chores', chores, doChores);
   await start();
   await add('0 s');
@@ -136,7 +136,7 @@ test('retries a poll that failed, and logs it once', async () => {
   warn.mockRestore();
 });
 
-test('starts a poll again only after its run has ended, and other polls meanwhile', async () => {
+test('starts a poll again only after its run has ended, and other polls without waiting for it', async () => {
   let end = () => {};
   poller.whenDue('long', chores, () => {
     runs.push('long');

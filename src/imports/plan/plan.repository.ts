@@ -18,7 +18,7 @@ import { SnapshotDeletesRepository } from './snapshot-deletes.repository.js';
 export const namesOneOf = (parameter: string): string =>
   `EXISTS (SELECT 1 FROM unnest(r.providers) AS one(provider) WHERE one.provider = ANY (${parameter}::text[]))`;
 
-/** The former id `f` by which a row `r` names its person. A scalar subquery, which the planner never turns round. */
+/** The former id `f` with which a row `r` names its person. As a scalar subquery, because the planner cannot reorder it. */
 const ofFormerId = (value: string): string =>
   `(SELECT ${value} FROM former_ids f WHERE f.kind = r.kind AND f.external_id = r.external_id)`;
 

@@ -31,7 +31,7 @@ export interface ImportTotals {
 
 /**
  * A rejection counts once it is final, or once it was repeated while the operation is not stopped for everyone: otherwise
- * the person goes on by itself.
+ * the person continues automatically.
  */
 const isFailed = (person: string) => `(${person}.state = 'failed' AND (${person}.fault IS NOT NULL
   OR ${person}.refusals > 1 AND NOT EXISTS (SELECT 1 FROM circuit_breakers b

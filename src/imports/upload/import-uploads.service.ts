@@ -76,7 +76,7 @@ export class ImportUploads {
    *
    * @param id the same for every run of one request; what an earlier run has read is not read again
    * @throws {Problem} 422 `unreadable-file` when a file as a whole can't be read, 422 `no-file` when there is none, 413,
-   * 415, 409 `renamed` for the default provider; then nothing of it is imported
+   * 415, 409 `renamed` for the default provider; then no row is imported
    */
   async create(id: string, request: ImportRequest, files: AsyncIterable<UploadedFile>): Promise<void> {
     const { defaultProvider } = request;

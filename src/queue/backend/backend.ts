@@ -151,7 +151,7 @@ async function checkRedis(url: string): Promise<string | undefined> {
     if (tls) throw new Error(`Redis can not be reached over TLS, for ${tls}`);
     if ([fault, error].some((each) => each instanceof Error && REFUSED.test(each.message)))
       return 'Redis refuses the user or the password of REDIS_URL: correct it; work is kept in PostgreSQL meanwhile.';
-    return 'Redis can not be reached where REDIS_URL says; work is kept in PostgreSQL and goes on when it is back.';
+    return 'Redis cannot be reached at REDIS_URL. Work is kept in PostgreSQL and continues once Redis is back.';
   } finally {
     redis.disconnect();
   }

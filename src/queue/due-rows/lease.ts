@@ -18,7 +18,7 @@ const MIN_LEASE_SECONDS = 2;
  *
  * @param key the table's primary key
  * @param owner parameter with the asking process
- * @param held parameter (text array) with the keys in progress in that process. Any other lease of its own remains from a
+ * @param held parameter (text array) with the keys in progress in that process. Any other lease of that process remains from a
  *   claim or settle whose commit got no answer.
  */
 export const isFree = (key: string, owner: string, held: string): string =>

@@ -42,7 +42,7 @@ async function fails(ms: number): Promise<void> {
   }
 }
 
-test('logs one line when the store becomes unavailable and one when it is back, however many connections fail', async () => {
+test('logs one line when the store becomes unavailable and one when it is back, regardless of how many connections fail', async () => {
   isAvailable = false;
   await fails(50_000);
   expect(lines).toEqual(['unavailable']);
