@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { PlatformModule } from '../platform/platform.module.js';
-import { ClientIdentityController, ProviderIdentityController } from './api/identity.controller.js';
+import { IdentityController } from './api/identity.controller.js';
 import { IdentityService } from './api/identity.service.js';
 import { ClientsController, PeopleController, ProvidersController } from './api/people.controller.js';
 import { PeopleService } from './api/people.service.js';
@@ -41,13 +41,7 @@ const shared = [
 /** Providers and clients: the desired state of the EHR, the known state of the platform, and the steps between them. */
 @Module({
   imports: [DiscoveryModule, PlatformModule],
-  controllers: [
-    ProvidersController,
-    ClientsController,
-    PeopleController,
-    ProviderIdentityController,
-    ClientIdentityController,
-  ],
+  controllers: [ProvidersController, ClientsController, PeopleController, IdentityController],
   providers: [
     ...shared,
     Erasure,

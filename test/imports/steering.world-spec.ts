@@ -264,7 +264,7 @@ describe('a large import that is steered', () => {
 
   const turn = async (): Promise<string | undefined> => {
     await world.advance('1 ms');
-    return (await world.get(ClaimRepository).claimNext()).claim?.row.externalId;
+    return (await world.get(ClaimRepository).claim())?.row.person.externalId;
   };
 
   test('changes one row of the import; its people follow in batches of a thousand', async () => {

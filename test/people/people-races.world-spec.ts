@@ -63,11 +63,11 @@ test('an answer that arrives after the lease was lost does not change the person
     owner,
   ]);
   const before = await known();
-  const row = await world.get(PeopleRepository).find({ kind: 'client', externalId: 'c-1' });
-  if (!row) throw new Error('The client is missing.');
+  const person = await world.get(PeopleRepository).find({ kind: 'client', externalId: 'c-1' });
+  if (!person) throw new Error('The client is missing.');
   const step: CallStep = { do: 'call', operation: 'setClientProviders', state: 'pending', notBefore: null };
-  const ofAnother = { key: row.id, owner: randomUUID(), no: 7 };
-  const former = { key: row.id, owner, no: 6 };
+  const ofAnother = { key: person.id, owner: randomUUID(), no: 7 };
+  const former = { key: person.id, owner, no: 6 };
   for (const [operation, answer, lease] of [
     ['setClientProviders', { kind: 'applied' }, ofAnother],
     ['setClientProviders', { kind: 'not-found' }, former],
@@ -77,11 +77,16 @@ test('an answer that arrives after the lease was lost does not change the person
   ] as const) {
     await world.get(CallResultsRepository).record(
       {
-        row,
-        step: { ...step, operation, providerUserIds: ['former'] },
-        grant: { id: '0', grantedAt: world.now() },
+        row: {
+          person,
+          step: { ...step, operation, providerUserIds: ['former'] },
+          grant: { id: '0', grantedAt: world.now() },
+          sendBeforeMs: 0,
+          traceparents: [],
+          failures: 0,
+          due_at: null,
+        },
         lease,
-        sendBeforeMs: 0,
       },
       { answer, outcome: { outcome: answer.kind, status: 200, durationMs: 1, reached: true } },
     );

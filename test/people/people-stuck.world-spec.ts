@@ -1,6 +1,6 @@
 import type { Span } from '../../harness/world/time.js';
 import type { Page } from '../../src/http/request/page.js';
-import type { StuckPerson } from '../../src/people/api/people-monitoring.js';
+import type { StuckPersonResponse } from '../../src/people/api/person-view.js';
 import { useWorld } from '../world/use-world.js';
 import { peopleOf } from './mirroring.js';
 
@@ -36,9 +36,9 @@ test('people are stuck after 15 minutes in progress, or after a day in need of r
      UPDATE people SET paused_by_import = import.id FROM import WHERE external_id = 'paused'`,
   );
 
-  const seen: StuckPerson[] = [];
+  const seen: StuckPersonResponse[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const { body }: { body: Page<StuckPerson> } = await world.call('GET', `/v1/people/stuck?limit=3${cursor}`);
+    const { body }: { body: Page<StuckPersonResponse> } = await world.call('GET', `/v1/people/stuck?limit=3${cursor}`);
     seen.push(...body.items);
     cursor = body.nextCursor && `&cursor=${encodeURIComponent(body.nextCursor)}`;
   }

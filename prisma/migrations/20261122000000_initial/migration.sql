@@ -30,8 +30,6 @@ CREATE TABLE "people" (
     "applied_providers" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "providers_known" BOOLEAN NOT NULL DEFAULT false,
     "checked_absent_at" TIMESTAMPTZ(3),
-    "lost_creates" INTEGER NOT NULL DEFAULT 0,
-    "conflicted" BOOLEAN NOT NULL DEFAULT false,
     "attempt_call_id" BIGINT,
     "attempt_operation" TEXT,
     "attempt_profile" BYTEA,

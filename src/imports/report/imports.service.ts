@@ -7,6 +7,7 @@ import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { pollUntil } from '../../http/request/waiting.js';
+import { openBlocks } from '../../people/model/circuit-breaker.js';
 import { PlatformPeople } from '../../people/reconcile/platform-people.js';
 import { BreakersRepository } from '../../people/store/breakers.repository.js';
 import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
@@ -194,7 +195,7 @@ export class ImportsService {
     if (state === 'paused') return 'paused';
     if (state !== 'running' && state !== 'planned') return null;
     if (!this.platform.isConfigured) return 'not-configured';
-    const [stopped] = await this.breakers.open();
+    const [stopped] = openBlocks(await this.breakers.read());
     return stopped?.code ?? null;
   }
 }

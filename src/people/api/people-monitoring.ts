@@ -3,11 +3,12 @@ import { Clock } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
-import type { BreakerCode } from '../model/circuit-breaker.js';
+import { type BreakerCode, openBlocks } from '../model/circuit-breaker.js';
 import { PERSON_KINDS, PERSON_STATES, type PersonKind, type PersonState } from '../model/person.js';
 import { PlatformPeople } from '../reconcile/platform-people.js';
 import { BreakersRepository } from '../store/breakers.repository.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
+import type { StuckPersonResponse } from './person-view.js';
 
 /** What each open breaker means, and what to do. */
 const REASONS: Record<BreakerCode, (operation: string, status: number | null) => string> = {
@@ -21,17 +22,6 @@ const REASONS: Record<BreakerCode, (operation: string, status: number | null) =>
 
 /** Breakers that an operator can close are named first. */
 const ORDER = Object.keys(REASONS);
-
-/** A person who has been in one state for too long. */
-export interface StuckPerson {
-  kind: PersonKind;
-  externalId: string;
-  state: PersonState;
-  code: string | null;
-  /** The start of that state, in ISO 8601. */
-  since: string;
-  ageSeconds: number;
-}
 
 /** People of one kind in one state, and how many of them are stuck. */
 interface PeopleCount {
@@ -86,14 +76,14 @@ export class PeopleMonitoring {
       const reason = 'PLATFORM_CONTRACT has no apiKey.header, so nothing is sent. Work is kept.';
       return { status: 'degraded', reason };
     }
-    const open = await this.breakers.open();
+    const open = openBlocks(await this.breakers.read());
     const secondUsers = await this.users.countSecond();
     const facts = { ...(secondUsers > 0 && { secondUsers }) };
     if (open.length === 0) return { status: 'ok', facts };
     const sorted = open.sort((one, other) => ORDER.indexOf(one.code) - ORDER.indexOf(other.code));
     const reasons = sorted.map(
-      ({ operation, code, status, nextProbeAt }) =>
-        `${REASONS[code](operation, status)} Next probe: ${nextProbeAt.toISOString()}.`,
+      ({ operation, code, status, until }) =>
+        `${REASONS[code](operation, status)} Next probe: ${new Date(until).toISOString()}.`,
     );
     const stopped = sorted.map(({ operation }) => operation).join(', ');
     return { status: 'degraded', reason: [...reasons, 'Work is kept.'].join(' '), facts: { stopped, ...facts } };
@@ -104,8 +94,8 @@ export class PeopleMonitoring {
    *
    * @param after the time and id of the last person of the previous page
    */
-  async stuck(limit: number, after?: { since: string; id: string }): Promise<(StuckPerson & { id: string })[]> {
-    const { rows } = await this.database.pool.query<StuckPerson & { id: string }>(
+  async stuck(limit: number, after?: { since: string; id: string }): Promise<(StuckPersonResponse & { id: string })[]> {
+    const { rows } = await this.database.pool.query<StuckPersonResponse & { id: string }>(
       `SELECT id, kind, external_id AS "externalId", state, error_code AS code,
          to_char(updated_at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS since,
          extract(epoch FROM clock_timestamp() - updated_at)::int AS "ageSeconds"

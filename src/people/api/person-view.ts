@@ -56,6 +56,7 @@ export class StuckPersonResponse {
   state!: PersonState;
   code!: string | null;
 
+  /** The start of that state */
   @ApiProperty({ format: 'date-time' })
   since!: string;
 

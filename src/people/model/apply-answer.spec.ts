@@ -6,7 +6,6 @@ import { listableUser, type Operation, type Person } from './person.js';
 const now = new Date('2026-11-21T05:00:00Z');
 const lookUpAt = new Date(now.getTime() + 60_000);
 const retryAt = new Date(now.getTime() + 1_000);
-const createAgainAt = new Date(now.getTime() + 2_000);
 
 const unmapped: Person = { ...newcomer('client'), email: 'a1' };
 const mirrored: Person = { ...unmapped, platformUserId: 'u9', appliedProviders: ['u1'] };
@@ -28,8 +27,7 @@ const answered = (
   call: CallStep,
   answer: Answer,
   more: Partial<Parameters<typeof applyAnswer>[3]> = {},
-) =>
-  applyAnswer(person, call, answer, { callId: '1', now, lookUpAt, retryAt, createAgainAt, outdated: false, ...more });
+) => applyAnswer(person, call, answer, { callId: '1', now, lookUpAt, retryAt, outdated: false, ...more });
 
 describe('before a call is sent', () => {
   test('records a create with its email, and clears the check', () => {
@@ -202,27 +200,26 @@ test('a rejection is retried after 15 s, 2 min, 15 min, then hourly, and is fina
   expect(isFinalRejection(null, true, false)).toBe(true);
 });
 
-test('retries a lost create with increasing backoff, then needs review after 13 losses', () => {
+test('a lost create is repeated only after the wait that a transient fault of that number causes', () => {
   const lookUp = step('checkUser', { subject: 'attempted' });
   let person = unmapped;
-  for (let lost = 1; lost <= 13; lost++) {
-    expect(person.review).toBeNull();
+  for (let lost = 1; lost <= 20; lost++) {
     person = answered(granted(person, create), create, { kind: 'unknown' });
-    expect(person.lostCreates).toBe(lost);
+    expect(person.failures).toBe(lost);
     person = answered(person, lookUp, { kind: 'absent' });
-    if (lost < 13) expect(person.retryAt).toEqual(createAgainAt);
-    // Another check, because the first one expires during the backoff, does not reset the count.
+    expect(person.retryAt).toEqual(retryAt);
+    // Another check, because the first one expires during the wait, does not reset the count.
     person = answered(person, check, { kind: 'absent' });
   }
-  expect(person.review).toBe('create-unanswered');
+  expect(person.review).toBeNull();
 });
 
-test('a 409 to a create causes one more check', () => {
-  const conflict: Answer = { kind: 'conflict' };
-  const once = answered(granted(unmapped, create), create, conflict);
-  expect(once).toMatchObject({ fault: null, conflicted: true, attempt: null, checkedAbsentAt: null });
+test('a check that finds the user of a rejected create ends the rejection', () => {
+  const once = answered(granted(unmapped, create), create, { kind: 'rejected', isFinal: false });
+  expect(once).toMatchObject({ attempt: null, checkedAbsentAt: null, refusal: { kind: 'rejected', count: 1 } });
+  expect(answered(once, check, { kind: 'absent' }).refusal).toEqual(once.refusal);
   const found: Answer = { kind: 'exists', userId: 'u9', heldByAnother: false, role: null };
-  expect(answered(once, check, found)).toMatchObject({ platformUserId: 'u9', conflicted: false });
+  expect(answered(once, check, found)).toMatchObject({ platformUserId: 'u9', refusal: null });
 });
 
 test('a lookup never overwrites another user that an event linked during the call', () => {

@@ -9,12 +9,11 @@ export type Answer =
   | { kind: 'created'; userId: string; heldByAnother: boolean };
 
 /**
- * `not-found`: the user does not exist; `doubtful`: a 404 that may come from a wrong URL. `conflict`: 409 to a create,
- * whose email is in use although the check did not find it. `forbidden`: a 403 for this person only; `stopped`: an
- * answer that stops the operation for everyone.
+ * `not-found`: the user does not exist; `doubtful`: a 404 that may come from a wrong URL. `forbidden`: a 403 for this
+ * person only; `stopped`: an answer that stops the operation for everyone.
  */
 export type PlainAnswer =
-  | ('absent' | 'applied' | 'deleted' | 'not-found' | 'doubtful' | 'conflict')
+  | ('absent' | 'applied' | 'deleted' | 'not-found' | 'doubtful')
   | ('forbidden' | 'stopped' | 'rate-limited' | 'not-sent' | 'unreachable' | 'unknown');
 
 /** A granted call: its row in the log, and the time from which it can no longer take effect. */
@@ -26,8 +25,6 @@ interface AnsweredCall extends GrantedCall {
   retryAt: Date;
   /** True if the EHR changed the desired state after the call was sent, so its result may describe outdated data. */
   outdated: boolean;
-  /** Earliest next create of a person whose creates got no answer. */
-  createAgainAt: Date;
 }
 
 /** The waits before a rejected call is repeated: then hourly, for a day in all. */
@@ -47,9 +44,6 @@ const REFUSALS_MAX = REFUSAL_WAITS_MS.length + 24;
 export function isFinalRejection(refusal: Refusal | null, isOwn: boolean, isStopped: boolean): boolean {
   return isOwn || (!isStopped && refusal !== null && refusal.count >= REFUSALS_MAX);
 }
-
-/** Maximum consecutive creates without an answer; then the person needs review. The last waits take an hour each. */
-const LOST_CREATES_MAX = 13;
 
 /** Records a call before it is sent, because a create, a list or a delete may take effect without an answer. */
 export function applyGrant(person: Person, step: CallStep, { callId, now, lookUpAt }: GrantedCall): Person {
@@ -79,7 +73,8 @@ export function applyGrant(person: Person, step: CallStep, { callId, now, lookUp
  */
 export function applyAnswer(person: Person, step: CallStep, answer: Answer, call: AnsweredCall): Person {
   const after = merge(person, step, answer, call);
-  const refusal = refusalAfter(person, step, answer, call);
+  const isSameUser = after.platformUserId === person.platformUserId;
+  const refusal = isSameUser ? refusalAfter(person, step, answer, call) : null;
   return refusal === after.refusal ? after : { ...after, refusal };
 }
 
@@ -91,10 +86,10 @@ function merge(person: Person, step: CallStep, answer: Answer, call: AnsweredCal
   switch (answer.kind) {
     case 'absent': {
       const isWanted = !call.outdated && (step.subject === 'wanted' || person.attempt?.email === person.email);
-      // Keeps the failures of an earlier create, which would otherwise be retried without a pause.
+      // Keeps the failures of an earlier create, which would otherwise be repeated without a pause.
       const { failures } = person;
-      const absent: Person = { ...cleared, failures, attempt: null, checkedAbsentAt: isWanted ? call.now : null };
-      return step.subject === 'attempted' && person.wanted ? backOff(absent, call) : absent;
+      const retryAt = step.subject === 'attempted' && person.wanted && failures > 0 ? call.retryAt : null;
+      return { ...cleared, failures, retryAt, attempt: null, checkedAbsentAt: isWanted ? call.now : null };
     }
     case 'exists':
       // The person may have another email or user by now; never link or delete a user of someone else.
@@ -115,14 +110,11 @@ function merge(person: Person, step: CallStep, answer: Answer, call: AnsweredCal
     case 'not-found':
       if (step.operation === 'deleteUser') return unmapUser(cleared);
       return { ...cleared, attempt: null, review: 'platform-user-missing' };
-    case 'conflict':
-      return { ...cleared, lostCreates: 0, conflicted: true };
     case 'rejected': {
-      const rejected = { ...cleared, lostCreates: 0, conflicted: false };
-      if (call.outdated) return rejected;
-      if (answer.isFinal) return { ...rejected, fault: 'rejected' };
+      if (call.outdated) return cleared;
+      if (answer.isFinal) return { ...cleared, fault: 'rejected' };
       const waitMs = REFUSAL_WAITS_MS[refusalsBefore(person, step)] ?? HOUR_MS;
-      return { ...rejected, retryAt: new Date(call.now.getTime() + waitMs) };
+      return { ...cleared, retryAt: new Date(call.now.getTime() + waitMs) };
     }
     case 'forbidden':
       return call.outdated ? cleared : { ...cleared, fault: 'forbidden' };
@@ -139,19 +131,12 @@ function merge(person: Person, step: CallStep, answer: Answer, call: AnsweredCal
   }
 }
 
-/** The user of an answer that belongs to a person whom an event has linked to another user; undefined if none. */
+/** The user of an answer, if an event has linked its person to another user; otherwise undefined. */
 export function secondUserOf(person: Person, step: CallStep, answer: Answer): string | undefined {
   if (person.platformUserId === null || (answer.kind !== 'created' && answer.kind !== 'exists')) return undefined;
   if (answer.userId === person.platformUserId || answer.heldByAnother) return undefined;
   if (answer.kind === 'exists' && (step.subject !== 'attempted' || answer.role === 'differs')) return undefined;
   return answer.userId;
-}
-
-/** Delays the next create with increasing backoff; after the last one the person needs review. */
-function backOff(person: Person, { createAgainAt }: AnsweredCall): Person {
-  if (person.lostCreates === 0) return person;
-  if (person.lostCreates < LOST_CREATES_MAX) return { ...person, retryAt: createAgainAt };
-  return { ...person, review: 'create-unanswered' };
 }
 
 /** The latest refusal. Any answer of the operation except a transient fault or another refusal ends it. */
@@ -191,12 +176,8 @@ function applyUnknown(person: Person, step: CallStep, { callId, now, retryAt, lo
   }
   if (person.attempt.callId !== callId) return person;
   // Without an email no lookup can find the user, so the person needs review immediately.
-  const lostCreates = person.lostCreates + 1;
-  return {
-    ...person,
-    lostCreates,
-    attempt: { ...person.attempt, lookUpAt: person.attempt.email === null ? now : lookUpAt },
-  };
+  const attempt = { ...person.attempt, lookUpAt: person.attempt.email === null ? now : lookUpAt };
+  return { ...person, failures: person.failures + 1, attempt };
 }
 
 function mapUser(
@@ -206,16 +187,7 @@ function mapUser(
   appliedProviders: string[] | null,
 ): Person {
   if (heldByAnother) return { ...person, attempt: null, review: 'platform-user-taken' };
-  const known = { lostCreates: 0, conflicted: false };
-  return {
-    ...person,
-    ...known,
-    platformUserId: userId,
-    origin,
-    attempt: null,
-    checkedAbsentAt: null,
-    appliedProviders,
-  };
+  return { ...person, platformUserId: userId, origin, attempt: null, checkedAbsentAt: null, appliedProviders };
 }
 
 function unmapUser(person: Person): Person {

@@ -201,8 +201,7 @@ export class BreakerModel {
     }
     const heard = { callId: id, now: new Date(this.now), outdated: false, lookUpAt: new Date(this.now) };
     const retryAt = new Date(this.now + 1_000);
-    const merged =
-      'userId' in answer ? person : applyAnswer(person, step, answer, { ...heard, retryAt, createAgainAt: retryAt });
+    const merged = 'userId' in answer ? person : applyAnswer(person, step, answer, { ...heard, retryAt });
     caller.person = merged;
     caller.dueAt = merged.retryAt?.getTime() ?? this.now;
   }

@@ -3,7 +3,6 @@ import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import {
   afterCall,
   afterProbe,
-  afterProof,
   type Breaker,
   type BreakerCall,
   type Breakers,
@@ -195,8 +194,10 @@ describe('without readable answers', () => {
 
   test('a check in place of the probe lets the probe follow immediately', () => {
     const checking = afterProbe(lost, { id: 'check', person: 'p' }, end, 11_000);
-    expect(phaseOf(afterProof(checking, { id: 'check' }, end + 5), end + 5)).toBe('half-open');
-    expect(phaseOf(afterProof(checking, { id: 'other' }, end + 5), end + 5)).toBe('open');
+    const heard = (id: string) =>
+      afterCall(checking, 'createClient', call(id), { kind: 'not-sent' }, end + 5, 0.5).breaker;
+    expect(phaseOf(heard('check'), end + 5)).toBe('half-open');
+    expect(phaseOf(heard('other'), end + 5)).toBe('open');
   });
 });
 

@@ -1,5 +1,5 @@
 import { backoffMs } from '../../queue/backend/backoff.js';
-import type { Operation } from './person.js';
+import { OPERATIONS, type Operation } from './person.js';
 
 /** The reasons why a breaker is open, as people and health show them. */
 export const BREAKER_CODES = [
@@ -92,6 +92,14 @@ export function breakerOf(breakers: Breakers, operation: Operation): Breaker {
   return breakers[operation] ?? CLOSED;
 }
 
+/** The blocked operations, with the reason of each. */
+export function openBlocks(breakers: Breakers): (Block & { operation: Operation })[] {
+  return OPERATIONS.flatMap((operation) => {
+    const { block } = breakerOf(breakers, operation);
+    return block ? { operation, ...block } : [];
+  });
+}
+
 export type Phase = 'closed' | 'open' | 'half-open';
 
 /**
@@ -170,12 +178,6 @@ export function afterCall(
   const opened = { ...failed, streak: null, block: { code, status, failures, since: now, until, probe, person } };
   if (block || signal.kind !== 'rate-limited') return { breaker: opened };
   return { breaker: opened, retryAfterMs: signal.retryAfterMs ?? null };
-}
-
-/** The breaker after its probe was answered only by a check that went ahead of it: the probe itself may follow now. */
-export function afterProof(breaker: Breaker, call: { id: string }, now: number): Breaker {
-  const { block } = breaker;
-  return block?.probe === call.id ? { ...breaker, block: { ...block, until: now } } : breaker;
 }
 
 /**

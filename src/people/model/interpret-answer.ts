@@ -19,8 +19,6 @@ export type RawAnswer =
   /** Certainly not sent: no connection was made, the permit was too old, or the person could not be decrypted. */
   | { kind: 'unreachable' | 'not-sent' | 'unreadable' }
   | { kind: 'rejected'; status: number }
-  /** 409 to a create. */
-  | { kind: 'conflict'; status: 409 }
   | { kind: 'rate-limited'; retryAfterMs: number | undefined };
 
 /** An answer as `applyAnswer` takes it, except for the holder of a user. */
@@ -39,7 +37,7 @@ export interface Interpretation {
 export function interpretAnswer(
   raw: RawAnswer,
   step: CallStep,
-  person: Pick<Person, 'refusal' | 'conflicted'>,
+  person: Pick<Person, 'refusal'>,
   breakers: Breakers,
   call: Pick<BreakerCall, 'url' | 'base'>,
   now: number,
@@ -48,7 +46,7 @@ export function interpretAnswer(
   const breaker = breakerOf(breakers, operation);
   const refusal = person.refusal?.operation === operation ? person.refusal : null;
   // Only a refusal of the same kind shows that this person's calls fail in the same way again.
-  const isSameKind = refusal?.kind === (raw.kind === 'rejected' || raw.kind === 'conflict' ? 'rejected' : 'stopped');
+  const isSameKind = refusal?.kind === (raw.kind === 'rejected' ? 'rejected' : 'stopped');
   const isOwn = isOwnRefusal(breaker, refusal && isSameKind ? refusal.at.getTime() : null);
   switch (raw.kind) {
     case 'exists':
@@ -68,12 +66,7 @@ export function interpretAnswer(
       if (meaning === 'wrong') return isOwn ? own('unreachable') : stopped('wrong-url');
       return { answer: { kind: meaning === 'missing' ? 'not-found' : 'doubtful' }, signal: { kind: 'answered' } };
     }
-    case 'conflict':
     case 'rejected': {
-      // A second conflict is a rejection.
-      if (raw.kind === 'conflict' && !person.conflicted) {
-        return { answer: { kind: 'conflict' }, signal: { kind: 'rejected', status: raw.status } };
-      }
       const isFinal = isFinalRejection(refusal, isOwn, breaker.block !== null);
       return { answer: { kind: 'rejected', isFinal }, signal: isOwn ? null : { kind: 'rejected', status: raw.status } };
     }

@@ -9,8 +9,6 @@ export function newcomer(kind: PersonKind): Person {
     platformUserId: null,
     origin: null,
     attempt: null,
-    lostCreates: 0,
-    conflicted: false,
     checkedAbsentAt: null,
     appliedProviders: null,
     fault: null,

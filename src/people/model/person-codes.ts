@@ -13,8 +13,6 @@ const REVIEWS = {
     'The platform no longer knows this user. Resolve with "create" to create it again, or with "link" to another user.',
   'role-mismatch':
     'The platform user with this email has another role, so it is a different person. Correct the email, or resolve with "link" to the right user.',
-  'create-unanswered':
-    'For hours, every create of this person got no readable answer and had no effect. Ask the support of the platform, then resolve with "retry".',
   'delete-linked':
     'This person was linked only by its email, so the platform user may be someone else. Look on the platform, then resolve with "delete", or with "ignore" to keep the user there.',
 };

@@ -60,10 +60,6 @@ export interface Person {
   /** Null without a user. */
   origin: Origin | null;
   attempt: Attempt | null;
-  /** Consecutive creates without an answer; a check that finds no user does not reset it. */
-  lostCreates: number;
-  /** Whether the last create got a 409, and no check has found the email since. */
-  conflicted: boolean;
   /** When the platform last reported the desired email as unknown. */
   checkedAbsentAt: Date | null;
   /** A client's list on the platform, as last applied; null if unknown. */
@@ -73,12 +69,12 @@ export interface Person {
   refusal: Refusal | null;
   /** Earliest retry after a transient fault or a refusal. */
   retryAt: Date | null;
-  /** Consecutive transient faults. */
+  /** Consecutive transient faults. A check that does not find the user of a lost create keeps them. */
   failures: number;
 }
 
 /** What every write by the EHR, and every decision of an operator, resets: the outcomes of earlier calls. */
-export const RESET_ON_WRITE = { fault: null, refusal: null, retryAt: null, failures: 0, lostCreates: 0 } as const;
+export const RESET_ON_WRITE = { fault: null, refusal: null, retryAt: null, failures: 0 } as const;
 
 /** Everything besides the person that its next step depends on. */
 export interface DecisionContext {

@@ -2,7 +2,9 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
+import { Stopping } from '../../config/stopping.js';
 import { Database } from '../../database/database.js';
+import { retryUntilStored } from '../../database/retries.js';
 import { type CallWindow, earliest } from '../../platform/rate-limit/pacing.js';
 import {
   type CallGrant,
@@ -10,7 +12,10 @@ import {
   SEND_WITHIN_MS,
 } from '../../platform/rate-limit/rate-limiter.repository.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
+import type { DueColumns } from '../../queue/due-rows/due-loop.js';
+import type { Leased } from '../../queue/due-rows/due-rows.js';
 import { type Lease, safeAtOf } from '../../queue/due-rows/lease.js';
+import type { Bind } from '../../queue/notifier/poller.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { applyGrant } from '../model/apply-answer.js';
 import { type Breakers, breakerOf } from '../model/circuit-breaker.js';
@@ -19,34 +24,18 @@ import { ALL_BREAKERS, BreakersRepository } from '../store/breakers.repository.j
 import { DuePeopleRepository, type Head, LANES } from '../store/due-people.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
+import { CallResultsRepository } from './results.repository.js';
 
-/** A claimed person with its next call, and the permit and the lease for this call. */
-export interface Claim {
-  row: PersonRow;
+/** A claimed person with its next call, and the permit for it. */
+export interface ClaimedCall extends DueColumns {
+  person: PersonRow;
   step: CallStep;
   grant: CallGrant;
-  lease: Lease;
   /** The latest time to send the call, on the monotonic clock of this process. */
   sendBeforeMs: number;
 }
 
-/** The outcome of an attempt to claim a person. */
-export interface ClaimOutcome {
-  claim: Claim | null;
-  /** True if no unlocked person was due. A due person locked by another transaction does not count. */
-  noneDue: boolean;
-}
-
-/** Thrown when the commit of a claim got no confirmation. The claim may be stored, but its call must not be sent. */
-export class UnconfirmedCommit extends Error {
-  /** @param fault the error of the commit, or of an earlier statement */
-  constructor(
-    readonly claim: Claim,
-    readonly fault: unknown,
-  ) {
-    super('The commit of a claim was not confirmed.');
-  }
-}
+export type Claim = Leased<ClaimedCall>;
 
 /** Maximum decisions without a call in one transaction, because it holds the budget's lock. */
 const DECISIONS_PER_CLAIM = 50;
@@ -70,6 +59,8 @@ export class ClaimRepository {
   private readonly callMs: number;
   private readonly lookUpAfterMs: number;
   private idleUntilMs = Number.NEGATIVE_INFINITY;
+  private claiming: Promise<unknown> = Promise.resolve();
+  private isClaimQueued = false;
 
   constructor(
     env: Env,
@@ -79,6 +70,8 @@ export class ClaimRepository {
     private readonly people: PeopleRepository,
     private readonly breakers: BreakersRepository,
     private readonly due: DuePeopleRepository,
+    private readonly results: CallResultsRepository,
+    private readonly stopping: Stopping,
     notifier: QueueNotifier,
   ) {
     notifier.planned(USER_MANAGEMENT_QUEUE, () => this.nextInMs());
@@ -86,26 +79,62 @@ export class ClaimRepository {
     this.lookUpAfterMs = this.callMs + env.UNKNOWN_OUTCOME_GRACE_SECONDS * 1_000;
   }
 
-  /** Claims the next person. @throws {UnconfirmedCommit} or a database error, after which nothing is granted */
-  async claimNext(): Promise<ClaimOutcome> {
-    if (!this.due.mayLease()) return { claim: null, noneDue: true };
-    let attempted: Claim | null = null;
-    const committed = this.database.transaction(async (tx) => {
-      if (attempted) this.due.release((attempted as Claim).row.id);
-      attempted = null;
-      const outcome = await this.claim(tx);
-      attempted = outcome.claim;
-      if (attempted) this.due.hold(attempted.row.id);
-      return outcome;
-    });
-    const outcome = await committed.catch((error: unknown) => {
-      throw attempted ? new UnconfirmedCommit(attempted, error) : error;
-    });
-    if (outcome.noneDue) this.idleUntilMs = this.clock.monotonicMs() + IDLE_MS;
-    return outcome;
+  /**
+   * Claims the most urgent person that needs a call, one at a time per process. More would only queue for the budget's
+   * lock, and delay an answer that needs it for a pause.
+   *
+   * @returns undefined if none is due, or if another activation waits to claim, because that one sees the same people
+   * @throws a database error, after which nothing is granted
+   */
+  async claim(): Promise<Claim | undefined> {
+    if (this.isClaimQueued) return undefined;
+    this.isClaimQueued = true;
+    await this.claiming;
+    this.isClaimQueued = false;
+    const claimed = this.claimNext();
+    this.claiming = claimed.catch(() => undefined);
+    return claimed;
   }
 
-  private async claim(tx: PoolClient): Promise<ClaimOutcome> {
+  /** Records that the call of a claim has ended. */
+  done({ key }: Lease): void {
+    this.due.release(key);
+  }
+
+  nextDue(bind: Bind): string | null {
+    return this.due.nextDue(bind);
+  }
+
+  /** Claims a person, and decides about others on the way, as long as they need no call. */
+  private async claimNext(): Promise<Claim | undefined> {
+    while (this.due.mayLease() && !this.stopping.begun) {
+      let attempted: Claim | undefined;
+      const committed = this.database.transaction(async (tx) => {
+        if (attempted) this.done(attempted.lease);
+        const outcome = await this.decideNext(tx);
+        attempted = typeof outcome === 'object' ? outcome : undefined;
+        if (attempted) this.due.hold(attempted.lease.key);
+        return outcome;
+      });
+      const outcome = await committed.catch(async (error: unknown) => {
+        if (attempted) await this.rollBack(attempted);
+        throw error;
+      });
+      if (typeof outcome === 'object') return outcome;
+      if (outcome === 'none-due') break;
+    }
+    this.idleUntilMs = this.clock.monotonicMs() + IDLE_MS;
+    return undefined;
+  }
+
+  /** Frees the permit of a claim whose commit got no confirmation, because only this process knows that it is unused. */
+  private async rollBack(claim: Claim): Promise<void> {
+    const rolledBack = retryUntilStored(() => this.results.rollBack(claim), this.clock);
+    await rolledBack.finally(() => this.done(claim.lease));
+  }
+
+  /** @returns `none-due` if no unlocked person was due, `decided` if those who were need no call now */
+  private async decideNext(tx: PoolClient): Promise<Claim | 'none-due' | 'decided'> {
     await this.calls.awaitGrants(tx);
     const { window, gates, heads } = await this.readQueues(tx);
     const { now } = window;
@@ -118,17 +147,17 @@ export class ClaimRepository {
       for (const gate of halfOpen) prober ??= await this.due.takeProber(tx, lanes, gate, now);
       const id = prober ?? (await this.due.take(tx, lanes, closed, heads, now));
       const row = id === undefined ? undefined : await this.people.find({ id }, tx);
-      if (!row) return { claim: null, noneDue: decisions === 0 };
+      if (!row) return decisions === 0 ? 'none-due' : 'decided';
       if (row.lane === 'bulk' && (await this.due.pauseWithImport(tx, row.id))) continue;
       const { step, code } = await this.people.decide(tx, row, row.person);
       if (step.do === 'call' && !(step.notBefore && step.notBefore > now)) {
         const phase = phaseOfQueue.get(queueOf(step, row.person));
         const isOpen = phase === 'closed' || (phase === 'half-open' && prober !== undefined);
-        if (isOpen) return { claim: await this.grant(tx, window, row, step, code), noneDue: false };
+        if (isOpen) return this.grant(tx, window, row, step, code);
       }
       await this.people.save(tx, row, row.person, { step, code });
     }
-    return { claim: null, noneDue: false };
+    return 'decided';
   }
 
   private async grant(
@@ -152,7 +181,9 @@ export class ClaimRepository {
       if (!breakerOf(row.context.breakers, probed).block) continue;
       await this.breakers.markProbe(tx, probed, { id: grant.id, person: row.id }, grantedAt, this.callMs);
     }
-    return { row: { ...row, person }, step, grant, lease: { key: row.id, owner, no }, sendBeforeMs };
+    const causes = { traceparents: row.traceparent === null ? [] : [row.traceparent], due_at: row.dueAt };
+    const call = { person: { ...row, person }, step, grant, sendBeforeMs, failures: row.failures, ...causes };
+    return { row: call, lease: { key: row.id, owner, no } };
   }
 
   /**

@@ -4,10 +4,7 @@ import type { Job } from 'bullmq';
 import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
 import { type Notification, USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { releaseDeduplicationKey } from '../../queue/notifier/queue-notifier.js';
-import { Reconciler } from './reconciler.js';
-
-/** Maximum calls in flight per process. High enough that a slow platform leaves no budget unused. */
-const CONCURRENCY = 24;
+import { CONCURRENCY, Reconciler } from './reconciler.js';
 
 /**
  * The rate-limited queue of user management: one activation is one call. Its limiter is a fixed window over activations,
@@ -35,6 +32,7 @@ export class PeopleProcessor extends WorkerHost implements OnApplicationBootstra
   }
 
   async onModuleDestroy(): Promise<void> {
+    this.reconciler.stop();
     await this.worker.close();
   }
 }

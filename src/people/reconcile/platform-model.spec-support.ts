@@ -136,7 +136,7 @@ export class PlatformModel {
     if (!providerUserIds.every((id) => this.users.has(id))) return { kind: 'rejected', status: 400 };
     law(!this.userOf(partnerUserId), `a second user was created for ${partnerUserId}`);
     const holder = email === null ? undefined : [...this.users.values()].find((user) => user.email === email);
-    if (holder && this.newcomers.has(holder.id)) return { kind: 'conflict', status: 409 };
+    if (holder && this.newcomers.has(holder.id)) return { kind: 'rejected', status: 409 };
     law(!holder, `${partnerUserId} was created although the platform knew the email`);
     return { kind: 'created', userId: this.make({ role, email, partnerUserId, providers: providerUserIds }) };
   }

@@ -7,7 +7,7 @@ import { PlatformError } from '../../platform/contract/platform-errors.js';
 import type { CallOptions } from '../../platform/http/platform-http.js';
 import type { CallOutcome } from '../../platform/rate-limit/rate-limiter.repository.js';
 import type { RawAnswer } from '../model/interpret-answer.js';
-import { type CallStep, isCreate } from '../model/next-step.js';
+import type { CallStep } from '../model/next-step.js';
 import { type Profile, ProfileSeal } from '../model/profile.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
@@ -70,7 +70,7 @@ export class PlatformPeople {
       const durationMs = this.clock.monotonicMs() - started;
       return { ...answered, outcome: { outcome: answered.answer.kind, status: 200, durationMs, reached: true } };
     } catch (error) {
-      return failureResult(step, error, this.clock.monotonicMs() - started);
+      return failureResult(error, this.clock.monotonicMs() - started);
     }
   }
 
@@ -135,14 +135,13 @@ const FAILURES: Record<PlatformError['kind'] | 'wrong-url', [RawAnswer['kind'], 
 };
 
 /** Converts an error to a result. Except for a PlatformError, it may occur after sending, so the outcome is unknown. */
-function failureResult(step: CallStep, error: unknown, durationMs: number): CallResult {
+function failureResult(error: unknown, durationMs: number): CallResult {
   const fault = error instanceof PlatformError ? error : undefined;
   const kind = fault?.kind ?? 'unknown-outcome';
   const [answer, errorCode, reached = true] = FAILURES[fault?.isWrongAddress ? 'wrong-url' : kind];
   const { status = null, retryAfterMs } = fault ?? {};
-  const isConflict = kind === 'rejected' && status === 409 && isCreate(step);
   return {
-    answer: { kind: isConflict ? 'conflict' : answer, status: status ?? 0, retryAfterMs } as RawAnswer,
+    answer: { kind: answer, status: status ?? 0, retryAfterMs } as RawAnswer,
     outcome: { outcome: kind, status, durationMs, reached },
     errorCode,
     ...(kind === 'rejected' && fault?.platformMessage && { errorText: fault.platformMessage }),

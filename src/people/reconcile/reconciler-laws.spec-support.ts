@@ -10,7 +10,6 @@ const REVIEWS = [
   'platform-user-missing',
   'role-mismatch',
   'delete-linked',
-  'create-unanswered',
 ];
 
 /** Checks the laws that hold at any time. */

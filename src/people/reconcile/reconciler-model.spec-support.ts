@@ -176,7 +176,6 @@ export class ReconcilerModel extends ReconcilerChanges {
       callId: flight.id,
       now: this.moment(0),
       retryAt: this.moment(RETRY_MS),
-      createAgainAt: this.moment(RETRY_MS * row.person.lostCreates),
       lookUpAt: this.moment(GRACE_MS),
     };
     const person = applyAnswer(row.person, step, answer, { outdated, ...times });

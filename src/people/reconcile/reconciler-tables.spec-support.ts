@@ -1,7 +1,6 @@
 import {
   afterCall,
   afterProbe,
-  afterProof,
   type BreakerCall,
   type Breakers,
   breakerOf,
@@ -195,12 +194,13 @@ export class ReconcilerTables {
 
   /** `BreakersRepository.record` */
   record(call: BreakerCall, operation: Operation, signal: Signal): void {
-    const change = (of: Operation) => afterCall(breakerOf(this.breakers, of), of, call, signal, this.now, 0.5).breaker;
-    this.breakers[operation] = change(operation);
+    const change = (of: Operation, heard: Signal) =>
+      afterCall(breakerOf(this.breakers, of), of, call, heard, this.now, 0.5).breaker;
+    this.breakers[operation] = change(operation, signal);
     for (const other of OPERATIONS) {
       const breaker = breakerOf(this.breakers, other);
       if (other === operation || breaker.block?.probe !== call.id) continue;
-      this.breakers[other] = signal.kind === 'success' ? afterProof(breaker, call, this.now) : change(other);
+      this.breakers[other] = change(other, signal.kind === 'success' ? { kind: 'not-sent' } : signal);
     }
   }
 

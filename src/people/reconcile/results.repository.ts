@@ -15,8 +15,8 @@ import { BreakersRepository } from '../store/breakers.repository.js';
 import { type MoreFields, PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
 import { PlatformUsersRepository, ROLES } from '../store/platform-users.repository.js';
-import type { Claim } from './claim.repository.js';
-import type { CallResult } from './platform-people.js';
+import type { Claim, ClaimedCall } from './claim.repository.js';
+import { type CallResult, NOT_SENT } from './platform-people.js';
 
 /** The state of a person after a call. */
 export interface RecordedCall {
@@ -40,9 +40,6 @@ const DONE: string[] = [
 /** Limits of the backoff after a transient fault of a person's call. */
 const RETRY_BACKOFF = { baseMs: 1_000, maxMs: 300_000 };
 
-/** Limits of the backoff after a create that got no answer and had no effect. */
-const CREATE_BACKOFF = { baseMs: 2_000, maxMs: 3_600_000 };
-
 /** Records the result of a call in one transaction: its log row, the person, and its dependents. */
 @Injectable()
 export class CallResultsRepository {
@@ -59,32 +56,33 @@ export class CallResultsRepository {
 
   /** Records a result. @returns the person's state afterwards */
   async record(claim: Claim, result: CallResult): Promise<RecordedCall> {
-    const { step, grant, lease } = claim;
+    const { lease, row: call } = claim;
+    const { step, grant } = call;
     return this.database.transaction(async (tx) => {
       const isLimited = result.answer.kind === 'rate-limited';
       // Locked before the breaker, as claims do.
       if (isLimited) await this.calls.awaitGrants(tx);
       await this.calls.settle(tx, grant, result.outcome);
-      const row = await this.people.lock(tx, { id: claim.row.id });
-      const { answer, pauseMs } = await this.interpret(tx, claim, row ?? claim.row, result.answer);
+      const row = await this.people.lock(tx, { id: call.person.id });
+      const { answer, pauseMs } = await this.interpret(tx, call, row ?? call.person, result.answer);
       if (!row) return { state: 'gone', code: null, pauseMs };
       // After a lost lease, only the answer to a create still counts, because a create is never sent twice.
       const isOurs = row.leaseOwner === lease.owner && row.leaseNo === lease.no;
       if (!isOurs && !(isCreate(step) && row.person.attempt?.callId === grant.id))
         return { state: row.state, code: row.errorCode, pauseMs };
-      const person = this.merge(claim, row, answer);
+      const person = this.merge(call, row, answer);
       await this.saveUsers(tx, row, step, person, answer);
       const errorCode = DONE.includes(answer.kind) ? null : (result.errorCode ?? null);
       const { step: next, code } = await this.people.update(tx, { ...row, errorCode }, person, {
-        ...this.fields(claim, row, result, person),
+        ...this.fields(call, row, result, person),
         ...(isOurs && { leaseOwner: null, leaseSafeAt: null }),
       });
       return { state: next.state, code, pauseMs };
     });
   }
 
-  /** Rolls back a claim with an unconfirmed commit, if it is stored. @param result the result of a call not sent */
-  async rollBack(claim: Claim, result: CallResult): Promise<void> {
+  /** Rolls back a claim with an unconfirmed commit, if it is stored. */
+  async rollBack(claim: Claim): Promise<void> {
     // The lock waits for a commit that is still running on a lost connection.
     const { key, owner, no } = claim.lease;
     const { rows } = await this.database.pool.query<{ ours: boolean }>(
@@ -93,7 +91,7 @@ export class CallResultsRepository {
     );
     // Compares the lease, because the id of an uncommitted call may be reused. The lease number is unique: until this
     // ends, the process holds the person and cannot lease it again.
-    if (rows[0]?.ours) await this.record(claim, result);
+    if (rows[0]?.ours) await this.record(claim, NOT_SENT);
   }
 
   /**
@@ -102,7 +100,7 @@ export class CallResultsRepository {
    */
   private async interpret(
     tx: PoolClient,
-    { step, grant }: Claim,
+    { step, grant }: ClaimedCall,
     row: PersonRow,
     raw: RawAnswer,
   ): Promise<{ answer: Answer; pauseMs: number }> {
@@ -118,15 +116,14 @@ export class CallResultsRepository {
     return { answer, pauseMs };
   }
 
-  private merge({ step, grant }: Claim, row: PersonRow, answer: Answer): Person {
+  private merge({ step, grant }: ClaimedCall, row: PersonRow, answer: Answer): Person {
     const { now } = row.context;
     const inMs = (ms: number) => new Date(now.getTime() + ms);
-    const { lostCreates, failures } = row.person;
+    const { failures } = row.person;
     return applyAnswer(row.person, step, answer, {
       callId: grant.id,
       outdated: row.wantedAt >= grant.grantedAt,
       now,
-      createAgainAt: inMs(backoffMs(lostCreates, this.random.fraction(), CREATE_BACKOFF)),
       retryAt: inMs(backoffMs(failures + 1, this.random.fraction(), RETRY_BACKOFF)),
       lookUpAt: inMs(this.env.UNKNOWN_OUTCOME_GRACE_SECONDS * 1_000),
     });
@@ -151,7 +148,7 @@ export class CallResultsRepository {
   }
 
   /** The other fields of a result: invite URL, applied profile, and the error message of the platform. */
-  private fields({ step, row: sent }: Claim, row: PersonRow, result: CallResult, person: Person): MoreFields {
+  private fields({ step, person: sent }: ClaimedCall, row: PersonRow, result: CallResult, person: Person): MoreFields {
     const isAttempted = step.subject === 'attempted';
     const { errorText, inviteUrl } = result;
     // The message of a rejection stays while the call is retried.

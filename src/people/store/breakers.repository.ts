@@ -8,23 +8,12 @@ import { Contract } from '../../platform/contract/contract.js';
 import {
   afterCall,
   afterProbe,
-  afterProof,
   type Breaker,
-  type BreakerCode,
   type Breakers,
   breakerOf,
   type Signal,
 } from '../model/circuit-breaker.js';
 import { OPERATIONS, type Operation } from '../model/person.js';
-
-/** An operation that is blocked for everyone. */
-export interface OpenBreaker {
-  operation: Operation;
-  code: BreakerCode;
-  /** The HTTP status of a rejection, if that is the cause. */
-  status: number | null;
-  nextProbeAt: Date;
-}
 
 /** A call whose outcome changes breakers. */
 interface EndedCall {
@@ -65,16 +54,6 @@ export class BreakersRepository {
     return rows[0]?.breakers ?? {};
   }
 
-  /** The operations that are blocked for everyone. */
-  async open(): Promise<OpenBreaker[]> {
-    const breakers = await this.read();
-    return OPERATIONS.flatMap((operation) => {
-      const { block } = breakerOf(breakers, operation);
-      if (!block) return [];
-      return { operation, code: block.code, status: block.status, nextProbeAt: new Date(block.until) };
-    });
-  }
-
   /** Marks a call as the probe of an operation, so that no other one starts before it is answered. */
   async markProbe(
     tx: PoolClient,
@@ -102,23 +81,19 @@ export class BreakersRepository {
     const { id, person, operation, grantedAt } = call;
     const ended = { id, person, grantedAt: grantedAt.getTime(), ...this.addressOf(operation) };
     const fraction = this.random.fraction();
-    let retryAfterMs: number | null | undefined;
-    const judge = (breaker: Breaker, of: Operation, heard: Signal) => {
-      const after = afterCall(breaker, of, ended, heard, now.getTime(), fraction);
-      retryAfterMs = after.retryAfterMs;
-      return after.breaker;
-    };
-    await this.changeIfNeeded(tx, breakers, operation, (breaker) => judge(breaker, operation, signal));
-    const opened = retryAfterMs;
-    // A check may be sent in place of the probe of another operation, to learn whether the platform answers.
-    for (const other of OPERATIONS) {
-      if (other === operation || breakerOf(breakers, other).block?.probe !== id) continue;
-      const isAnswered = signal.kind === 'success';
-      await this.changeIfNeeded(tx, breakers, other, (breaker) =>
-        isAnswered ? afterProof(breaker, ended, now.getTime()) : judge(breaker, other, signal),
-      );
+    let openedMs: number | null | undefined;
+    for (const of of OPERATIONS) {
+      const isOther = of !== operation;
+      if (isOther && breakerOf(breakers, of).block?.probe !== id) continue;
+      // A check went in place of another operation's probe, to learn whether the platform answers. Now the probe may follow.
+      const heard: Signal = isOther && signal.kind === 'success' ? { kind: 'not-sent' } : signal;
+      await this.changeIfNeeded(tx, breakers, of, (breaker) => {
+        const after = afterCall(breaker, of, ended, heard, now.getTime(), fraction);
+        if (!isOther) openedMs = after.retryAfterMs;
+        return after.breaker;
+      });
     }
-    return opened;
+    return openedMs;
   }
 
   /** Most calls change nothing, so the row is locked only if one does. */

@@ -13,8 +13,8 @@ import { PlatformUsersRepository } from './platform-users.repository.js';
  * its row, so that no decision can delete it.
  */
 const AT_REST = `wanted = false, platform_user_id = NULL, state = 'deleted', step = NULL, due_at = NULL, error_code = NULL,
-  error_text = NULL, fault = NULL, review = NULL, retry_at = NULL, failures = 0, lost_creates = 0, conflicted = false,
-  checked_absent_at = NULL, paused_by_import = NULL, lane = 'bulk', lease_owner = NULL, wanted_at = clock_timestamp(),
+  error_text = NULL, fault = NULL, review = NULL, retry_at = NULL, failures = 0, checked_absent_at = NULL,
+  paused_by_import = NULL, lane = 'bulk', lease_owner = NULL, wanted_at = clock_timestamp(),
   updated_at = clock_timestamp()`;
 
 /** Columns of a person that loses its user. */

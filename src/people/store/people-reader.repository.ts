@@ -14,7 +14,7 @@ const SELECTED = Object.entries(COLUMNS).map(([field, column]) => `p.${column} A
 /** The role of each kind of people, as SQL. */
 const ROLE = `CASE p.kind WHEN 'client' THEN '${ROLES.client}' ELSE '${ROLES.provider}' END`;
 
-/** SQL condition: person `p` is to be deleted, and has a user. */
+/** SQL condition: person `p` must be deleted, and has a user. */
 const IS_LEAVING = 'NOT p.wanted AND p.platform_user_id IS NOT NULL';
 
 /** People with everything that their next steps depend on; `$1` tells whether that includes the circuit breakers. */

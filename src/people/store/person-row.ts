@@ -1,4 +1,5 @@
 import type { PrismaService } from '../../database/prisma.service.js';
+import { Prisma } from '../../generated/prisma/client.js';
 import type { Breakers } from '../model/circuit-breaker.js';
 import {
   type DecisionContext,
@@ -22,60 +23,22 @@ type PrismaPerson = NonNullable<Awaited<ReturnType<PrismaService['person']['find
 export type StoredPerson = Omit<PrismaPerson, ByteFields | 'state' | 'attemptCallId'> &
   Record<ByteFields, Buffer | null> & { state: PersonState; attemptCallId: string | null };
 
+type Field = keyof StoredPerson;
+
 /** The column of each field. */
-export const COLUMNS = {
-  id: 'id',
-  kind: 'kind',
-  externalId: 'external_id',
-  wanted: 'wanted',
-  profile: 'profile',
-  profileHash: 'profile_hash',
-  emailFingerprint: 'email_fingerprint',
-  wantedAt: 'wanted_at',
-  platformUserId: 'platform_user_id',
-  inviteUrl: 'invite_url',
-  origin: 'origin',
-  appliedProfile: 'applied_profile',
-  appliedProviders: 'applied_providers',
-  providersKnown: 'providers_known',
-  checkedAbsentAt: 'checked_absent_at',
-  lostCreates: 'lost_creates',
-  conflicted: 'conflicted',
-  attemptCallId: 'attempt_call_id',
-  attemptOperation: 'attempt_operation',
-  attemptProfile: 'attempt_profile',
-  attemptEmail: 'attempt_email',
-  attemptLookUpAt: 'attempt_look_up_at',
-  fault: 'fault',
-  review: 'review',
-  failures: 'failures',
-  retryAt: 'retry_at',
-  refusedOperation: 'refused_operation',
-  refusalKind: 'refusal_kind',
-  refusedAt: 'refused_at',
-  refusals: 'refusals',
-  state: 'state',
-  step: 'step',
-  errorCode: 'error_code',
-  errorText: 'error_text',
-  lane: 'lane',
-  dueAt: 'due_at',
-  mergedInto: 'merged_into',
-  pausedByImport: 'paused_by_import',
-  leaseOwner: 'lease_owner',
-  leaseNo: 'lease_no',
-  leaseSafeAt: 'lease_safe_at',
-  traceparent: 'traceparent',
-  createdAt: 'created_at',
-  updatedAt: 'updated_at',
-} as const satisfies Record<keyof StoredPerson, string>;
+export const COLUMNS = Object.fromEntries(
+  Object.values(Prisma.PersonScalarFieldEnum).map((field) => [
+    field,
+    field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+  ]),
+) as Record<Field, string>;
 
 const { refusal: _, ...RESET } = RESET_ON_WRITE;
 const RESET_FIELDS = { ...RESET, refusedOperation: null, refusalKind: null, refusedAt: null, refusals: 0 };
 
 /** SQL assignments of `RESET_ON_WRITE`. */
 export const RESET_ASSIGNMENTS = Object.entries(RESET_FIELDS)
-  .map(([field, value]) => `${COLUMNS[field as keyof typeof COLUMNS]} = ${value ?? 'NULL'}`)
+  .map(([field, value]) => `${COLUMNS[field as Field]} = ${value ?? 'NULL'}`)
   .join(', ');
 
 /** Everything besides its own row that the next step of a person depends on, and the emails that it claims. */
@@ -120,8 +83,6 @@ export function fromFields(fields: KnownFields): Known {
     platformUserId: fields.platformUserId,
     origin: fields.platformUserId === null ? null : (fields.origin as Origin),
     attempt: callId === null || lookUpAt === null ? null : { callId, operation, email, lookUpAt },
-    lostCreates: fields.lostCreates,
-    conflicted: fields.conflicted,
     checkedAbsentAt: fields.checkedAbsentAt,
     appliedProviders: fields.providersKnown ? fields.appliedProviders : null,
     fault: fields.fault as Fault | null,

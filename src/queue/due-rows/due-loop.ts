@@ -55,8 +55,20 @@ export class DueParts {
   ) {}
 }
 
-/** Claims and processes the due rows of a table, several at a time, until none is due. */
-export abstract class DueLoop<Row extends DueColumns> {
+/** Leases due rows. `nextDueAt` is missing if the queue plans its own next notification. */
+type Claims<Row> = Pick<DueRows<Row & object>, 'claim' | 'done' | 'nextDue'> &
+  Partial<Pick<DueRows<Row & object>, 'nextDueAt'>>;
+
+/**
+ * Claims and processes the due rows of a table, several at a time, until none is due.
+ *
+ * @typeParam Result of the work on one row
+ */
+export abstract class DueLoop<
+  Row extends DueColumns,
+  Result = void,
+  Due extends Claims<Row> = Claims<Row> & Pick<DueRows<Row>, 'lock' | 'settle'>,
+> {
   protected readonly log = new Logger(DueLoop.name);
   protected readonly shutdown = new AbortController();
   /** The slots in use. Each processes one row after the other. */
@@ -65,7 +77,7 @@ export abstract class DueLoop<Row extends DueColumns> {
 
   protected constructor(
     private readonly declared: DueWork<Row>,
-    readonly due: Pick<DueRows<Row>, 'claim' | 'done' | 'nextDueAt' | 'nextDue' | 'lock' | 'settle'>,
+    readonly due: Due,
     protected readonly parts: DueParts,
   ) {}
 
@@ -109,23 +121,26 @@ export abstract class DueLoop<Row extends DueColumns> {
 
   /** Processes one row after the other until none is due. @param claimed called for each row once it is leased */
   async run(claimed = () => {}): Promise<void> {
-    while (this.mayClaim()) {
-      const claimingMs = this.parts.clock.monotonicMs();
-      let claim: Leased<Row> | undefined;
-      try {
-        claim = await this.due.claim();
-      } finally {
-        if (!claim) this.nothingClaimed();
-      }
-      if (!claim) return this.notifyForNext();
-      const { lease } = claim;
-      claimed();
-      await this.workTraced(claim, claimingMs).finally(() => this.due.done(lease));
+    while (this.mayClaim()) if (!(await this.runOne(claimed))) return this.notifyForNext();
+  }
+
+  /** Processes the next row. @returns undefined if none is due */
+  protected async runOne(claimed: () => void): Promise<{ result: Result } | undefined> {
+    const claimingMs = this.parts.clock.monotonicMs();
+    let claim: Leased<Row> | undefined;
+    try {
+      claim = await this.due.claim();
+    } finally {
+      if (!claim) this.nothingClaimed();
     }
+    if (!claim) return undefined;
+    const { lease } = claim;
+    claimed();
+    return { result: await this.workTraced(claim, claimingMs).finally(() => this.due.done(lease)) };
   }
 
   /** Continues the trace that made the row due. */
-  private workTraced(claim: Leased<Row>, claimingMs: number): Promise<void> {
+  private workTraced(claim: Leased<Row>, claimingMs: number): Promise<Result> {
     const { name, traced } = this.declared;
     const { traceparents: causes, failures, due_at: dueAt } = claim.row;
     const attributes = {
@@ -138,7 +153,7 @@ export abstract class DueLoop<Row extends DueColumns> {
   }
 
   /** @param claimingMs monotonic time before the claim */
-  protected abstract work(claim: Leased<Row>, claimingMs: number): Promise<void>;
+  protected abstract work(claim: Leased<Row>, claimingMs: number): Promise<Result>;
 
   protected mayClaim(): boolean {
     return !this.shutdown.signal.aborted && this.declared.isConfigured() && this.parts.worker.mayWork();
@@ -162,7 +177,7 @@ export abstract class DueLoop<Row extends DueColumns> {
   }
 
   private async notifyForNext(): Promise<void> {
-    const next = await this.due.nextDueAt();
+    const next = await this.due.nextDueAt?.();
     const waitMs = next ? next.getTime() - this.parts.clock.now().getTime() : HORIZON_MS;
     if (waitMs < HORIZON_MS) this.notifyIn(Math.max(waitMs, MIN_WAIT_MS));
   }
