@@ -541,7 +541,7 @@ export interface paths {
          * Gives a provider another id, and keeps everything stored and mirrored
          * @description Needs a key with the scope `people:write`.
          */
-        post: operations["ProviderIdentity.rename"];
+        post: operations["Identity.renameProvider"];
         delete?: never;
         options?: never;
         head?: never;
@@ -561,7 +561,7 @@ export interface paths {
          * Gives a client another id, and keeps everything stored and mirrored
          * @description Needs a key with the scope `people:write`.
          */
-        post: operations["ClientIdentity.rename"];
+        post: operations["Identity.renameClient"];
         delete?: never;
         options?: never;
         head?: never;
@@ -581,7 +581,7 @@ export interface paths {
          * Merges a client into another one, which then shows the sessions of both
          * @description Needs a key with the scope `people:write`.
          */
-        post: operations["ClientIdentity.merge"];
+        post: operations["Identity.merge"];
         delete?: never;
         options?: never;
         head?: never;
@@ -601,7 +601,7 @@ export interface paths {
          * Undoes a merge into this client while the other account is kept
          * @description Needs a key with the scope `people:write`.
          */
-        post: operations["ClientIdentity.unmerge"];
+        post: operations["Identity.unmerge"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1742,7 +1742,10 @@ export interface components {
             providers: string[];
         };
         StuckPersonResponse: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The start of that state
+             */
             since: string;
             /** @enum {string} */
             kind: "client" | "provider";
@@ -5051,7 +5054,7 @@ export interface operations {
             default: components["responses"]["others"];
         };
     };
-    "ProviderIdentity.rename": {
+    "Identity.renameProvider": {
         parameters: {
             query?: never;
             header?: {
@@ -5095,7 +5098,7 @@ export interface operations {
             default: components["responses"]["others"];
         };
     };
-    "ClientIdentity.rename": {
+    "Identity.renameClient": {
         parameters: {
             query?: never;
             header?: {
@@ -5139,7 +5142,7 @@ export interface operations {
             default: components["responses"]["others"];
         };
     };
-    "ClientIdentity.merge": {
+    "Identity.merge": {
         parameters: {
             query?: never;
             header?: {
@@ -5184,7 +5187,7 @@ export interface operations {
             default: components["responses"]["others"];
         };
     };
-    "ClientIdentity.unmerge": {
+    "Identity.unmerge": {
         parameters: {
             query?: never;
             header?: {

@@ -68,7 +68,7 @@ export function disconnectOf(context: ExecutionContext): AbortSignal {
 export const ClientDisconnect = createParamDecorator((_: unknown, context: ExecutionContext) => disconnectOf(context));
 
 /** Milliseconds between two reads: a twentieth of the wait so far, within these bounds. */
-const SHORTEST_PAUSE_MS = 50;
+const SHORTEST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 250;
 
 /** The clock of a wait, and its pauses; another one in tests. */

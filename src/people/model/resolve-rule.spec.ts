@@ -18,6 +18,12 @@ function resolveProblem(action: ResolveAction, state: PersonState, person: Perso
 
 const ACTIONS: ResolveAction[] = ['link', 'create', 'retry', 'ignore'];
 
+test('a refused action is answered with the accepted ones', () => {
+  expect(() => checkResolve('create', 'failed', mapped, known)).toThrow(
+    expect.objectContaining({ more: { extensions: { state: 'failed', choices: ['link', 'retry', 'ignore'] } } }),
+  );
+});
+
 test.each<PersonState>(['needs-review', 'failed'])('a %s person without a user accepts every action', (state) => {
   expect(ACTIONS.map((action) => resolveProblem(action, state, unmapped))).toEqual([null, null, null, null]);
 });

@@ -20,11 +20,13 @@ const REFUSALS = {
  * user is created twice. A person with a user is created again only if the platform lost that user. A link is accepted
  * before the first call, too.
  *
- * @throws {Problem} 409
+ * @throws {Problem} 409 with the accepted `choices`
  */
 export function checkResolve(action: ResolveAction, state: PersonState, person: Person, context: UserFacts): void {
   const refusal = refusalOf(action, state, person, context);
-  if (refusal) throw new Problem(409, refusal, REFUSALS[refusal], { extensions: { state } });
+  if (!refusal) return;
+  const choices = resolveChoices(state, person, context).map((choice) => choice.action);
+  throw new Problem(409, refusal, REFUSALS[refusal], { extensions: { state, choices } });
 }
 
 /** What is known about the user of a person to delete. */

@@ -7,8 +7,14 @@ import { releaseDeduplicationKey } from '../../queue/notifier/queue-notifier.js'
 import { CONCURRENCY, Reconciler } from './reconciler.js';
 
 /**
- * The rate-limited queue of user management: one activation is one call. Its limiter is a fixed window over activations,
- * so PostgreSQL keeps the exact sliding window (src/platform/rate-limit).
+ * Activations that the limiter allows per call of the limit. Some activations find no one due, because processes plan
+ * them concurrently. With a factor of 1, these leave 2.2 % of the budget unused; with 4, 0.9 % (`npm run bench -- budget`).
+ */
+const ACTIVATIONS_PER_CALL = 4;
+
+/**
+ * The rate-limited queue of user management: one activation is at most one call. Its limiter is a fixed window over
+ * activations, so PostgreSQL keeps the exact sliding window (src/platform/rate-limit).
  */
 @Processor(USER_MANAGEMENT_QUEUE, { concurrency: CONCURRENCY })
 export class PeopleProcessor extends WorkerHost implements OnApplicationBootstrap, OnModuleDestroy {
@@ -21,7 +27,7 @@ export class PeopleProcessor extends WorkerHost implements OnApplicationBootstra
 
   onApplicationBootstrap(): void {
     const { calls, windowMs } = this.calls.limit;
-    this.worker.opts.limiter = { max: calls, duration: windowMs };
+    this.worker.opts.limiter = { max: calls * ACTIVATIONS_PER_CALL, duration: windowMs };
   }
 
   /** Releases the deduplication key first, so that a notification during the work is kept. */
