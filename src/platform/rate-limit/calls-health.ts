@@ -2,19 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
+import type { CallWindow } from './pacing.js';
 import { RateLimiterRepository } from './rate-limiter.repository.js';
 
 /** Consecutive failed calls that count as an outage. Single failures are normal. */
 const OUTAGE_CALLS = 3;
 
-/** The latest calls to user management. */
-interface RecentCalls {
-  /** The outcome and HTTP status of the latest calls, newest first. */
-  ended: { outcome: string; status: number | null }[];
-  /** The end of the pause after a 429; null or past if there is none. */
-  blockedUntil: Date | null;
-  now: Date;
-}
+/** The latest calls to user management, newest first. */
+type RecentCalls = Pick<CallWindow, 'now' | 'blockedUntil'> & { ended: { outcome: string; status: number | null }[] };
 
 /** The outcomes (`PlatformErrorKind`) caused by the platform or the network, not by the call. */
 const FAILURES: Record<string, string> = {
@@ -24,7 +19,7 @@ const FAILURES: Record<string, string> = {
 
 /**
  * Judges the health of user management by its calls. It is degraded by a pause after a 429, and by an outage (the last
- * three calls unreachable or without a readable answer). The circuits report a 403.
+ * three calls unreachable or without a readable answer). The circuit breakers report a 403.
  */
 export function callsHealth({ ended, blockedUntil, now }: RecentCalls): Health {
   if (blockedUntil && blockedUntil > now) {
@@ -52,24 +47,18 @@ export class CallsHealth {
     private readonly calls: RateLimiterRepository,
     metrics: Metrics,
   ) {
-    metrics.gauge('platform_window_limit', 'Maximum user-management calls per minute', [], (gauge) =>
-      gauge.set(calls.limit.calls),
-    );
-    metrics.gauge(
-      'platform_window_calls',
-      'Permits for user-management calls that are occupied now, over all processes',
-      [],
-      async (gauge) => gauge.set((await calls.readWindow(database.pool)).occupied),
-    );
-    metrics.gauge('platform_pause_seconds', 'Seconds until the pause after a 429 ends', [], async (gauge) =>
-      gauge.set((await calls.bulkPace(database.pool)).blockedMs / 1000),
-    );
+    const declare = (name: string, help: string, read: () => number | Promise<number>) =>
+      metrics.gauge(name, help, [], async (gauge) => gauge.set(await read()));
+    const occupied = async () => (await calls.readWindow(database.pool)).occupied;
+    const pauseSeconds = async () => (await calls.bulkPace(database.pool)).blockedMs / 1000;
+    declare('platform_window_limit', 'Maximum user-management calls per minute', () => calls.limit.calls);
+    declare('platform_window_calls', 'Occupied permits for user-management calls, over all processes', occupied);
+    declare('platform_pause_seconds', 'Seconds until the pause after a 429 ends', pauseSeconds);
   }
 
   @HealthIndicator('platform')
   async health(): Promise<Health> {
-    const { pool } = this.database;
-    const ended = await this.calls.newest(pool, OUTAGE_CALLS);
-    return callsHealth({ ...(await this.calls.readWindow(pool)), ended });
+    const ended = await this.calls.newest(this.database.pool, OUTAGE_CALLS);
+    return callsHealth({ ...(await this.calls.readWindow(this.database.pool)), ended });
   }
 }
