@@ -1,5 +1,6 @@
 import { Database } from '../../src/database/database.js';
 import { ClaimRepository } from '../../src/people/reconcile/claim.repository.js';
+import { Reconciler } from '../../src/people/reconcile/reconciler.js';
 import { DependentsRepository } from '../../src/people/store/dependents.repository.js';
 import { DuePeopleRepository, LANES } from '../../src/people/store/due-people.repository.js';
 import { useWorld } from '../world/use-world.js';
@@ -60,10 +61,31 @@ test('no statement but an UPDATE follows the grant of a call in its transaction'
       return work(new Proxy(tx, { get: (of, key) => (key === 'query' ? query : Reflect.get(of, key)) }));
     }, size),
   );
-  expect(await claims().claim()).toBeDefined();
+  expect((await claims().claim())?.row.step.operation).toBe('checkUser');
   const grant = statements.findIndex((text) => text.includes('INSERT INTO platform_calls'));
   expect(grant).toBeGreaterThan(0);
   expect(statements.slice(grant + 1).filter((text) => !text.startsWith('UPDATE'))).toEqual([]);
+});
+
+test('one activation makes one call, although more people are due', async () => {
+  for (const path of ['providers/one', 'providers/two']) await begin(path);
+  await world.advance('1 ms');
+  for (const calls of [1, 2, 3]) {
+    await world.get(Reconciler).activate();
+    expect(world.platform.arrivals()).toBe(calls);
+  }
+});
+
+test('once a call has ended, its person need not wait because an earlier claim found no one', async () => {
+  world.platform.hold({ operation: 'checkUser' });
+  await begin('providers/one');
+  await world.advance('1 ms');
+  const call = world.get(Reconciler).reconcileNext();
+  await world.untilCalled('checkUser');
+  expect(await claims().claim()).toBeUndefined();
+  world.platform.release();
+  await call;
+  expect(await claims().nextInMs()).toBe(0);
 });
 
 test('the wait for the next call depends only on the database clock', async () => {

@@ -96,9 +96,10 @@ export class ClaimRepository {
     return claimed;
   }
 
-  /** Records that the call of a claim has ended. */
+  /** Records that the call of a claim has ended. Its person, or others, may be due now, so the next claim need not wait. */
   done({ key }: Lease): void {
     this.due.release(key);
+    this.idleUntilMs = Number.NEGATIVE_INFINITY;
   }
 
   nextDue(bind: Bind): string | null {
