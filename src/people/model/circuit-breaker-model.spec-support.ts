@@ -66,8 +66,15 @@ export class BreakerModel {
     if (seed > 0) this.callers.sort((one, other) => rank(one) - rank(other));
   }
 
-  /** Lets the platform fail for some time. */
+  /**
+   * Lets the platform fail for some time. An operation that works again does so until everyone has called it, because
+   * nothing tells a person who is rejected before and after the success of all others from one with data of its own
+   * that are rejected.
+   */
   during(outage: Outage, ms: number): void {
+    const isEnding = this.outage?.operations.some((operation) => !outage.operations.includes(operation));
+    if (isEnding) this.recover();
+    if (isEnding) this.rearm();
     this.outage = outage;
     this.run(ms, () => false);
   }

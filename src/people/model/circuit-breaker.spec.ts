@@ -139,13 +139,17 @@ describe('a refusal is only one person’s', () => {
   const seen = hear(fresh, [{ kind: 'success' }], 'createClient');
 
   test('if the operation succeeded for another person since this person’s last refusal', () => {
-    expect(isOwnRefusal(seen, NOW - 1)).toBe(true);
-    expect(isOwnRefusal(seen, NOW)).toBe(false);
-    expect(isOwnRefusal(seen, null)).toBe(false);
+    expect(isOwnRefusal(seen, NOW - 1, NOW)).toBe(true);
+    expect(isOwnRefusal(seen, NOW, NOW)).toBe(false);
+    expect(isOwnRefusal(seen, null, NOW)).toBe(false);
   });
 
   test('never while the operation is stopped for everyone', () => {
-    expect(isOwnRefusal(hear(seen, [forbidden]), NOW - 1)).toBe(false);
+    expect(isOwnRefusal(hear(seen, [forbidden]), NOW - 1, NOW)).toBe(false);
+  });
+
+  test('not by a success from before the database clock was set back', () => {
+    expect(isOwnRefusal(seen, NOW - 10, NOW - 1)).toBe(false);
   });
 });
 

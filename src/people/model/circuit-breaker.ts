@@ -186,8 +186,9 @@ export function afterCall(
  *
  * @param before when this operation last refused this person; null if it did not
  */
-export function isOwnRefusal(breaker: Breaker, before: number | null): boolean {
-  return breaker.block === null && before !== null && breaker.succeededAt > before;
+export function isOwnRefusal({ block, succeededAt }: Breaker, before: number | null, now: number): boolean {
+  // A success in the future was recorded before the database clock was set back.
+  return block === null && before !== null && before < succeededAt && succeededAt <= now;
 }
 
 /**
