@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto';
 import type { PoolClient } from 'pg';
+import { PERSON_COLUMNS } from '../../database/columns.js';
 import type { Database } from '../../database/database.js';
 import type { PersonKind, PersonState } from '../model/person.js';
 import { ALL_BREAKERS, type BreakersRepository } from './breakers.repository.js';
-import { COLUMNS, type PersonRow, toPersonRow } from './person-row.js';
+import { type PersonRow, toPersonRow } from './person-row.js';
 import { ROLES } from './platform-users.repository.js';
 
 /** SQL condition: a merged client is shown only while its account is being deleted. */
 const IS_SHOWN_MERGED = "(state <> 'deleted' OR merged_into IS NULL)";
 
-const SELECTED = Object.entries(COLUMNS).map(([field, column]) => `p.${column} AS "${field}"`);
+const SELECTED = Object.entries(PERSON_COLUMNS).map(([field, column]) => `p.${column} AS "${field}"`);
 
 /** The role of each kind of people, as SQL. */
 const ROLE = `CASE p.kind WHEN 'client' THEN '${ROLES.client}' ELSE '${ROLES.provider}' END`;
@@ -49,7 +50,7 @@ export function conditionOf(where: PersonFilter, first = 2): { condition: string
   const named = Object.entries({ id, kind, externalId, platformUserId } as const).filter(
     ([, value]) => value !== undefined,
   );
-  const terms = named.map(([field, _], place) => `${COLUMNS[field as keyof typeof where]} = $${place + first}`);
+  const terms = named.map(([field, _], place) => `${PERSON_COLUMNS[field as keyof typeof where]} = $${place + first}`);
   return { condition: terms.join(' AND '), values: named.map(([, value]) => value) };
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { PERSON_COLUMNS } from '../../database/columns.js';
 import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Feed, type FeedType } from '../../feed/feed.js';
@@ -12,7 +13,7 @@ import { BreakersRepository } from './breakers.repository.js';
 import { DependentsRepository } from './dependents.repository.js';
 import { Erasure } from './erasure.js';
 import { conditionOf, PeopleReader, type PersonFilter } from './people-reader.repository.js';
-import { COLUMNS, type PersonRow, RESET_ASSIGNMENTS, type StoredPerson, toFields } from './person-row.js';
+import { type PersonRow, RESET_ASSIGNMENTS, type StoredPerson, toFields } from './person-row.js';
 
 /** The states that the feed announces, with the types of their events. */
 const ANNOUNCED: Partial<Record<PersonState, FeedType>> = {
@@ -230,7 +231,9 @@ export class PeopleRepository extends PeopleReader {
       ...(lease && { leaseOwner: lease.owner, leaseSafeAt: lease.safeAt }),
     };
     const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
-    const assignments = entries.map(([field], place) => `${COLUMNS[field as keyof StoredPerson]} = $${place + 2}`);
+    const assignments = entries.map(
+      ([field], place) => `${PERSON_COLUMNS[field as keyof StoredPerson]} = $${place + 2}`,
+    );
     const { rows } = await tx.query<{ leaseNo: number }>(
       `UPDATE people SET ${assignments.join(', ')}${lease ? ', lease_no = lease_no + 1' : ''} WHERE id = $1
        RETURNING lease_no AS "leaseNo"`,

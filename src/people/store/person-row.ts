@@ -1,5 +1,4 @@
-import type { PrismaService } from '../../database/prisma.service.js';
-import { Prisma } from '../../generated/prisma/client.js';
+import { type Fields, PERSON_COLUMNS } from '../../database/columns.js';
 import type { Breakers } from '../model/circuit-breaker.js';
 import {
   type DecisionContext,
@@ -12,33 +11,15 @@ import {
 } from '../model/person.js';
 import type { Fault, Review } from '../model/person-codes.js';
 
-/** The fields of `people` with encrypted or hashed values. */
-type ByteFields =
-  | ('profile' | 'profileHash' | 'emailFingerprint' | 'inviteUrl' | 'appliedProfile')
-  | ('attemptProfile' | 'attemptEmail' | 'errorText');
-
-type PrismaPerson = NonNullable<Awaited<ReturnType<PrismaService['person']['findFirst']>>>;
-
 /** A row of `people` as read by SQL. */
-export type StoredPerson = Omit<PrismaPerson, ByteFields | 'state' | 'attemptCallId'> &
-  Record<ByteFields, Buffer | null> & { state: PersonState; attemptCallId: string | null };
-
-type Field = keyof StoredPerson;
-
-/** The column of each field. */
-export const COLUMNS = Object.fromEntries(
-  Object.values(Prisma.PersonScalarFieldEnum).map((field) => [
-    field,
-    field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-  ]),
-) as Record<Field, string>;
+export type StoredPerson = Omit<Fields<'Person'>, 'state'> & { state: PersonState };
 
 const { refusal: _, ...RESET } = RESET_ON_WRITE;
 const RESET_FIELDS = { ...RESET, refusedOperation: null, refusalKind: null, refusedAt: null, refusals: 0 };
 
 /** SQL assignments of `RESET_ON_WRITE`. */
 export const RESET_ASSIGNMENTS = Object.entries(RESET_FIELDS)
-  .map(([field, value]) => `${COLUMNS[field as Field]} = ${value ?? 'NULL'}`)
+  .map(([field, value]) => `${PERSON_COLUMNS[field as keyof StoredPerson]} = ${value ?? 'NULL'}`)
   .join(', ');
 
 /** Everything besides its own row that the next step of a person depends on, and the emails that it claims. */
