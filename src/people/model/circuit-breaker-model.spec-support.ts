@@ -68,8 +68,8 @@ export class BreakerModel {
 
   /**
    * Lets the platform fail for some time. An operation that works again does so until everyone has called it, because
-   * nothing tells a person who is rejected before and after the success of all others from one with data of its own
-   * that are rejected.
+   * nothing tells a person who is rejected before and after the success of all others from one whose own data
+   * are rejected.
    */
   during(outage: Outage, ms: number): void {
     const isEnding = this.outage?.operations.some((operation) => !outage.operations.includes(operation));
