@@ -2623,6 +2623,8 @@ export interface components {
             pointer?: string;
             /** @description When the same request may succeed, as in Retry-After */
             retryAfterSeconds?: number;
+            /** @description The actions that are accepted now */
+            choices?: string[];
             clients?: number;
             /** @description Why a file cannot be read */
             code?: string;

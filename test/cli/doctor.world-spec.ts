@@ -150,7 +150,7 @@ test.each<Row>([
   [
     'a Redis that is down',
     () => told('Queues', { REDIS_URL: `redis://${closed}` }),
-    /✗.*can not be reached where REDIS_URL says/,
+    /✗.*Redis cannot be reached at REDIS_URL/,
     /Check REDIS_URL/,
   ],
   [

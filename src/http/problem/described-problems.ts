@@ -62,6 +62,7 @@ const FIELD_FAULT = {
 
 /** Members that only problems of some types have. */
 const EXTENSIONS = {
+  choices: { ...texts, description: 'The actions that are accepted now' },
   clients: count,
   code: { ...text, description: 'Why a file cannot be read' },
   count,
