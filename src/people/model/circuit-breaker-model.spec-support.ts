@@ -73,8 +73,10 @@ export class BreakerModel {
    */
   during(outage: Outage, ms: number): void {
     const isEnding = this.outage?.operations.some((operation) => !outage.operations.includes(operation));
-    if (isEnding) this.recover();
-    if (isEnding) this.rearm();
+    if (isEnding) {
+      this.recover();
+      this.rearm();
+    }
     this.outage = outage;
     this.run(ms, () => false);
   }
