@@ -33,11 +33,16 @@ export class RecordedNotifications extends QueueNotifier {
   }
 
   override notify(queue: QueueName, _reason: string, when: Date | number = 0): void {
-    if (this.plans.has(queue)) {
-      this.unplanned.add(queue);
-      return;
-    }
+    const nowMs = this.time.monotonicMs();
     const inMs = typeof when === 'number' ? when : when.getTime() - this.time.now().getTime();
+    const atMs = nowMs + inMs;
+    if (!this.plans.has(queue)) this.pending.push({ queue, atMs });
+    else if (!this.pending.some((other) => other.queue === queue && other.atMs > nowMs && other.atMs <= atMs))
+      this.unplanned.add(queue);
+  }
+
+  override planAt(queue: QueueName, _reason: string, inMs: number): void {
+    this.pending = this.pending.filter((other) => other.queue !== queue);
     this.pending.push({ queue, atMs: this.time.monotonicMs() + inMs });
   }
 
@@ -46,8 +51,8 @@ export class RecordedNotifications extends QueueNotifier {
     for (const queue of this.unplanned) {
       this.unplanned.delete(queue);
       const inMs = await this.plans.get(queue)?.();
-      this.pending = this.pending.filter((other) => other.queue !== queue);
-      if (inMs != null) this.pending.push({ queue, atMs: this.time.monotonicMs() + inMs });
+      if (inMs == null) this.pending = this.pending.filter((other) => other.queue !== queue);
+      else this.planAt(queue, 'due', inMs);
     }
   }
 

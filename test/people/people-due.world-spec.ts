@@ -1,8 +1,11 @@
+import fc from 'fast-check';
+import { propertyRuns } from '../../src/config/property-runs.spec-support.js';
 import { Database } from '../../src/database/database.js';
 import { ClaimRepository } from '../../src/people/reconcile/claim.repository.js';
 import { Reconciler } from '../../src/people/reconcile/reconciler.js';
 import { DependentsRepository } from '../../src/people/store/dependents.repository.js';
 import { DuePeopleRepository, LANES } from '../../src/people/store/due-people.repository.js';
+import type { Lease } from '../../src/queue/due-rows/lease.js';
 import { useWorld } from '../world/use-world.js';
 import { peopleOf } from './mirroring.js';
 
@@ -74,6 +77,35 @@ test('one activation makes one call, although more people are due', async () => 
     await world.get(Reconciler).activate();
     expect(world.platform.arrivals()).toBe(calls);
   }
+});
+
+test('a claim knows when the next person can be claimed, without another read', async () => {
+  const due = fc.record({
+    lane: fc.constantFrom(...LANES),
+    inSeconds: fc.constantFrom(-60, -1, 0, 5, 600),
+    step: fc.constantFrom(null, 'checkUser'),
+  });
+  for (const id of [0, 1, 2, 3, 4]) await begin(`providers/${id}`);
+  const property = fc.asyncProperty(fc.array(due, { minLength: 1, maxLength: 5 }), async (people) => {
+    await world.sql(`UPDATE people SET due_at = NULL, lease_owner = NULL, lease_safe_at = NULL, attempt_call_id = NULL`);
+    await world.sql('DELETE FROM platform_calls');
+    await world.sql('UPDATE call_budgets SET bulk_next_at = NULL');
+    for (const [id, { lane, inSeconds, step }] of people.entries()) {
+      await world.sql(
+        `UPDATE people SET due_at = now() + $2 * interval '1 second', lane = $3, step = $4 WHERE external_id = $1`,
+        [String(id), inSeconds, lane, step],
+      );
+    }
+    const leases: Lease[] = [];
+    for (let claim = await claims().claim(); claim; claim = await claims().claim()) {
+      leases.push(claim.lease);
+      expect(claim.row.nextInMs).toBe(await claims().nextInMs());
+      await world.advance('1 s');
+    }
+    expect(leases.length).toBeGreaterThanOrEqual(people.filter(({ inSeconds }) => inSeconds <= 0).length);
+    for (const lease of leases) claims().done(lease);
+  });
+  await fc.assert(property, propertyRuns(0.02));
 });
 
 test('once a call has ended, its person need not wait because an earlier claim found no one', async () => {

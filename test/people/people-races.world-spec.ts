@@ -82,6 +82,7 @@ test('an answer that arrives after the lease was lost does not change the person
           step: { ...step, operation, providerUserIds: ['former'] },
           grant: { id: '0', grantedAt: world.now() },
           sendBeforeMs: 0,
+          nextInMs: null,
           traceparents: [],
           failures: 0,
           due_at: null,

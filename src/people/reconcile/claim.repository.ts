@@ -5,7 +5,7 @@ import { Env } from '../../config/env.js';
 import { Stopping } from '../../config/stopping.js';
 import { Database } from '../../database/database.js';
 import { retryUntilStored } from '../../database/retries.js';
-import { type CallWindow, earliest } from '../../platform/rate-limit/pacing.js';
+import { type CallLimit, type CallWindow, earliest, nextBulkAt } from '../../platform/rate-limit/pacing.js';
 import {
   type CallGrant,
   RateLimiterRepository,
@@ -19,7 +19,7 @@ import type { Bind } from '../../queue/notifier/poller.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { applyGrant } from '../model/apply-answer.js';
 import { type Breakers, breakerOf } from '../model/circuit-breaker.js';
-import { type CallStep, type Gate, gatesOf, isCreate, operationOf, queueOf } from '../model/next-step.js';
+import { BLIND_CREATE, type CallStep, type Gate, gatesOf, isCreate, operationOf, queueOf } from '../model/next-step.js';
 import { ALL_BREAKERS, BreakersRepository } from '../store/breakers.repository.js';
 import { DuePeopleRepository, type Head, LANES } from '../store/due-people.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
@@ -33,6 +33,8 @@ export interface ClaimedCall extends DueColumns {
   grant: CallGrant;
   /** The latest time to send the call, on the monotonic clock of this process. */
   sendBeforeMs: number;
+  /** Milliseconds until the next person can be claimed; null if none is due, undefined if the claim did not learn it. */
+  nextInMs: number | null | undefined;
 }
 
 export type Claim = Leased<ClaimedCall>;
@@ -40,8 +42,16 @@ export type Claim = Leased<ClaimedCall>;
 /** Maximum decisions without a call in one transaction, because it holds the budget's lock. */
 const DECISIONS_PER_CLAIM = 50;
 
-/** Minimum wait after a claim that found no one, because a locked person looks due and each activation counts. */
+/** Minimum wait after a claim that could not lock a due person, because each activation counts. */
 const IDLE_MS = 250;
+
+/** The state that decides who can be claimed. */
+interface Queues {
+  window: CallWindow;
+  gates: Gate[];
+  /** The first two people of each lane and queue. */
+  heads: Head[];
+}
 
 /** What a claim reads besides the window. */
 const QUEUE_COLUMNS = {
@@ -58,9 +68,10 @@ export class ClaimRepository {
   /** Maximum duration of a call, including the time before it is sent. */
   private readonly callMs: number;
   private readonly lookUpAfterMs: number;
+  /** Whether an activation waits to claim, so that another one would find nobody else. */
+  isClaimQueued = false;
   private idleUntilMs = Number.NEGATIVE_INFINITY;
   private claiming: Promise<unknown> = Promise.resolve();
-  private isClaimQueued = false;
 
   constructor(
     env: Env,
@@ -83,7 +94,7 @@ export class ClaimRepository {
    * Claims the most urgent person that needs a call, one at a time per process. More would only queue for the budget's
    * lock, and delay an answer that needs it for a pause.
    *
-   * @returns undefined if none is due, or if another activation waits to claim, because that one sees the same people
+   * @returns undefined if none is due, or if another activation waits to claim
    * @throws a database error, after which nothing is granted
    */
   async claim(): Promise<Claim | undefined> {
@@ -122,7 +133,8 @@ export class ClaimRepository {
         throw error;
       });
       if (typeof outcome === 'object') return outcome;
-      if (outcome === 'none-due') break;
+      if (outcome === 'none-due') return undefined;
+      if (outcome === 'locked') break;
     }
     this.idleUntilMs = this.clock.monotonicMs() + IDLE_MS;
     return undefined;
@@ -134,10 +146,14 @@ export class ClaimRepository {
     await rolledBack.finally(() => this.done(claim.lease));
   }
 
-  /** @returns `none-due` if no unlocked person was due, `decided` if those who were need no call now */
-  private async decideNext(tx: PoolClient): Promise<Claim | 'none-due' | 'decided'> {
+  /**
+   * @returns `none-due` if nobody is due, `locked` if those who are could not be locked, `decided` if those who were due
+   *   need no call now
+   */
+  private async decideNext(tx: PoolClient): Promise<Claim | 'none-due' | 'locked' | 'decided'> {
     await this.calls.awaitGrants(tx);
-    const { window, gates, heads } = await this.readQueues(tx);
+    const queues = await this.readQueues(tx);
+    const { window, gates, heads } = queues;
     const { now } = window;
     const phaseOfQueue = new Map(gates.map(({ queue, phase }) => [queue, phase]));
     const closed = gates.filter(({ phase }) => phase === 'closed').map(({ queue }) => queue);
@@ -148,13 +164,18 @@ export class ClaimRepository {
       for (const gate of halfOpen) prober ??= await this.due.takeProber(tx, lanes, gate, now);
       const id = prober ?? (await this.due.take(tx, lanes, closed, heads, now));
       const row = id === undefined ? undefined : await this.people.find({ id }, tx);
-      if (!row) return decisions === 0 ? 'none-due' : 'decided';
+      if (!row && decisions > 0) return 'decided';
+      if (!row) return this.waitMs(queues) === 0 ? 'locked' : 'none-due';
       if (row.lane === 'bulk' && (await this.due.pauseWithImport(tx, row.id))) continue;
       const { step, code } = await this.people.decide(tx, row, row.person);
       if (step.do === 'call' && !(step.notBefore && step.notBefore > now)) {
         const phase = phaseOfQueue.get(queueOf(step, row.person));
         const isOpen = phase === 'closed' || (phase === 'half-open' && prober !== undefined);
-        if (isOpen) return this.grant(tx, window, row, step, code);
+        if (isOpen) {
+          const isKnown = decisions === 0 && halfOpen.length === 0 && row.step !== BLIND_CREATE;
+          const nextInMs = isKnown ? this.waitMs(withoutFirst(queues, row, this.calls.limit)) : undefined;
+          return this.grant(tx, window, row, step, code, nextInMs);
+        }
       }
       await this.people.save(tx, row, row.person, { step, code });
     }
@@ -167,6 +188,7 @@ export class ClaimRepository {
     row: PersonRow,
     step: CallStep,
     code: string | null,
+    nextInMs: number | null | undefined,
   ): Promise<Claim> {
     const { operation } = step;
     const sendBeforeMs = this.clock.monotonicMs() + SEND_WITHIN_MS;
@@ -183,7 +205,8 @@ export class ClaimRepository {
       await this.breakers.markProbe(tx, probed, { id: grant.id, person: row.id }, grantedAt, this.callMs);
     }
     const causes = { traceparents: row.traceparent === null ? [] : [row.traceparent], due_at: row.dueAt };
-    const call = { person: { ...row, person }, step, grant, sendBeforeMs, failures: row.failures, ...causes };
+    const { failures } = row;
+    const call = { person: { ...row, person }, step, grant, sendBeforeMs, nextInMs, failures, ...causes };
     return { row: call, lease: { key: row.id, owner, no } };
   }
 
@@ -193,24 +216,40 @@ export class ClaimRepository {
    * @returns milliseconds, computed only from the database clock; null if nothing is due until something changes
    */
   async nextInMs(): Promise<number | null> {
-    const { window, gates, heads } = await this.readQueues(this.database.pool);
+    const waitMs = this.waitMs(await this.readQueues(this.database.pool));
+    return waitMs === null ? null : Math.max(waitMs, this.idleUntilMs - this.clock.monotonicMs());
+  }
+
+  private waitMs({ window, gates, heads }: Queues): number | null {
     const openAt = new Map(gates.map(({ queue, phase, until }) => [queue, phase === 'open' ? until : 0]));
     const moments = heads.map(({ lane, queue, dueAtMs }) => {
       const permittedAt = earliest(lane, window, this.calls.limit).getTime();
       return Math.max(dueAtMs, permittedAt, openAt.get(queue ?? '') ?? 0);
     });
     const next = Math.min(...moments);
-    if (next === Number.POSITIVE_INFINITY) return null;
-    return Math.max(0, Math.ceil(next - window.now.getTime()), this.idleUntilMs - this.clock.monotonicMs());
+    return next === Number.POSITIVE_INFINITY ? null : Math.max(0, Math.ceil(next - window.now.getTime()));
   }
 
-  /** Reads the window, the gates and the first person of each queue in one statement. */
-  private async readQueues(
-    sql: Pick<PoolClient, 'query'>,
-  ): Promise<{ window: CallWindow; gates: Gate[]; heads: Head[] }> {
+  /** Reads the window, the gates and the first people of each queue in one statement. */
+  private async readQueues(sql: Pick<PoolClient, 'query'>): Promise<Queues> {
     const values = this.due.leaseParameters();
     const read = await this.calls.readWindow<{ breakers: Breakers; heads: Head[] }>(sql, { ...QUEUE_COLUMNS, values });
     const { breakers, heads, ...window } = read;
     return { window, gates: gatesOf(breakers, window.now.getTime()), heads };
   }
+}
+
+/** What remains after the first person of a queue has taken a permit. */
+function withoutFirst(
+  { window, gates, heads }: Queues,
+  { lane, step }: Pick<PersonRow, 'lane' | 'step'>,
+  limit: CallLimit,
+): Queues {
+  const first = heads.findIndex((head) => head.lane === lane && head.queue === step);
+  const bulkNextAt = lane === 'bulk' ? nextBulkAt(window, limit) : window.bulkNextAt;
+  return {
+    gates,
+    heads: heads.filter((_, place) => place !== first),
+    window: { ...window, bulkNextAt, occupied: window.occupied + 1 },
+  };
 }

@@ -15,6 +15,9 @@ export const CONCURRENCY = 24;
 /** How often to poll for people left waiting by concurrent commits. */
 const OVERLOOKED_MS = 10_000;
 
+/** An activation that starts within this time is soon enough after a bulk call, whose lane is paced anyway. */
+const BULK_WAIT_MS = 250;
+
 /** Maximum time without a notification before the poller claims people itself, and maximum claims per poll. */
 const SILENCE_MS = 3_000;
 const CLAIMS_PER_POLL = 20;
@@ -69,10 +72,15 @@ export class Reconciler extends DueLoop<ClaimedCall, number, ClaimRepository> im
 
   /** Claims a person, makes its one call, records the result. @returns undefined if no person was claimed */
   async reconcileNext(): Promise<{ result: number } | undefined> {
-    if (!this.mayClaim()) return undefined;
-    const called = await this.runOne(() => this.notifyIn(0));
-    if (!called) await this.requeueClients();
-    this.notifyIn(0);
+    // The activation that waits to claim plans the next one.
+    if (!this.mayClaim() || this.due.isClaimQueued) return undefined;
+    let waitMs = 0;
+    const called = await this.runOne(({ person, nextInMs }) => {
+      if (person.lane === 'bulk') waitMs = BULK_WAIT_MS;
+      if (nextInMs === undefined) this.notifyIn(0);
+      else if (nextInMs !== null) this.parts.notifier.planAt(USER_MANAGEMENT_QUEUE, 'due', nextInMs);
+    });
+    this.notifyIn(waitMs);
     return called;
   }
 

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
+import { prepared } from '../../database/prepared.js';
 
 /** Maximum clients of a provider to requeue in one transaction. */
 const BATCH = 500;
@@ -92,9 +93,8 @@ export class DependentsRepository {
   /** Requeues providers whose deletion waits until no client's list on the platform contains them. */
   async requeueDeleting(tx: PoolClient, platformUserIds: string[]): Promise<void> {
     if (platformUserIds.length === 0) return;
-    await tx.query(`UPDATE people SET ${REQUEUE} WHERE state = 'deleting' AND platform_user_id = ANY($1)`, [
-      platformUserIds,
-    ]);
+    const requeue = `UPDATE people SET ${REQUEUE} WHERE state = 'deleting' AND platform_user_id = ANY($1)`;
+    await tx.query(prepared(requeue, [platformUserIds]));
   }
 
   /** Claims an email for a person, and releases its claims except `kept`. @returns whether the person has the claim */

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { prepared } from '../../database/prepared.js';
 import type { Lane } from '../../platform/rate-limit/pacing.js';
 import { firstDue } from '../../queue/due-rows/first-due.js';
 import { isFree } from '../../queue/due-rows/lease.js';
@@ -10,7 +11,7 @@ import { BLIND_CREATE, type Gate, QUEUES } from '../model/next-step.js';
 /** All lanes, most urgent first. */
 export const LANES: readonly Lane[] = ['interactive', 'bulk'];
 
-/** The first person of a lane and queue. A null queue means that the step is still undecided. */
+/** One of the first two people of a lane and queue. A null queue means that the step is still undecided. */
 export interface Head {
   lane: Lane;
   queue: string | null;
@@ -21,7 +22,7 @@ export interface Head {
 const FREE = `due_at IS NOT NULL AND paused_by_import IS NULL AND ${isFree('id', '$1', '$2')}`;
 
 /** Orders the people of one lane and step. Names the step, because the planner does not treat `IS NULL` as constant. */
-const SOONEST = 'ORDER BY step, due_at LIMIT 1';
+const SOONEST = 'ORDER BY step, due_at LIMIT';
 
 const LOCK = 'FOR NO KEY UPDATE SKIP LOCKED';
 
@@ -88,7 +89,7 @@ export class DuePeopleRepository {
    * Locks the most urgent due person that is free.
    *
    * @param queues those whose calls may go out
-   * @param heads the first person of each lane and queue
+   * @param heads the first people of each lane and queue
    * @param now the time of the database clock
    * @returns the person's id
    */
@@ -98,7 +99,7 @@ export class DuePeopleRepository {
       const { lane, queue } = head;
       if (head.dueAtMs > now.getTime() || !isOpen(head)) continue;
       const isQueued = queue === null ? 'step IS NULL AND $5::text IS NULL' : 'step = $5';
-      const id = await this.lock(tx, `lane = $4 AND ${isQueued}`, SOONEST, now, [lane, queue]);
+      const id = await this.lock(tx, `lane = $4 AND ${isQueued}`, `${SOONEST} 1`, now, [lane, queue]);
       if (id) return id;
     }
     return undefined;
@@ -115,7 +116,7 @@ export class DuePeopleRepository {
     const isAnother = 'step = $5 AND id IS DISTINCT FROM $6::uuid';
     for (const lane of LANES) {
       const condition = `lane = $4 AND ${isAnother} AND refused_at IS NULL`;
-      const id = await this.lock(tx, condition, SOONEST, now, [lane, queue, person]);
+      const id = await this.lock(tx, condition, `${SOONEST} 1`, now, [lane, queue, person]);
       if (id) return lanes.includes(lane) ? id : undefined;
     }
     const refused = `lane = ANY($4::lane[]) AND ${isAnother} AND refused_at IS NOT NULL`;
@@ -130,7 +131,7 @@ export class DuePeopleRepository {
    * @returns whether it paused the person
    */
   async pauseWithImport(tx: PoolClient, id: string): Promise<boolean> {
-    const { rowCount } = await tx.query(
+    const pause = prepared(
       `UPDATE people p SET paused_by_import = stopped.id FROM (
          SELECT i.id, r.person_wanted_at FROM import_rows r JOIN imports i ON i.id = r.import_id
          WHERE r.person_id = $1 AND r.outcome = 'pending' AND r.applied AND i.steered_to IS NOT NULL AND i.state <> 'running'
@@ -138,17 +139,18 @@ export class DuePeopleRepository {
        WHERE p.id = $1 AND p.lane = 'bulk' AND p.paused_by_import IS NULL AND p.wanted_at = stopped.person_wanted_at`,
       [id],
     );
-    return rowCount === 1;
+    return (await tx.query(pause)).rowCount === 1;
   }
 
   /**
-   * A column `heads` with the first person of each lane and queue, due or not, most urgent first, for a statement that
-   * reads more; its parameters are `leaseParameters`. Omits blind creates while the most that may be lost are in flight.
+   * A column `heads` with the first two people of each lane and queue, due or not, most urgent first, for a statement that
+   * reads more; its parameters are `leaseParameters`. The second one tells a claim when to claim next. Omits blind creates
+   * while the most that may be lost are in flight.
    */
   static headsColumn(first: number): string {
     const free = FREE.replaceAll('$1', `$${first}`).replaceAll('$2', `$${first + 1}`);
     const head = (isQueued: string) =>
-      `SELECT due_at FROM people WHERE lane = served.lane AND ${isQueued} AND ${free} ${SOONEST}`;
+      `SELECT due_at FROM people WHERE lane = served.lane AND ${isQueued} AND ${free} ${SOONEST} 2`;
     return `(SELECT coalesce(json_agg(json_build_object('lane', served.lane, 'queue', heads.queue,
           'dueAtMs', extract(epoch FROM heads.due_at) * 1000) ORDER BY place, heads.due_at), '[]')
       FROM unnest(ARRAY['${LANES.join("', '")}']::lane[]) WITH ORDINALITY AS served(lane, place) CROSS JOIN LATERAL (
@@ -164,10 +166,9 @@ export class DuePeopleRepository {
   }
 
   private async lock(tx: PoolClient, condition: string, order: string, now: Date, values: unknown[]) {
-    const { rows } = await tx.query<{ id: string }>(
-      `SELECT id FROM people WHERE ${condition} AND due_at <= $3 AND ${FREE} ${order} ${LOCK}`,
-      [...this.leaseParameters(), now, ...values],
-    );
+    const text = `SELECT id FROM people WHERE ${condition} AND due_at <= $3 AND ${FREE} ${order} ${LOCK}`;
+    const statement = prepared(text, [...this.leaseParameters(), now, ...values]);
+    const { rows } = await tx.query<{ id: string }>(statement);
     return rows[0]?.id;
   }
 }

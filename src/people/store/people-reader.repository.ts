@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import { PERSON_COLUMNS } from '../../database/columns.js';
 import type { Database } from '../../database/database.js';
+import { prepared } from '../../database/prepared.js';
 import type { PersonKind, PersonState } from '../model/person.js';
 import { ALL_BREAKERS, type BreakersRepository } from './breakers.repository.js';
 import { type PersonRow, toPersonRow } from './person-row.js';
@@ -18,8 +18,8 @@ const ROLE = `CASE p.kind WHEN 'client' THEN '${ROLES.client}' ELSE '${ROLES.pro
 /** SQL condition: person `p` must be deleted, and has a user. */
 const IS_LEAVING = 'NOT p.wanted AND p.platform_user_id IS NOT NULL';
 
-/** People with everything that their next steps depend on; `$1` tells whether that includes the circuit breakers. */
-const READ = `
+/** People with everything that their next steps depend on. @param breakers SQL of the circuit breakers */
+const read = (breakers: string) => `
   SELECT ${SELECTED.join(', ')}, clock_timestamp() AS now,
     coalesce((SELECT CASE WHEN c.person_id = p.id THEN 'held' ELSE 'taken' END
       FROM email_claims c WHERE c.fingerprint = p.email_fingerprint), 'free') AS claim,
@@ -38,19 +38,21 @@ const READ = `
     ${IS_LEAVING} AND EXISTS (
       SELECT 1 FROM platform_users u WHERE u.external_user_id = p.external_id AND u.role = ${ROLE} AND u.person_id IS NULL
         AND NOT EXISTS (SELECT 1 FROM people q WHERE q.platform_user_id = u.platform_user_id)) AS "hasSecondUser",
-    CASE WHEN $1::boolean THEN ${ALL_BREAKERS} END AS breakers
+    ${breakers} AS breakers
   FROM people p`;
+
+const READ = read('NULL');
+const READ_TO_DECIDE = read(ALL_BREAKERS);
 
 /** Names one person. */
 export type PersonFilter = { id?: string; kind?: PersonKind; externalId?: string; platformUserId?: string };
 
-/** @param first the number of the first parameter */
-export function conditionOf(where: PersonFilter, first = 2): { condition: string; values: unknown[] } {
+export function conditionOf(where: PersonFilter): { condition: string; values: unknown[] } {
   const { id, kind, externalId, platformUserId } = where;
   const named = Object.entries({ id, kind, externalId, platformUserId } as const).filter(
     ([, value]) => value !== undefined,
   );
-  const terms = named.map(([field, _], place) => `${PERSON_COLUMNS[field as keyof typeof where]} = $${place + first}`);
+  const terms = named.map(([field, _], place) => `${PERSON_COLUMNS[field as keyof typeof where]} = $${place + 1}`);
   return { condition: terms.join(' AND '), values: named.map(([, value]) => value) };
 }
 
@@ -68,21 +70,21 @@ export abstract class PeopleReader {
 
   /** One page of people of one kind, ordered by external id; without a state, those that are not deleted. */
   async page(kind: PersonKind, state: PersonState | undefined, limit: number, after: string): Promise<PersonRow[]> {
-    const isShown = state === undefined ? "$4::text IS NULL AND state <> 'deleted'" : 'state = $4';
-    const condition = `kind = $2 AND external_id > $3 AND ${isShown} AND ${IS_SHOWN_MERGED} ORDER BY external_id LIMIT $5`;
+    const isShown = state === undefined ? "$3::text IS NULL AND state <> 'deleted'" : 'state = $3';
+    const condition = `kind = $1 AND external_id > $2 AND ${isShown} AND ${IS_SHOWN_MERGED} ORDER BY external_id LIMIT $4`;
     return this.read(condition, [kind, after, state ?? null, limit], false);
   }
 
   /** Finds people of both kinds that are not deleted. Names the kinds, so that the index on external ids is used. */
   async search(email: Buffer | null, externalId: string | undefined, limit: number): Promise<PersonRow[]> {
-    const condition = `kind IN ('provider', 'client') AND state <> 'deleted' AND ($2::bytea IS NULL OR email_fingerprint = $2)
-      AND ($3::text IS NULL OR external_id = $3) ORDER BY kind, external_id LIMIT $4`;
+    const condition = `kind IN ('provider', 'client') AND state <> 'deleted' AND ($1::bytea IS NULL OR email_fingerprint = $1)
+      AND ($2::text IS NULL OR external_id = $2) ORDER BY kind, external_id LIMIT $3`;
     return this.read(condition, [email, externalId ?? null, limit], false);
   }
 
   /** Those of some people that were merged into another client. */
   async mergedOf(ids: string[]): Promise<PersonRow[]> {
-    return this.read('id = ANY($2::uuid[]) AND merged_into IS NOT NULL', [ids], false);
+    return this.read('id = ANY($1::uuid[]) AND merged_into IS NOT NULL', [ids], false);
   }
 
   /** The profile of a provider whose email the platform can look up; undefined if none has one. */
@@ -110,12 +112,8 @@ export abstract class PeopleReader {
     withBreakers: boolean,
     tx?: PoolClient,
   ): Promise<PersonRow[]> {
-    const { rows } = await (tx ?? this.database.pool).query<Parameters<typeof toPersonRow>[0]>({
-      // Planning this statement costs more than running it, so each connection keeps its plans.
-      name: `people ${createHash('sha256').update(condition).digest('hex').slice(0, 12)}`,
-      text: `${READ} WHERE ${condition}`,
-      values: [withBreakers, ...values],
-    });
+    const statement = prepared(`${withBreakers ? READ_TO_DECIDE : READ} WHERE ${condition}`, values);
+    const { rows } = await (tx ?? this.database.pool).query<Parameters<typeof toPersonRow>[0]>(statement);
     return rows.map((row) => toPersonRow(row, this.breakers.base));
   }
 }

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { PERSON_COLUMNS } from '../../database/columns.js';
 import { Database } from '../../database/database.js';
+import { prepared } from '../../database/prepared.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Feed, type FeedType } from '../../feed/feed.js';
 import { breakerOf } from '../model/circuit-breaker.js';
@@ -68,8 +69,9 @@ export class PeopleRepository extends PeopleReader {
    * would be upgraded when the platform user, which is a key, changes, and such upgrades cause deadlocks.
    */
   async lock(tx: PoolClient, where: PersonFilter): Promise<PersonRow | undefined> {
-    const { condition, values } = conditionOf(where, 1);
-    const { rows } = await tx.query<{ id: string }>(`SELECT id FROM people p WHERE ${condition} FOR UPDATE`, values);
+    const { condition, values } = conditionOf(where);
+    const lock = prepared(`SELECT id FROM people p WHERE ${condition} FOR UPDATE`, values);
+    const { rows } = await tx.query<{ id: string }>(lock);
     // Reads again, because a mapping may have changed before the lock.
     return rows[0] && this.find({ ...where, id: rows[0].id }, tx);
   }
@@ -234,11 +236,12 @@ export class PeopleRepository extends PeopleReader {
     const assignments = entries.map(
       ([field], place) => `${PERSON_COLUMNS[field as keyof StoredPerson]} = $${place + 2}`,
     );
-    const { rows } = await tx.query<{ leaseNo: number }>(
+    const update = prepared(
       `UPDATE people SET ${assignments.join(', ')}${lease ? ', lease_no = lease_no + 1' : ''} WHERE id = $1
        RETURNING lease_no AS "leaseNo"`,
       [row.id, ...entries.map(([, value]) => value)],
     );
+    const { rows } = await tx.query<{ leaseNo: number }>(update);
     return rows[0]?.leaseNo ?? 0;
   }
 

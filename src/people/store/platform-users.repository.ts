@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
+import { prepared } from '../../database/prepared.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import type { UserRole } from '../../platform/contract/wire-types.js';
 import type { PersonKind } from '../model/person.js';
@@ -70,14 +71,12 @@ export class PlatformUsersRepository {
 
   /** Whether another person is mapped to a user, and whether its role fits the person's kind; null if unknown. */
   async fit(tx: PoolClient, platformUserId: string, { id, kind }: { id: string; kind: PersonKind }) {
-    const { rows } = await tx.query<{ holder: string | null; role: string | null }>({
-      name: 'user-fit',
-      text: `SELECT (SELECT id FROM people WHERE platform_user_id = $1) AS holder,
-        (SELECT role FROM platform_users WHERE platform_user_id = $1) AS role`,
-      values: [platformUserId],
-    });
-    const { holder = null, role = null } = rows[0] ?? {};
-    const isKept = await this.isKept(tx, platformUserId);
+    const text = `SELECT p.id AS holder, u.role, u.person_id AS owner FROM (SELECT $1::text AS id) AS platform_user
+      LEFT JOIN people p ON p.platform_user_id = platform_user.id LEFT JOIN platform_users u ON u.platform_user_id = platform_user.id`;
+    type Known = Record<'holder' | 'role' | 'owner', string | null>;
+    const { rows } = await tx.query<Known>(prepared(text, [platformUserId]));
+    const { holder = null, role = null, owner = null } = rows[0] ?? {};
+    const isKept = owner !== null && role !== DELETED;
     const fits = kindOfRole(role ?? '') === kind ? ('fits' as const) : ('differs' as const);
     return {
       heldByAnother: isKept || (holder !== null && holder !== id),

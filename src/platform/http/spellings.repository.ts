@@ -3,6 +3,7 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { Clock } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
+import { prepared } from '../../database/prepared.js';
 import { retryUntilStored } from '../../database/retries.js';
 import { mapIds, platformKey } from '../contract/wire-types.js';
 
@@ -47,7 +48,7 @@ export class SpellingsRepository implements OnApplicationShutdown {
       id === key
         ? 'DELETE FROM platform_spellings WHERE id = $1 AND spelling <> $2'
         : 'INSERT INTO platform_spellings VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET spelling = excluded.spelling';
-    await this.database.pool.query(statement, [key, id]);
+    await this.database.pool.query(prepared(statement, [key, id]));
   }
 
   /** Learns the spelling in an event or from an operator, unless the id is known. */
@@ -66,8 +67,7 @@ export class SpellingsRepository implements OnApplicationShutdown {
     mapIds(value, (id) => String(keys.push(platformKey(id))));
     if (keys.length === 0) return value;
     const { rows } = await this.database.pool.query<{ id: string; spelling: string }>(
-      'SELECT id, spelling FROM platform_spellings WHERE id = ANY ($1)',
-      [keys],
+      prepared('SELECT id, spelling FROM platform_spellings WHERE id = ANY ($1)', [keys]),
     );
     const spellings = new Map([...rows.map(({ id, spelling }) => [id, spelling] as const), ...this.unstored]);
     return mapIds(value, (id) => spellings.get(platformKey(id)) ?? id);

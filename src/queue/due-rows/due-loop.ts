@@ -119,13 +119,13 @@ export abstract class DueLoop<
     this.slots.add(slot);
   }
 
-  /** Processes one row after the other until none is due. @param claimed called for each row once it is leased */
-  async run(claimed = () => {}): Promise<void> {
+  /** Processes one row after the other until none is due. @param claimed called with each row once it is leased */
+  async run(claimed: (row: Row) => void = () => {}): Promise<void> {
     while (this.mayClaim()) if (!(await this.runOne(claimed))) return this.notifyForNext();
   }
 
   /** Processes the next row. @returns undefined if none is due */
-  protected async runOne(claimed: () => void): Promise<{ result: Result } | undefined> {
+  protected async runOne(claimed: (row: Row) => void): Promise<{ result: Result } | undefined> {
     const claimingMs = this.parts.clock.monotonicMs();
     let claim: Leased<Row> | undefined;
     try {
@@ -135,7 +135,7 @@ export abstract class DueLoop<
     }
     if (!claim) return undefined;
     const { lease } = claim;
-    claimed();
+    claimed(claim.row);
     return { result: await this.workTraced(claim, claimingMs).finally(() => this.due.done(lease)) };
   }
 

@@ -35,6 +35,8 @@ interface PlannedQueue {
   readonly nextInMs: () => Promise<number | null>;
   running: boolean;
   again: boolean;
+  /** When the latest activation that this process planned starts, in monotonic milliseconds. */
+  waitingAtMs: number;
 }
 
 /** Notifies the queues. It never throws and never waits for its store, because the poller finds what it loses. */
@@ -57,16 +59,20 @@ export class QueueNotifier implements OnModuleDestroy {
    * A notification is dropped while an equal one waits, at most for a second. The worker releases the deduplication key
    * first (`releaseDeduplicationKey`), so that a notification during its work is kept.
    *
-   * @param when a time by this process's clock, or milliseconds from now, because the database's clock may differ
+   * @param when the latest time for it: a time by this process's clock, or milliseconds from now, because the database's
+   *   clock may differ. A planned queue is activated earlier if it can do something.
    */
   notify(name: QueueName, reason: string, when: Date | number = 0): void {
-    const planned = this.plannedQueues.get(name);
-    if (planned) {
-      this.planNext(name, planned, reason);
-      return;
-    }
     const now = this.clock.now().getTime();
     const askedMs = Math.max(0, typeof when === 'number' ? when : when.getTime() - now);
+    const planned = this.plannedQueues.get(name);
+    if (planned) {
+      const inMs = planned.waitingAtMs - this.clock.monotonicMs();
+      // An activation that has not started sees every change committed by now, and plans the next one.
+      const isWaiting = inMs > 0 && inMs <= askedMs;
+      if (!isWaiting) this.planNext(name, planned, reason);
+      return;
+    }
     const delayMs = askedMs < DISTANT_MS ? askedMs : Math.ceil((now + askedMs) / COARSE_MS) * COARSE_MS - now;
     const id = delayMs > 0 ? `notify-${Math.ceil((now + delayMs) / ROUNDING_MS)}` : 'notify';
     this.add(name, reason, delayMs, { id });
@@ -78,7 +84,18 @@ export class QueueNotifier implements OnModuleDestroy {
    * @param nextInMs milliseconds until then; null if nothing is due
    */
   planned(name: QueueName, nextInMs: () => Promise<number | null>): void {
-    this.plannedQueues.set(name, { nextInMs, running: false, again: false });
+    const waitingAtMs = Number.NEGATIVE_INFINITY;
+    this.plannedQueues.set(name, { nextInMs, running: false, again: false, waitingAtMs });
+  }
+
+  /**
+   * Moves the next activation of a planned queue to a time that the caller has computed. If one is being computed, it is
+   * computed again instead, because the two may have read different states.
+   */
+  planAt(name: QueueName, reason: string, inMs: number): void {
+    const planned = this.plannedQueues.get(name);
+    if (planned?.running) planned.again = true;
+    else if (planned) this.moveNext(name, planned, reason, inMs);
   }
 
   /** Computes the time of the next activation, one computation at a time, and moves the waiting activation there. */
@@ -91,11 +108,16 @@ export class QueueNotifier implements OnModuleDestroy {
       .catch(() => null) // the poller notifies again
       .then((inMs) => {
         planned.running = false;
-        if (inMs !== null) this.add(name, reason, inMs, { id: 'next', replace: true, extend: true });
+        if (inMs !== null) this.moveNext(name, planned, reason, inMs);
         if (planned.again) this.planNext(name, planned, reason);
       })
       .finally(() => this.inFlight.delete(planning));
     this.inFlight.add(planning);
+  }
+
+  private moveNext(name: QueueName, planned: PlannedQueue, reason: string, inMs: number): void {
+    planned.waitingAtMs = this.clock.monotonicMs() + inMs;
+    this.add(name, reason, inMs, { id: 'next', replace: true, extend: true });
   }
 
   private add(
