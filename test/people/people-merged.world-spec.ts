@@ -128,6 +128,7 @@ describe('a merge', () => {
     await put('clients/b');
     const input = { text: { text: 'x' } };
     await world.call('POST', '/v1/sessions', {
+      headers: { prefer: 'wait=0' },
       body: { provider: 'home', client: 'a', noteTemplateIds: [SOAP], input },
     });
     expect((await moved('POST', 'clients/a/merge', { into: 'b' })).slice(0, 2)).toEqual([409, 'session-requested']);
