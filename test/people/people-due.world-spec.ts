@@ -80,21 +80,22 @@ test('one activation makes one call, although more people are due', async () => 
 });
 
 test('a claim knows when the next person can be claimed, without another read', async () => {
-  const due = fc.record({
+  const duePerson = fc.record({
     lane: fc.constantFrom(...LANES),
     inSeconds: fc.constantFrom(-60, -1, 0, 5, 600),
     step: fc.constantFrom(null, 'checkUser'),
   });
   for (const id of [0, 1, 2, 3, 4]) await begin(`providers/${id}`);
-  const property = fc.asyncProperty(fc.array(due, { minLength: 1, maxLength: 5 }), async (people) => {
-    await world.sql(`UPDATE people SET due_at = NULL, lease_owner = NULL, lease_safe_at = NULL, attempt_call_id = NULL`);
+  const property = fc.asyncProperty(fc.array(duePerson, { minLength: 1, maxLength: 5 }), async (people) => {
+    await world.sql(
+      `UPDATE people SET due_at = NULL, lease_owner = NULL, lease_safe_at = NULL, attempt_call_id = NULL`,
+    );
     await world.sql('DELETE FROM platform_calls');
     await world.sql('UPDATE call_budgets SET bulk_next_at = NULL');
     for (const [id, { lane, inSeconds, step }] of people.entries()) {
-      await world.sql(
-        `UPDATE people SET due_at = now() + $2 * interval '1 second', lane = $3, step = $4 WHERE external_id = $1`,
-        [String(id), inSeconds, lane, step],
-      );
+      const dueAt = new Date(world.now().getTime() + 1_000 * inSeconds);
+      const due = 'UPDATE people SET due_at = $2, lane = $3, step = $4 WHERE external_id = $1';
+      await world.sql(due, [String(id), dueAt, lane, step]);
     }
     const leases: Lease[] = [];
     for (let claim = await claims().claim(); claim; claim = await claims().claim()) {
