@@ -106,6 +106,15 @@ describeInBrowser('people and the audit trail in the console', () => {
     await page.locator('#key:focus').waitFor();
   });
 
+  test('shows a renamed person under its new id', async () => {
+    const body = { firstName: 'Noor', lastName: 'Haddad', email: 'ada@example.org' };
+    await world.call('PUT', '/v1/providers/P-1', { body, wait: 30 });
+    await world.call('POST', '/v1/providers/P-1/rename', { body: { externalId: SECOND } });
+    const page = await open(world.url, '/people/provider/P-1');
+    await page.getByRole('heading', { name: 'Known on the platform' }).waitFor();
+    expect(page.url()).toBe(`${world.url}/console/people/provider/${encodeURIComponent(SECOND)}`);
+  });
+
   test('forgets a search at the sign-out', async () => {
     const page = await open(world.url, '/people');
     await page.getByLabel('The exact external id').fill('C-7');

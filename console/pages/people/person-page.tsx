@@ -1,4 +1,4 @@
-import { Link } from 'wouter';
+import { Link, Redirect } from 'wouter';
 import { api, type Schemas } from '../../api/client.js';
 import { useScopes } from '../../api/session.js';
 import { Head, Section } from '../../parts/layout.js';
@@ -8,7 +8,7 @@ import { Moment } from '../../parts/values.js';
 import { CallHistory } from './call-history.js';
 import { Known, Wanted } from './compared.js';
 import { useSearched } from './people-search.js';
-import { nameOf, type PersonKey } from './person.js';
+import { nameOf, type PersonKey, personAddress } from './person.js';
 import { ResolvePerson } from './resolve-person.js';
 
 type Person = Schemas['PersonResponse'];
@@ -24,6 +24,8 @@ export function PersonPage({ person: { kind, externalId } }: { person: PersonKey
   const isSearched = useSearched() !== null;
   const maySeeAudit = useScopes().includes('admin');
   const person = query.data;
+  // The id of a renamed or merged person answers with the current one.
+  if (person && person.externalId !== externalId) return <Redirect to={personAddress(person)} replace />;
   return (
     <>
       <Head
