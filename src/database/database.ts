@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
 import { parseUrl } from '../config/setting-rules.js';
@@ -252,4 +253,21 @@ export async function withClient<T>(url: string, work: (client: pg.Client) => Pr
     .then(() => work(client))
     .catch(failed)
     .finally(() => client.end());
+}
+
+const statementNames = new Map<string, string>();
+
+/**
+ * A statement that each connection plans once, because planning costs more than running it.
+ *
+ * @param text one of a bounded number of texts, because a connection keeps the plan of each; its best plan must not depend
+ *   on its values
+ */
+export function prepared(text: string, values: unknown[]): { name: string; text: string; values: unknown[] } {
+  let name = statementNames.get(text);
+  if (name === undefined) {
+    name = createHash('sha256').update(text).digest('hex').slice(0, 16);
+    statementNames.set(text, name);
+  }
+  return { name, text, values };
 }

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { Database } from '../../database/database.js';
-import { prepared } from '../../database/prepared.js';
+import { Database, prepared } from '../../database/database.js';
 
 /** Maximum clients of a provider to requeue in one transaction. */
 const BATCH = 500;

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { prepared } from '../../database/prepared.js';
+import { prepared } from '../../database/database.js';
 import type { Lane } from '../../platform/rate-limit/pacing.js';
 import { firstDue } from '../../queue/due-rows/first-due.js';
 import { isFree } from '../../queue/due-rows/lease.js';

@@ -1,7 +1,6 @@
 import type { PoolClient } from 'pg';
 import { PERSON_COLUMNS } from '../../database/columns.js';
-import type { Database } from '../../database/database.js';
-import { prepared } from '../../database/prepared.js';
+import { type Database, prepared } from '../../database/database.js';
 import type { PersonKind, PersonState } from '../model/person.js';
 import { ALL_BREAKERS, type BreakersRepository } from './breakers.repository.js';
 import { type PersonRow, toPersonRow } from './person-row.js';

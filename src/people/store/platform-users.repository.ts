@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { Database } from '../../database/database.js';
-import { prepared } from '../../database/prepared.js';
+import { Database, prepared } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import type { UserRole } from '../../platform/contract/wire-types.js';
 import type { PersonKind } from '../model/person.js';

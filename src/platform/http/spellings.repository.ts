@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { Clock } from '../../config/clock.js';
-import { Database } from '../../database/database.js';
-import { prepared } from '../../database/prepared.js';
+import { Database, prepared } from '../../database/database.js';
 import { retryUntilStored } from '../../database/retries.js';
 import { mapIds, platformKey } from '../contract/wire-types.js';
 
