@@ -16,7 +16,6 @@ const NO_POLLER = { wakeIn: () => undefined };
 @Injectable()
 export class RecordedNotifications extends QueueNotifier {
   private pending: { queue: QueueName; atMs: number }[] = [];
-  private readonly plans = new Map<QueueName, () => Promise<number | null>>();
   private readonly unplanned = new Set<QueueName>();
 
   constructor(private readonly time: Clock) {
@@ -28,31 +27,22 @@ export class RecordedNotifications extends QueueNotifier {
     );
   }
 
-  override planned(queue: QueueName, nextInMs: () => Promise<number | null>): void {
-    this.plans.set(queue, nextInMs);
+  protected override planNext(queue: QueueName): void {
+    this.unplanned.add(queue);
   }
 
-  override notify(queue: QueueName, _reason: string, when: Date | number = 0): void {
-    const nowMs = this.time.monotonicMs();
-    const inMs = typeof when === 'number' ? when : when.getTime() - this.time.now().getTime();
-    const atMs = nowMs + inMs;
-    if (!this.plans.has(queue)) this.pending.push({ queue, atMs });
-    else if (!this.pending.some((other) => other.queue === queue && other.atMs > nowMs && other.atMs <= atMs))
-      this.unplanned.add(queue);
+  protected override add(queue: QueueName, _reason: string, delayMs: number, key: { replace?: true }): void {
+    if (key.replace) this.pending = this.pending.filter((other) => other.queue !== queue);
+    this.pending.push({ queue, atMs: this.time.monotonicMs() + delayMs });
   }
 
-  override planAt(queue: QueueName, _reason: string, inMs: number): void {
-    this.pending = this.pending.filter((other) => other.queue !== queue);
-    this.pending.push({ queue, atMs: this.time.monotonicMs() + inMs });
-  }
-
-  /** Computes the times of the planned notifications. Each replaces the earlier one of its queue. */
+  /** Computes the times of the planned notifications. */
   async plan(): Promise<void> {
     for (const queue of this.unplanned) {
       this.unplanned.delete(queue);
-      const inMs = await this.plans.get(queue)?.();
-      if (inMs == null) this.pending = this.pending.filter((other) => other.queue !== queue);
-      else this.planAt(queue, 'due', inMs);
+      const planned = this.plannedQueues.get(queue);
+      const inMs = await planned?.nextInMs();
+      if (planned && inMs != null) this.moveNext(queue, planned, 'due', inMs);
     }
   }
 

@@ -109,6 +109,15 @@ test('a claim knows when the next person can be claimed, without another read', 
   await fc.assert(property, propertyRuns(0.02));
 });
 
+test('a claim that finds no permit plans the next one for the moment of the permit', async () => {
+  await put('providers/first');
+  await begin('providers/next');
+  await world.sql(`UPDATE people SET lane = 'bulk'`);
+  await world.sql('UPDATE call_budgets SET bulk_next_at = $1', [new Date(world.now().getTime() + 100)]);
+  expect(await claims().claim()).toBeUndefined();
+  expect(await claims().nextInMs()).toBe(100);
+});
+
 test('once a call has ended, its person need not wait because an earlier claim found no one', async () => {
   world.platform.hold({ operation: 'checkUser' });
   await begin('providers/one');

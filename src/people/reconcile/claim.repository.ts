@@ -42,7 +42,7 @@ export type Claim = Leased<ClaimedCall>;
 /** Maximum decisions without a call in one transaction, because it holds the budget's lock. */
 const DECISIONS_PER_CLAIM = 50;
 
-/** Minimum wait after a claim that could not lock a due person, because each activation counts. */
+/** Minimum wait after a claim that could take none of the due people, because each activation counts. */
 const IDLE_MS = 250;
 
 /** The state that decides who can be claimed. */
@@ -68,10 +68,9 @@ export class ClaimRepository {
   /** Maximum duration of a call, including the time before it is sent. */
   private readonly callMs: number;
   private readonly lookUpAfterMs: number;
-  /** Whether an activation waits to claim, so that another one would find nobody else. */
-  isClaimQueued = false;
   private idleUntilMs = Number.NEGATIVE_INFINITY;
   private claiming: Promise<unknown> = Promise.resolve();
+  private isQueued = false;
 
   constructor(
     env: Env,
@@ -94,17 +93,21 @@ export class ClaimRepository {
    * Claims the most urgent person that needs a call, one at a time per process. More would only queue for the budget's
    * lock, and delay an answer that needs it for a pause.
    *
-   * @returns undefined if none is due, or if another activation waits to claim
+   * @returns undefined if none is due
    * @throws a database error, after which nothing is granted
    */
   async claim(): Promise<Claim | undefined> {
-    if (this.isClaimQueued) return undefined;
-    this.isClaimQueued = true;
+    this.isQueued = true;
     await this.claiming;
-    this.isClaimQueued = false;
+    this.isQueued = false;
     const claimed = this.claimNext();
     this.claiming = claimed.catch(() => undefined);
     return claimed;
+  }
+
+  /** Whether an activation waits to claim, so that another one would find the same people. */
+  get isClaimQueued(): boolean {
+    return this.isQueued;
   }
 
   /** Records that the call of a claim has ended. Its person, or others, may be due now, so the next claim need not wait. */
@@ -134,7 +137,7 @@ export class ClaimRepository {
       });
       if (typeof outcome === 'object') return outcome;
       if (outcome === 'none-due') return undefined;
-      if (outcome === 'locked') break;
+      if (outcome === 'blocked') break;
     }
     this.idleUntilMs = this.clock.monotonicMs() + IDLE_MS;
     return undefined;
@@ -147,10 +150,10 @@ export class ClaimRepository {
   }
 
   /**
-   * @returns `none-due` if nobody is due, `locked` if those who are could not be locked, `decided` if those who were due
-   *   need no call now
+   * @returns `none-due` if nobody is due and permitted, `blocked` if those who are cannot be taken now (locked, or not the
+   *   next to probe), `decided` if those who were due need no call now
    */
-  private async decideNext(tx: PoolClient): Promise<Claim | 'none-due' | 'locked' | 'decided'> {
+  private async decideNext(tx: PoolClient): Promise<Claim | 'none-due' | 'blocked' | 'decided'> {
     await this.calls.awaitGrants(tx);
     const queues = await this.readQueues(tx);
     const { window, gates, heads } = queues;
@@ -165,7 +168,7 @@ export class ClaimRepository {
       const id = prober ?? (await this.due.take(tx, lanes, closed, heads, now));
       const row = id === undefined ? undefined : await this.people.find({ id }, tx);
       if (!row && decisions > 0) return 'decided';
-      if (!row) return this.waitMs(queues) === 0 ? 'locked' : 'none-due';
+      if (!row) return this.waitMs(queues) === 0 ? 'blocked' : 'none-due';
       if (row.lane === 'bulk' && (await this.due.pauseWithImport(tx, row.id))) continue;
       const { step, code } = await this.people.decide(tx, row, row.person);
       if (step.do === 'call' && !(step.notBefore && step.notBefore > now)) {

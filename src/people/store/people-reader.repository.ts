@@ -76,8 +76,10 @@ export abstract class PeopleReader {
 
   /** Finds people of both kinds that are not deleted. Names the kinds, so that the index on external ids is used. */
   async search(email: Buffer | null, externalId: string | undefined, limit: number): Promise<PersonRow[]> {
-    const condition = `kind IN ('provider', 'client') AND state <> 'deleted' AND ($1::bytea IS NULL OR email_fingerprint = $1)
-      AND ($2::text IS NULL OR external_id = $2) ORDER BY kind, external_id LIMIT $3`;
+    const byEmail = email ? 'email_fingerprint = $1' : '$1::bytea IS NULL';
+    const byId = externalId === undefined ? '$2::text IS NULL' : 'external_id = $2';
+    const condition = `kind IN ('provider', 'client') AND state <> 'deleted' AND ${byEmail} AND ${byId}
+      ORDER BY kind, external_id LIMIT $3`;
     return this.read(condition, [email, externalId ?? null, limit], false);
   }
 

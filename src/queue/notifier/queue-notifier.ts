@@ -31,7 +31,7 @@ const RELEASE_TIMEOUT_MS = 500;
 const CHECK_AFTER_MS = 1_000;
 
 /** A queue whose activations are planned. `again` is true if something changed during the computation. */
-interface PlannedQueue {
+export interface PlannedQueue {
   readonly nextInMs: () => Promise<number | null>;
   running: boolean;
   again: boolean;
@@ -43,7 +43,7 @@ interface PlannedQueue {
 @Injectable()
 export class QueueNotifier implements OnModuleDestroy {
   private readonly inFlight = new Set<Promise<unknown>>();
-  private readonly plannedQueues = new Map<QueueName, PlannedQueue>();
+  protected readonly plannedQueues = new Map<QueueName, PlannedQueue>();
   private closed = false;
 
   constructor(
@@ -67,10 +67,7 @@ export class QueueNotifier implements OnModuleDestroy {
     const askedMs = Math.max(0, typeof when === 'number' ? when : when.getTime() - now);
     const planned = this.plannedQueues.get(name);
     if (planned) {
-      const inMs = planned.waitingAtMs - this.clock.monotonicMs();
-      // An activation that has not started sees every change committed by now, and plans the next one.
-      const isWaiting = inMs > 0 && inMs <= askedMs;
-      if (!isWaiting) this.planNext(name, planned, reason);
+      if (!this.isPlannedWithin(planned, askedMs)) this.planNext(name, planned, reason);
       return;
     }
     const delayMs = askedMs < DISTANT_MS ? askedMs : Math.ceil((now + askedMs) / COARSE_MS) * COARSE_MS - now;
@@ -89,17 +86,24 @@ export class QueueNotifier implements OnModuleDestroy {
   }
 
   /**
-   * Moves the next activation of a planned queue to a time that the caller has computed. If one is being computed, it is
-   * computed again instead, because the two may have read different states.
+   * Plans the next activation of a planned queue for a time that the caller has computed, unless one waits that starts
+   * earlier. If a time is being computed, it is computed again instead, because the two may have read different states.
    */
   planAt(name: QueueName, reason: string, inMs: number): void {
     const planned = this.plannedQueues.get(name);
-    if (planned?.running) planned.again = true;
-    else if (planned) this.moveNext(name, planned, reason, inMs);
+    if (!planned || this.isPlannedWithin(planned, inMs)) return;
+    if (planned.running) planned.again = true;
+    else this.moveNext(name, planned, reason, inMs);
+  }
+
+  /** Whether an activation will start within `ms`. It sees every change committed by now, and plans the next one. */
+  private isPlannedWithin({ waitingAtMs }: PlannedQueue, ms: number): boolean {
+    const inMs = waitingAtMs - this.clock.monotonicMs();
+    return inMs > 0 && inMs <= ms;
   }
 
   /** Computes the time of the next activation, one computation at a time, and moves the waiting activation there. */
-  private planNext(name: QueueName, planned: PlannedQueue, reason: string): void {
+  protected planNext(name: QueueName, planned: PlannedQueue, reason: string): void {
     planned.again = planned.running;
     if (planned.running || this.closed) return;
     planned.running = true;
@@ -115,12 +119,12 @@ export class QueueNotifier implements OnModuleDestroy {
     this.inFlight.add(planning);
   }
 
-  private moveNext(name: QueueName, planned: PlannedQueue, reason: string, inMs: number): void {
+  protected moveNext(name: QueueName, planned: PlannedQueue, reason: string, inMs: number): void {
     planned.waitingAtMs = this.clock.monotonicMs() + inMs;
     this.add(name, reason, inMs, { id: 'next', replace: true, extend: true });
   }
 
-  private add(
+  protected add(
     name: QueueName,
     reason: string,
     delayMs: number,

@@ -1,0 +1,57 @@
+import { Clock } from '../../config/clock.js';
+import { USER_MANAGEMENT_QUEUE } from '../backend/queue-names.js';
+import { QueueNotifier } from './queue-notifier.js';
+import type { StoreWatch } from './store-watch.js';
+
+/** A planned queue, with the delays of its activations and the number of computations. */
+function plannedQueue(nextInMs: () => Promise<number | null> = async () => 0) {
+  const delays: number[] = [];
+  let computed = 0;
+  const clock = Object.assign(new Clock(), { monotonicMs: () => 1_000 });
+  const notifier = new QueueNotifier(new Map(), clock, {} as StoreWatch, { wakeIn: (ms) => delays.push(ms - 1_000) });
+  notifier.planned(USER_MANAGEMENT_QUEUE, () => {
+    computed += 1;
+    return nextInMs();
+  });
+  return {
+    delays,
+    computed: () => computed,
+    notify: (withinMs: number) => notifier.notify(USER_MANAGEMENT_QUEUE, 'test', withinMs),
+    planAt: (inMs: number) => notifier.planAt(USER_MANAGEMENT_QUEUE, 'test', inMs),
+  };
+}
+
+test('a notification computes nothing if an activation starts in time', () => {
+  const queue = plannedQueue();
+  queue.planAt(200);
+  queue.notify(250);
+  expect(queue.computed()).toBe(0);
+  queue.notify(100);
+  expect(queue.computed()).toBe(1);
+});
+
+test('an activation whose time has come may have begun, so a notification computes the next one', () => {
+  const queue = plannedQueue();
+  queue.planAt(0);
+  queue.notify(250);
+  expect(queue.computed()).toBe(1);
+});
+
+test('a computed time never postpones a waiting activation', () => {
+  const queue = plannedQueue();
+  queue.planAt(200);
+  queue.planAt(60_000);
+  queue.planAt(100);
+  expect(queue.delays).toEqual([200, 100]);
+});
+
+test('a time from elsewhere during a computation leads to another computation', async () => {
+  let answer = (_: number) => {};
+  const queue = plannedQueue(() => new Promise((resolve) => (answer = resolve)));
+  queue.notify(0);
+  queue.planAt(60_000);
+  expect(queue.delays).toEqual([]);
+  answer(300);
+  await new Promise(setImmediate);
+  expect([queue.delays, queue.computed()]).toEqual([[300], 2]);
+});
