@@ -27,6 +27,13 @@ export class RecordedNotifications extends QueueNotifier {
     );
   }
 
+  /** Does not round delays, because the tests know when rows are due. */
+  override notify(queue: QueueName, reason: string, when: Date | number = 0): void {
+    const delayMs = typeof when === 'number' ? when : when.getTime() - this.time.now().getTime();
+    if (this.plannedQueues.has(queue)) super.notify(queue, reason, when);
+    else this.add(queue, reason, delayMs, {});
+  }
+
   protected override planNext(queue: QueueName): void {
     this.unplanned.add(queue);
   }
