@@ -13,6 +13,9 @@ const MORE: Partial<Record<FaultKind, Partial<FaultRule>>> = {
   status: { status: 503 },
 };
 
+/** Operations whose answers hold something. No one can tell if another one was answered 200 without effect. */
+const READABLE = ['checkUser', 'createProvider', 'createClient', 'createSession', 'getSession'];
+
 /** The platform fails in each of its ways: now and then, and then for a while altogether. */
 export const platformFaults: Scenario = {
   name: 'platform',
@@ -32,9 +35,12 @@ export const platformFaults: Scenario = {
 async function fail({ simulator, random }: World, kind: FaultKind): Promise<void> {
   const { faults } = simulator.state;
   const rule = { kind, retryAfter: (['seconds', 'date', 'absent'] as const)[random.below(3)], ...MORE[kind] };
+  const operations = kind === 'answer' ? READABLE : ['*'];
+  const order = (probability: number) =>
+    faults.order(operations.map((operation) => readFaultRule({ ...rule, operation, probability })));
   faults.clear();
-  faults.order([readFaultRule(rule)]);
+  order(1);
   await delay(random.between([200, 1_000]));
   faults.clear();
-  faults.order([readFaultRule({ ...rule, probability: kind === 'forbid' ? 0.02 : 0.2 })]);
+  order(kind === 'forbid' ? 0.02 : 0.2);
 }
