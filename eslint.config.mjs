@@ -17,7 +17,7 @@ const order = {
   queue: { backend: {}, notifier: {}, 'due-rows': {}, outbox: {} },
   access: { identity: {}, audit: {}, keys: {}, 'browser-session': {}, guard: {}, idempotency: {} },
   feed: {},
-  platform: { contract: {}, http: {}, 'rate-limit': {}, upload: {}, clients: {}, fetch: {} },
+  platform: { contract: {}, http: {}, 'rate-limit': {}, upload: {}, clients: {}, fetch: {}, send: {} },
   webhooks: { receive: {}, process: {}, admin: {} },
   people: { model: {}, store: {}, reconcile: {}, api: {} },
   sessions: { model: {}, read: {}, refresh: {}, create: {}, update: {} },

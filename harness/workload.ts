@@ -36,7 +36,7 @@ export async function runWorkload(target: Target, day: string, people: number, s
   await state.deliveries.settled();
   for (const what of [
     'webhook_deliveries WHERE due_at IS NOT NULL',
-    'sessions WHERE due_at < now() OR pending_events_at IS NOT NULL',
+    'sessions WHERE due_at < now()',
     'people WHERE due_at IS NOT NULL',
   ]) {
     await until(`nothing is left of ${what}`, async () => {

@@ -11,7 +11,6 @@ import { Reconciler } from '../../src/people/reconcile/reconciler.js';
 import { DependentsRepository } from '../../src/people/store/dependents.repository.js';
 import type { QueueName } from '../../src/queue/backend/queue-names.js';
 import { RequestSender } from '../../src/sessions/create/request-sender.js';
-import { SessionFeedEvents } from '../../src/sessions/model/session-feed-events.js';
 import { ProcessingRefresher } from '../../src/sessions/refresh/processing-refresher.js';
 import { SessionRefresher } from '../../src/sessions/refresh/refresh.repository.js';
 import { SessionRequestsProcessor, SessionsProcessor } from '../../src/sessions/sessions.processor.js';
@@ -42,7 +41,6 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
   const requests = app.get(RequestSender, { strict: false });
   const sessions = app.get(SessionRefresher, { strict: false });
   const processing = app.get(ProcessingRefresher, { strict: false });
-  const sessionEvents = app.get(SessionFeedEvents, { strict: false });
   const results = app.get(ResultRefresher, { strict: false });
   const jobs = app.get(JobsRepository, { strict: false });
   const jobEvents = app.get(JobFeedEvents, { strict: false });
@@ -63,7 +61,6 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
     async sessions() {
       await sessions.run();
       await processing.run();
-      await sessionEvents.publish();
     },
     async compliance() {
       await results.run();

@@ -7,7 +7,6 @@ import { WorkerProcess } from '../../src/queue/due-rows/worker-process.js';
 import { Poller } from '../../src/queue/notifier/poller.js';
 import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
 import type { StoreWatch } from '../../src/queue/notifier/store-watch.js';
-import { OutcomeKeeper } from '../../src/queue/outbox/outbox.js';
 
 /** The world does the work of the polls itself. */
 const NO_POLLER = { wakeIn: () => undefined };
@@ -97,16 +96,8 @@ export class ManualHeartbeat extends WorkerProcess {
     { provide: Poller, useClass: IdlePoller },
     { provide: WorkerProcess, useClass: ManualHeartbeat },
     DueParts,
-    OutcomeKeeper,
     ...QUEUE_NAMES.map((name) => ({ provide: getQueueToken(name), useValue: { name } })),
   ],
-  exports: [
-    QueueNotifier,
-    Poller,
-    WorkerProcess,
-    DueParts,
-    OutcomeKeeper,
-    ...QUEUE_NAMES.map((name) => getQueueToken(name)),
-  ],
+  exports: [QueueNotifier, Poller, WorkerProcess, DueParts, ...QUEUE_NAMES.map((name) => getQueueToken(name))],
 })
 export class WorldQueueModule {}

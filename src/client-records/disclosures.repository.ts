@@ -3,6 +3,7 @@ import { Database } from '../database/database.js';
 import { type Family, familyOf } from '../database/former-ids.js';
 import { FormerIdsRepository } from '../people/store/former-ids.repository.js';
 import { usersOf } from '../people/store/person-users.js';
+import { SHOWN_ID } from '../sessions/model/shown-columns.js';
 import type { DisclosureResponse } from './client-records.dto.js';
 
 /** A client, with the clients merged into it, and their current and former ids and platform users. */
@@ -26,18 +27,18 @@ const AS_OF = `coalesce($4::timestamptz, date_trunc('milliseconds', now()) + int
 
 /**
  * The updates sent for sessions of users $2, from the audit log. It has an entry before each update is sent, and another
- * one if the update fails. Entries from before a merge contain the former id of a session.
+ * one if the update fails. Entries may contain either id of a session.
  */
 const SENT_UPDATES = `
   SELECT min(e.at), CASE e.action WHEN 'PATCH /v1/sessions/:id' THEN 'updateSession' ELSE 'updateSessionTemplates' END,
-    coalesce(max(e.outcome) FILTER (WHERE e.outcome <> 'begun'), 'sent'), ARRAY[s.id::text], ${TO_PLATFORM}
+    coalesce(max(e.outcome) FILTER (WHERE e.outcome <> 'begun'), 'sent'), ARRAY[${SHOWN_ID}::text], ${TO_PLATFORM}
   FROM sessions s
-  CROSS JOIN LATERAL (SELECT s.id UNION ALL SELECT a.id FROM session_aliases a WHERE a.session = s.id) AS known
+  CROSS JOIN LATERAL (SELECT s.id UNION ALL SELECT r.id FROM sessions r WHERE r.same_as = s.id) AS known
   CROSS JOIN LATERAL (
     SELECT entry FROM audit_subjects WHERE kind = 'session' AND subject = known.id::text OFFSET 0) AS named
   CROSS JOIN LATERAL (SELECT * FROM audit_entries WHERE id = named.entry
     AND action IN ('PATCH /v1/sessions/:id', 'PUT /v1/sessions/:id/note-templates') OFFSET 0) AS e
-  WHERE s.client_user_ids && $2::text[]
+  WHERE s.client_user_ids && $2::text[] AND s.same_as IS NULL
   GROUP BY s.id, e.action, e.request_id
   HAVING bool_or(e.outcome = 'begun') AND NOT bool_or(e.outcome IN ('platform-unreachable', 'not-configured'))`;
 

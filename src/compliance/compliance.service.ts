@@ -18,11 +18,11 @@ import { Contract } from '../platform/contract/contract.js';
 import { PlatformError, platformProblem } from '../platform/contract/platform-errors.js';
 import { type ComplianceFile, platformKey } from '../platform/contract/wire-types.js';
 import { SpellingsRepository } from '../platform/http/spellings.repository.js';
+import { OutcomeKeeper } from '../platform/send/outcome-keeper.js';
 import { HandedOutUrls } from '../platform/upload/handed-out-urls.js';
 import { UploadStream, uploadProblem } from '../platform/upload/upload-stream.js';
 import type { Lease } from '../queue/due-rows/lease.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
-import { OutcomeKeeper } from '../queue/outbox/outbox.js';
 import { ifReadable } from '../vault/unreadable-value.js';
 import type {
   ComplianceJobResponse,

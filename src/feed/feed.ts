@@ -21,6 +21,7 @@ export const FEED_TYPES = {
   'session.notes-completed': 'The platform made notes, each time that it makes some; wait for `session.notes-ready`.',
   'session.notes-ready': 'Other notes than before were fetched: read them.',
   'session.completed': 'Processing has ended; with `aiNotesEnabled` false no notes will come: stop waiting.',
+  'session.needs-review': 'A request for a session got no answer: resolve it, or show it to an administrator.',
   'session.failed': 'Processing ended with an error, or the request was refused; the session says why.',
   'processing.notes-finished':
     'The platform finished notes of a processing session; the subject is the delivery that announced it.',
@@ -41,7 +42,7 @@ export interface PendingFeedEvents {
   type: FeedType;
   /** What it is about, as a path below /v1, e.g. `clients/c-1`. */
   subject: string;
-  data: Record<string, string | number | boolean | null>;
+  data: Record<string, string | number | boolean | null | string[]>;
 }
 
 /** Any fixed number: the transaction that assigns cursors holds this lock. */

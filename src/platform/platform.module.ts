@@ -7,6 +7,7 @@ import { PlatformHttp } from './http/platform-http.js';
 import { SpellingsRepository } from './http/spellings.repository.js';
 import { CallsHealth } from './rate-limit/calls-health.js';
 import { RateLimiterRepository } from './rate-limit/rate-limiter.repository.js';
+import { OutcomeKeeper } from './send/outcome-keeper.js';
 import { HandedOutUrls } from './upload/handed-out-urls.js';
 import { UploadStream } from './upload/upload-stream.js';
 
@@ -15,7 +16,7 @@ const contract = {
   useFactory: (env: Env) => readContract(env.PLATFORM_CONTRACT),
   inject: [Env],
 };
-const clients = [UsersClient, PlatformClient, UploadStream, HandedOutUrls, SpellingsRepository];
+const clients = [UsersClient, PlatformClient, UploadStream, HandedOutUrls, SpellingsRepository, OutcomeKeeper];
 
 /** Access to the therapy-notes platform. */
 @Module({

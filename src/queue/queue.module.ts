@@ -12,7 +12,6 @@ import { WorkerProcess } from './due-rows/worker-process.js';
 import { Poller } from './notifier/poller.js';
 import { QueueNotifier } from './notifier/queue-notifier.js';
 import { StoreWatch } from './notifier/store-watch.js';
-import { OutcomeKeeper } from './outbox/outbox.js';
 
 const KEEP = { removeOnComplete: true, removeOnFail: 100 };
 
@@ -53,8 +52,7 @@ BullModule.workerClass = BoundedWorker;
     Poller,
     WorkerProcess,
     DueParts,
-    OutcomeKeeper,
   ],
-  exports: [QueueNotifier, Poller, WorkerProcess, DueParts, OutcomeKeeper, BullModule],
+  exports: [QueueNotifier, Poller, WorkerProcess, DueParts, BullModule],
 })
 export class QueueModule {}

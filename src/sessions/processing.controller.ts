@@ -27,18 +27,19 @@ export class ProcessingController {
     const processingId = platformKey(id);
     const found = await this.prisma.processingSession.findUnique({
       where: { processingId },
-      include: { session: { select: { sessionId: true } } },
+      include: { session: { select: { sessionId: true, shownAs: { select: { id: true } } } } },
     });
     if (!found) {
       const detail = 'No processing session has this id.';
       throw new Problem(404, 'unknown-processing-session', detail);
     }
-    const { ourSessionId, session, answer, fault, updatedAt } = found;
+    const { session, answer, fault, updatedAt } = found;
+    const shownId = session?.shownAs?.id ?? found.ourSessionId;
     this.audit.about('processing-session', processingId);
-    this.audit.about('session', ourSessionId);
+    this.audit.about('session', shownId);
     return {
       processingId,
-      session: ourSessionId,
+      session: shownId,
       sessionId: session?.sessionId ?? null,
       answer: this.seal.processingAnswer.open(processingId, answer),
       fault,

@@ -13,9 +13,7 @@ import {
 import { SpellingsRepository } from '../platform/http/spellings.repository.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/process/event-handlers.js';
-import { SessionRequestsRepository } from './create/session-requests.repository.js';
-import { DEBOUNCE_MS } from './model/apply-fetch.js';
-import { SessionFeedEvents } from './model/session-feed-events.js';
+import { RequestOutcomes } from './create/request-outcomes.repository.js';
 import { SessionEventsRepository } from './refresh/session-events.repository.js';
 
 /** The location of the id in PROCESSING_SESSION_FINISHED (spec, Processing API events). */
@@ -32,16 +30,15 @@ export class SessionEventsHandler implements EventHandler {
     private readonly contract: Contract,
     private readonly spellings: SpellingsRepository,
     private readonly events: SessionEventsRepository,
-    private readonly requests: SessionRequestsRepository,
+    private readonly requests: RequestOutcomes,
     private readonly feed: Feed,
-    private readonly feedEvents: SessionFeedEvents,
     private readonly notifier: QueueNotifier,
   ) {}
 
   async handle(event: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
     if (event.eventType === 'PROCESSING_SESSION_FINISHED') await this.finished(event, tx);
     else if (event.eventType === 'PROCESSING_SESSION_NOTES_FINISHED') await this.notesFinished(event, tx);
-    else await this.handleSessionEvent(readSessionEvent(event.eventType as SessionEventType, event.body), event, tx);
+    else return this.handleSessionEvent(readSessionEvent(event.eventType as SessionEventType, event.body), event, tx);
     return 'processed';
   }
 
@@ -51,20 +48,26 @@ export class SessionEventsHandler implements EventHandler {
     return subject && platformKey(subject);
   }
 
-  async afterCommit(): Promise<void> {
-    this.notifier.notify('sessions', 'due', DEBOUNCE_MS);
-    await this.feedEvents.publish();
+  afterCommit(): void {
+    this.notifier.notify('sessions', 'due');
   }
 
+  /** An event of an unknown session waits while a request that it may belong to is in flight. */
   private async handleSessionEvent(
     event: SessionEvent,
     { receivedAt, waitingSince }: InboxEvent,
     tx: pg.PoolClient,
-  ): Promise<void> {
-    const id = await this.events.recordEvent(tx, event, waitingSince);
+  ): Promise<Handled> {
     const { sessionId, providerUserId, partnerAppointmentId } = event;
-    if (partnerAppointmentId == null || providerUserId === null) return;
-    await this.requests.recordEvidence(tx, { id, sessionId, providerUserId, partnerAppointmentId, receivedAt });
+    const isNamed = partnerAppointmentId != null && providerUserId !== null;
+    const names = { sessionId, providerUserId: providerUserId ?? '', partnerAppointmentId: partnerAppointmentId ?? '' };
+    const match = isNamed ? await this.requests.matching(tx, { ...names, receivedAt }) : undefined;
+    const isKnown = match !== undefined && (await this.events.isKnown(tx, sessionId));
+    if (match?.inFlight && !isKnown) return 'waiting';
+    if (match && !isKnown) await this.requests.settleByEvent(tx, match.request, sessionId);
+    await this.events.recordEvent(tx, event, waitingSince);
+    if (match && isKnown && !match.inFlight) await this.requests.settleByEvent(tx, match.request);
+    return 'processed';
   }
 
   private async finished({ body, waitingSince }: InboxEvent, tx: pg.PoolClient): Promise<void> {

@@ -34,18 +34,26 @@ export class SessionsHealth {
 
   @HealthIndicator('session-requests')
   async requestsHealth(): Promise<Health> {
-    const { rows } = await this.database.pool.query<{ unknown: number; refused: boolean; overdue: boolean }>(
+    const { rows } = await this.database.pool.query<{
+      unknown: number;
+      refused: boolean;
+      lost: boolean;
+      overdue: boolean;
+    }>(
       `SELECT count(*) FILTER (WHERE state = 'Unknown')::int AS unknown,
-         bool_or(state = 'Requested' AND fault = 'unauthorized') AS refused,
+         bool_or(state = 'Requested' AND fault = 'platform-unauthorized') AS refused,
+         bool_or(state = 'Requested' AND fault = 'platform-address') AS lost,
          bool_or(state = 'Requested' AND requested_at < now() - interval '5 minutes') AS overdue
        FROM session_requests WHERE state IN ('Requested', 'Unknown')`,
     );
-    const { unknown = 0, refused, overdue } = rows[0] ?? {};
+    const { unknown = 0, refused, lost, overdue } = rows[0] ?? {};
     return healthOf(
       { unknown },
       {
         'The platform rejects the key for createSession. Check PLATFORM_API_KEY; requests wait until it is accepted.':
           refused,
+        'The platform has no createSession at its URL. Check PLATFORM_BASE_URL, and the path in PLATFORM_CONTRACT; requests wait until it answers.':
+          lost,
         'Requests for sessions have waited for more than five minutes.': overdue,
       },
     );

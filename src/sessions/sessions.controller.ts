@@ -23,6 +23,7 @@ import { PARTY_PROBLEMS } from '../people/store/resolved-parties.js';
 import { NOT_CONFIGURED, PLATFORM_PROBLEMS } from '../platform/contract/platform-errors.js';
 import {
   CREATE_EXAMPLES,
+  CreateSessionQuery,
   CreateSessionRequest,
   ResolveSessionRequest,
   SESSION_BODY_LIMIT,
@@ -90,7 +91,7 @@ export class SessionsController {
   @Idempotent()
   @Problems(NOT_CONFIGURED, PARTY_PROBLEMS, {
     400: ['abandoned', 'platform-rejected'],
-    409: ['session-unsettled'],
+    409: ['session-exists', 'session-unsettled'],
     422: ['url-not-allowed'],
   })
   @ApiBody({ type: CreateSessionRequest, examples: CREATE_EXAMPLES })
@@ -100,11 +101,12 @@ export class SessionsController {
   async create(
     @CreationId() id: string,
     @Body() dto: CreateSessionRequest,
+    @Query() { allowDuplicate }: CreateSessionQuery,
     @PreferWait(CREATE_WAIT_SECONDS) seconds: number,
     @ClientDisconnect() signal: AbortSignal,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<SessionResponse> {
-    const session = await this.requests.create(id, dto, { seconds, signal });
+    const session = await this.requests.create(id, dto, allowDuplicate === 'true', { seconds, signal });
     reply.header('location', `/v1/sessions/${session.id}`).code(session.sessionId === null ? 202 : 201);
     return session;
   }

@@ -1,12 +1,14 @@
 import { Module } from '@nestjs/common';
 import { PeopleModule } from '../people/people.module.js';
 import { PlatformModule } from '../platform/platform.module.js';
+import { RequestOutcomes } from './create/request-outcomes.repository.js';
 import { RequestSender } from './create/request-sender.js';
 import { SessionRequests } from './create/session-requests.js';
 import { SessionRequestsRepository } from './create/session-requests.repository.js';
-import { SessionFeedEvents } from './model/session-feed-events.js';
+import { SessionFeed } from './model/session-feed.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingController } from './processing.controller.js';
+import { SessionNumbering } from './read/session-numbering.repository.js';
 import { SessionReader } from './read/session-reader.js';
 import { SessionRecords } from './read/session-records.js';
 import { SessionTimeline } from './read/session-timeline.js';
@@ -15,7 +17,6 @@ import { RefreshRepository, SessionRefresher } from './refresh/refresh.repositor
 import { RefreshScheduler } from './refresh/refresh-scheduler.repository.js';
 import { SessionContentRepository } from './refresh/session-content.repository.js';
 import { SessionEventsRepository } from './refresh/session-events.repository.js';
-import { SessionMerge } from './refresh/session-merge.repository.js';
 import { SessionErasure } from './session-erasure.js';
 import { SessionEventsHandler } from './session-events.handler.js';
 import { SessionsController } from './sessions.controller.js';
@@ -29,16 +30,17 @@ import { SessionUpdates } from './update/session-updates.js';
   controllers: [SessionsController, ProcessingController],
   providers: [
     SessionSeal,
-    SessionFeedEvents,
+    SessionFeed,
     SessionEventsRepository,
     SessionContentRepository,
     RefreshRepository,
     RefreshScheduler,
     SessionEventsHandler,
+    SessionNumbering,
     SessionReader,
     SessionTimeline,
     SessionRecords,
-    SessionMerge,
+    RequestOutcomes,
     SessionRequestsRepository,
     SessionRequests,
     SessionErasure,
@@ -48,7 +50,7 @@ import { SessionUpdates } from './update/session-updates.js';
   exports: [
     SessionSeal,
     SessionRecords,
-    SessionFeedEvents,
+    SessionFeed,
     SessionEventsRepository,
     RefreshRepository,
     SessionRequestsRepository,

@@ -2,19 +2,13 @@ import { Processor } from '@nestjs/bullmq';
 import { DueProcessor } from '../queue/due-rows/due-loop.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { RequestSender } from './create/request-sender.js';
-import { SessionFeedEvents } from './model/session-feed-events.js';
 import { ProcessingRefresher } from './refresh/processing-refresher.js';
 import { SessionRefresher } from './refresh/refresh.repository.js';
 
 @Processor('sessions')
 export class SessionsProcessor extends DueProcessor {
-  constructor(
-    sessions: SessionRefresher,
-    processing: ProcessingRefresher,
-    feedEvents: SessionFeedEvents,
-    poller: Poller,
-  ) {
-    super(poller, [sessions, processing], [feedEvents.poll]);
+  constructor(sessions: SessionRefresher, processing: ProcessingRefresher, poller: Poller) {
+    super(poller, [sessions, processing]);
   }
 }
 

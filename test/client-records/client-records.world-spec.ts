@@ -93,12 +93,13 @@ describe('an export', () => {
   });
 
   test('contains its client’s data of each table, and the events of each session id', async () => {
-    const former = 'f0f0f0f0-0000-4000-8000-000000000000';
+    const requested = 'f0f0f0f0-0000-4000-8000-000000000000';
     await upload('', 'c/1,,Doppelta,Adler,nobody');
-    // A merge of two sessions leaves an alias.
-    await world.sql('INSERT INTO session_aliases (id, session) VALUES ($1, $2)', [former, ours]);
+    // An event had named the session before the answer to its request.
+    await world.sql(`INSERT INTO sessions (id, state, same_as) VALUES ($1, 'InProgress', $2)`, [requested, ours]);
+    await world.sql('UPDATE session_requests SET session = $1 WHERE session = $2', [requested, ours]);
     const created = `INSERT INTO feed_events (type, subject, data) VALUES ('session.created', $1, '{}')`;
-    await world.sql(created, [`sessions/${former}`]);
+    await world.sql(created, [`sessions/${requested}`]);
     await world.sql(`INSERT INTO former_ids (kind, external_id, person_id)
       SELECT 'client', 'c/0', id FROM people WHERE external_id = 'c/1'`);
     for (const userId of [userOf('c/1'), 'f1f1f1f1-0000-4000-8000-000000000000']) {
@@ -113,7 +114,9 @@ describe('an export', () => {
     expect([...new Set(timeline.map(({ kind }) => kind))].sort()).toEqual(['event', 'notes', 'request']);
     const subjects = new Set(body.events.map(({ subject }) => subject.split('/')[0]));
     expect([...subjects].sort()).toEqual(['clients', 'processing-sessions', 'sessions', 'webhook-deliveries']);
-    expect(body.events).toContainEqual(expect.objectContaining({ subject: `sessions/${former}` }));
+    for (const id of [requested, ours])
+      expect(body.events).toContainEqual(expect.objectContaining({ subject: `sessions/${id}` }));
+    expect(heldAt(body, ['sessions', 'formerIds'])).toEqual([ours]);
   });
 
   test('is cut off when its key is revoked', async () => {
@@ -173,7 +176,7 @@ describe('an accounting', () => {
   });
 
   test('has each update of a session that was sent, with its outcome', async () => {
-    const former = 'f0f0f0f0-0000-4000-8000-000000000000';
+    const requested = 'f0f0f0f0-0000-4000-8000-000000000000';
     const update = (fault?: FaultKind) => {
       if (fault) world.platform.injectFault({ operation: 'updateSession', kind: fault });
       return world.call('PATCH', `/v1/sessions/${ours}`, { body: { externalTreatmentPlan: 'Auskunftsplan' } });
@@ -185,21 +188,21 @@ describe('an accounting', () => {
     await world.call('PATCH', `/v1/sessions/${ours}`, { body: {} }); // it is not sent
     await world.call('PATCH', `/v1/sessions/${anothers}`, { body: { externalTreatmentPlan: 'Fremdplan' } });
     await world.call('PUT', `/v1/sessions/${ours}/note-templates`, { body: { noteTemplateIds: [SOAP] } });
-    // A session that was merged was updated under its former id.
-    await world.sql('INSERT INTO session_aliases (id, session) VALUES ($1, $2)', [former, ours]);
+    // An event had named the session before the answer to its request, and it was updated under both ids.
+    await world.sql(`INSERT INTO sessions (id, state, same_as) VALUES ($1, 'InProgress', $2)`, [requested, ours]);
     await world.sql(
       `WITH entry AS (INSERT INTO audit_entries (key_id, key_name, action, outcome, request_id)
          VALUES ('k', 'k', 'PATCH /v1/sessions/:id', 'begun', 'r') RETURNING id)
        INSERT INTO audit_subjects (entry, kind, subject) SELECT id, 'session', $1 FROM entry`,
-      [former],
+      [requested],
     );
     const sent = (await disclosures('limit=200')).items.filter(({ action }) => action.startsWith('updateSession'));
     const shown = sent.map(({ action, outcome, count, sessions }) => [action, outcome, count, sessions]);
     expect(shown.sort()).toEqual([
-      ['updateSession', 'platform-unauthorized', 1, [ours]],
-      ['updateSession', 'platform-unclear', 1, [ours]],
-      ['updateSession', 'sent', 2, [ours]],
-      ['updateSessionTemplates', 'sent', 1, [ours]],
+      ['updateSession', 'platform-unauthorized', 1, [requested]],
+      ['updateSession', 'platform-unclear', 1, [requested]],
+      ['updateSession', 'sent', 2, [requested]],
+      ['updateSessionTemplates', 'sent', 1, [requested]],
     ]);
   });
 

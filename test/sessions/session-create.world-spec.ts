@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Platform } from '../../harness/world/platform.js';
 import type { CallOptions } from '../../harness/world/request.js';
 import type { FaultKind } from '../../simulator/gate/fault-rule.js';
@@ -6,6 +5,7 @@ import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
 import { PlatformClient } from '../../src/platform/clients/platform-client.js';
 import { PlatformError } from '../../src/platform/contract/platform-errors.js';
+import { OutcomeKeeper } from '../../src/platform/send/outcome-keeper.js';
 import type { RecordingUploadResponse } from '../../src/recordings/recordings.dto.js';
 import { RequestSender } from '../../src/sessions/create/request-sender.js';
 import { SessionRequestsRepository } from '../../src/sessions/create/session-requests.repository.js';
@@ -52,6 +52,13 @@ type Wish = Partial<Record<keyof ReturnType<typeof usual>, unknown>> & Record<st
 const create = (wish: Wish, options: CallOptions = {}) =>
   world.call<SessionResponse & Problem>('POST', '/v1/sessions', { body: wish, wait: 60, ...options });
 
+const createDuplicate = (wish: Wish, options: CallOptions = {}) =>
+  world.call<SessionResponse & Problem>('POST', '/v1/sessions?allowDuplicate=true', {
+    body: wish,
+    wait: 60,
+    ...options,
+  });
+
 const resolve = (id: string, body: object) =>
   world.call<SessionResponse & Problem>('POST', `/v1/sessions/${id}/resolve`, { body, wait: 60 });
 
@@ -71,10 +78,14 @@ const requestOf = async (id: string) =>
   )[0];
 
 /** A request whose answer was lost, before any event of its session. */
-async function lost(wish: Wish = usual(), kind: FaultKind = 'commit-then-cut'): Promise<SessionResponse> {
+async function lost(
+  wish: Wish = usual(),
+  kind: FaultKind = 'commit-then-cut',
+  send: typeof create = create,
+): Promise<SessionResponse> {
   webhooks(false);
   injectFault({ kind });
-  const { body, status } = await create(wish);
+  const { body, status } = await send(wish);
   webhooks(true);
   expect([status, body.state, body.sessionId]).toEqual([202, 'Unknown', null]);
   return body;
@@ -103,19 +114,21 @@ describe('creating a session', () => {
     const { body } = await create(wish, { wait: 0 });
     const working = world.settle();
     await hasLeft(before);
-    const requests = world.get(SessionRequestsRepository);
-    const store = requests.accepted.bind(requests);
-    const storing = jest.spyOn(requests, 'accepted');
+    const keeper = world.get(OutcomeKeeper);
+    const keep = keeper.keep.bind(keeper);
+    const storing = jest.fn();
     const retried = new Promise<void>((resolve) => {
-      storing.mockImplementation((...answer) => {
-        if (storing.mock.calls.length > 1) resolve();
-        return store(...answer);
-      });
+      jest.spyOn(keeper, 'keep').mockImplementationOnce((ids, store) =>
+        keep(ids, () => {
+          storing();
+          if (storing.mock.calls.length > 1) resolve();
+          return store();
+        }),
+      );
     });
     await world.sql('ALTER TABLE session_requests RENAME TO session_requests_away');
     world.platform.release();
     await retried;
-    storing.mockRestore();
     await world.sql('ALTER TABLE session_requests_away RENAME TO session_requests');
     await working;
     const session = await shownAs(body.id, 'InProgress');
@@ -124,18 +137,14 @@ describe('creating a session', () => {
     expect([made?.sessionId, more]).toEqual([session.sessionId, []]);
   });
 
-  it('accepts a request whose conflict was settled after the INSERT failed', async () => {
+  it('answers 409 to a request that meets another one, stored after it looked for one', async () => {
     const wish = usual();
     const first = await lost(wish);
-    const requests = world.get(SessionRequestsRepository);
-    const look = requests.state.bind(requests);
-    const looking = jest.spyOn(requests, 'state').mockImplementationOnce(async (...looked) => {
-      await world.sql(`UPDATE session_requests SET state = 'Abandoned', due_at = NULL WHERE session = $1`, [first.id]);
-      return look(...looked);
-    });
+    const requests = world.get(SessionRequestsRepository) as unknown as { blocking(): Promise<undefined> };
+    const looking = jest.spyOn(requests, 'blocking').mockResolvedValueOnce(undefined);
     const { status, body } = await create(wish);
-    looking.mockRestore();
-    expect([status, body.id === first.id]).toEqual([201, false]);
+    expect([status, body.type, body.session]).toEqual([409, 'urn:notebridge:problem:session-unsettled', first.id]);
+    expect(looking).toHaveBeenCalledTimes(2);
   });
 
   it('answers 202 with the id once committed, even if the next step fails', async () => {
@@ -243,13 +252,14 @@ describe('creating a session', () => {
     const asked = create(wish);
     await hasLeft(before);
     await world.settle();
-    const told = 'SELECT 1 FROM sessions WHERE event_appointment_id = $1';
-    expect(await world.sql(told, [wish.partnerAppointmentId])).toHaveLength(1);
+    const waiting = `SELECT 1 FROM webhook_deliveries WHERE state = 'received' AND reason = 'waiting' AND attempts = 0`;
+    expect(await world.sql(waiting)).toHaveLength(1);
     world.platform.release();
     const { status, body } = await asked;
     expect(status).toBe(201);
     const rows = await world.sql<{ id: string }>('SELECT id FROM sessions WHERE session_id = $1', [body.sessionId]);
     expect(rows).toEqual([{ id: body.id }]);
+    await world.advance('1 s');
     await world.settle();
     const feed = await world.call<{ items: { type: string; subject: string; data: { sessionId: string } }[] }>(
       'GET',
@@ -356,6 +366,17 @@ describe('a rejection by the platform', () => {
     expect(sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
   });
 
+  it('answers 409 to a second request for the appointment of a session, unless duplicates are allowed', async () => {
+    const wish = usual();
+    const first = await create(wish);
+    const second = await create(wish);
+    expect(second.body).toMatchObject({ status: 409, session: first.body.id, state: first.body.state });
+    expect(second.body.type).toBe('urn:notebridge:problem:session-exists');
+    expect((await create({ ...usual(), partnerAppointmentId: null })).status).toBe(201);
+    const duplicate = await createDuplicate(wish);
+    expect([duplicate.status, duplicate.body.id === first.body.id]).toEqual([201, false]);
+  });
+
   it('answers 409 to a second request for the appointment while one is Requested', async () => {
     const wish = usual();
     injectFault({ kind: 'rate-limit', retryAfterSeconds: 3_600 });
@@ -363,10 +384,11 @@ describe('a rejection by the platform', () => {
     expect([first.status, first.body.state]).toEqual([202, 'Requested']);
     await world.settle();
     expect((await requestOf(first.body.id))?.fault).toBe('rate-limited');
-    const second = await create(wish);
+    const second = await createDuplicate(wish);
     expect(second.body).toMatchObject({ status: 409, session: first.body.id, state: 'Requested' });
     const abandoned = await resolve(first.body.id, { action: 'abandon' });
     expect(abandoned.body).toMatchObject({ state: 'Rejected', error: { code: 'abandoned' } });
+    await world.advance('1 h');
     expect((await create(wish)).status).toBe(201);
   });
 });
@@ -397,43 +419,49 @@ describe('a lost answer', () => {
     expect(sent()).toBe(before + 1);
   });
 
-  it('makes the request Unknown once its process lost the lease; the late answer still settles it', async () => {
-    webhooks(false);
-    const { body } = await create(usual(), { wait: 0 });
-    const { app, work } = await world.startAnother();
-    const platform = app.get(PlatformClient);
-    const send = platform.createSession.bind(platform);
-    let releaseAnswer = () => {};
-    const held = new Promise<void>((resolve) => {
-      releaseAnswer = resolve;
-    });
-    jest.spyOn(platform, 'createSession').mockImplementation(async (request) => {
-      const answer = await send(request);
-      await held;
-      return answer;
-    });
-    const sending = work.requests();
-    await hasLeft(0);
-    await world.advance('5 min'); // without a heartbeat of the other process
-    const sender = world.get(RequestSender);
-    await Promise.all([sender.settleLost(), sender.settleLost()]);
-    await shownAs(body.id, 'Unknown');
-    releaseAnswer();
-    await sending;
-    await shownAs(body.id, 'InProgress');
-    expect(sent()).toBe(1);
-    webhooks(true);
-  });
+  describe('to a process that lost its lease', () => {
+    let releaseAnswer: () => void;
+    let sending: Promise<void>;
+    let id: string;
 
-  it('changes nothing if it arrives after another attempt started', async () => {
-    const { id } = await lost();
-    const former = { key: id, owner: randomUUID(), no: 0 };
-    const outcomes = world.get(SessionRequestsRepository);
-    await outcomes.accepted(former, 'session-of-the-former');
-    await outcomes.rejected(former, 'no');
-    await outcomes.postpone(former, 'late', 0);
-    expect(await show(id)).toMatchObject({ state: 'Unknown', sessionId: null });
-    expect(await requestOf(id)).toMatchObject({ state: 'Unknown', fault: null });
+    beforeEach(async () => {
+      webhooks(false);
+      ({ id } = (await create(usual(), { wait: 0 })).body);
+      const { app, work } = await world.startAnother();
+      const platform = app.get(PlatformClient);
+      const send = platform.createSession.bind(platform);
+      const held = new Promise<void>((resolve) => {
+        releaseAnswer = resolve;
+      });
+      jest.spyOn(platform, 'createSession').mockImplementation(async (request) => {
+        const answer = await send(request);
+        await held;
+        return answer;
+      });
+      sending = work.requests();
+      await hasLeft(0);
+      await world.advance('5 min'); // without a heartbeat of the other process
+      const sender = world.get(RequestSender);
+      await Promise.all([sender.settleLost(), sender.settleLost()]);
+      await shownAs(id, 'Unknown');
+    });
+
+    afterEach(() => webhooks(true));
+
+    it('settles the request although it is Unknown', async () => {
+      releaseAnswer();
+      await sending;
+      await shownAs(id, 'InProgress');
+      expect(sent()).toBe(1);
+    });
+
+    it('changes nothing after another attempt started', async () => {
+      const { body } = await resolve(id, { action: 'create' });
+      releaseAnswer();
+      await sending;
+      expect((await shownAs(id, 'InProgress')).sessionId).toBe(body.sessionId);
+      expect(sent()).toBe(2);
+    });
   });
 
   it('shows in the session what to look for on the platform, and the ways to resolve it', async () => {
@@ -485,7 +513,7 @@ describe('a lost answer', () => {
     const sessionId = `old-${wish.partnerAppointmentId}`;
     tell(sessionId, wish.partnerAppointmentId);
     await handled(sessionId);
-    const unknown = await lost(wish, 'refuse');
+    const unknown = await lost(wish, 'refuse', createDuplicate);
     tell(sessionId, wish.partnerAppointmentId, { eventType: 'SESSION_PROCESSING_STARTED' });
     await shownAs(sessionId, 'Processing');
     expect((await show(unknown.id)).state).toBe('Unknown');
@@ -494,7 +522,7 @@ describe('a lost answer', () => {
   it('is not settled by another request’s session', async () => {
     const wish = usual();
     const first = await create(wish);
-    const second = await lost(wish, 'refuse');
+    const second = await lost(wish, 'refuse', createDuplicate);
     const [session] = sessionsOf(wish.partnerAppointmentId);
     if (session) takeStep(world.platform.simulator.state, session);
     await shownAs(first.body.id, 'Processing');
@@ -507,32 +535,20 @@ describe('a lost answer', () => {
 });
 
 describe('an event and a 4xx contradict each other', () => {
-  /** The platform executes the next request, but a proxy answers 413 once `before` has ended. */
-  function refusedAfterCommit(before: (sessionId: string) => Promise<unknown>) {
+  /** The platform executes the next request, but a proxy answers 413. */
+  function refusedAfterCommit() {
     const client = world.get(PlatformClient);
     const call = client.createSession.bind(client);
     return jest.spyOn(client, 'createSession').mockImplementationOnce(async (body) => {
-      await before((await call(body)).sessionId);
+      await call(body);
       throw new PlatformError('rejected', 'createSession', { status: 413 });
     });
   }
 
-  it('trusts an event over a later 4xx', async () => {
-    const wish = usual();
-    const refused = refusedAfterCommit(async () => {
-      await world.platform.webhooksSent();
-      await world.work.inbox();
-    });
-    const { status, body } = await create(wish);
-    refused.mockRestore();
-    expect([status, body.state]).toEqual([201, 'InProgress']);
-    expect(sessionsOf(wish.partnerAppointmentId).map(({ sessionId }) => sessionId)).toEqual([body.sessionId]);
-  });
-
   it('trusts a later event over a 4xx: Rejected becomes the session', async () => {
     const wish = usual();
     webhooks(false);
-    const refused = refusedAfterCommit(async () => undefined);
+    const refused = refusedAfterCommit();
     const { status, body } = await create(wish);
     refused.mockRestore();
     webhooks(true);

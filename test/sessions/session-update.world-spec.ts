@@ -53,13 +53,6 @@ describe('an update', () => {
     expect((await notesOf(session.id)).documents.map(({ noteTemplateId }) => noteTemplateId)).toEqual([SOAP, DAP]);
   });
 
-  it('finds its session after it was merged into another row', async () => {
-    const { id } = await done();
-    jest.spyOn(world.get(RefreshScheduler), 'beginUpdate').mockResolvedValueOnce(undefined);
-    const { status, body } = await update(id, { noteTemplateIds: [DAP] });
-    expect([status, body.id]).toEqual([200, id]);
-  });
-
   it('sends only fields that are not blank', async () => {
     const session = await done(RECORDING);
     const speakerMapping = { A: sessions.client, B: sessions.provider };

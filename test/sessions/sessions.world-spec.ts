@@ -10,7 +10,7 @@ import { useArrivingSessions } from './arriving-sessions.js';
 
 const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
 const sessions = useArrivingSessions(world);
-const { newSession, toEnd, show, shownAs, notesOf, read, refresh, regenerate, unheard } = sessions;
+const { newSession, toEnd, show, shownAs, notesOf, read, refresh, regenerate, unheard, tell } = sessions;
 
 const get = async <Body>(path: string) => (await world.call<Body>('GET', `/v1/sessions/${path}`)).body;
 
@@ -142,26 +142,45 @@ describe('a session that arrives by webhooks', () => {
     expect(stored).not.toMatch(/warehouse|Generation|utterances/);
   });
 
-  it('is merged into its request answered later, and keeps transcript and insights', async () => {
+  it('has the id of its request everywhere once the answer is there, although an event named it first', async () => {
     const body = {
       provider: 'p-1',
+      client: 'c-1',
       noteTemplateIds: [SOAP],
       input: { text: { text: 'x' } },
+      date: '2026-03-01T09:00:00Z',
       partnerAppointmentId: 'a-1',
     };
     const { id } = (await world.call<SessionResponse>('POST', '/v1/sessions', { body, wait: 0 })).body;
     const held = await world.untilHeld({ operation: 'createSession' });
     const [session] = world.platform.simulator.state.sessions.list();
     if (!session) throw new Error('The platform has no session.');
-    toEnd(session);
+    world.platform.injectFault({ operation: 'getSession', kind: 'status', status: 503 });
+    // Without an appointment it belongs to no request that is known here.
+    tell({ eventType: 'SESSION_CREATED', sessionId: session.sessionId, providerUserId: null, aiNotesEnabled: true });
     await world.settle();
-    const heard = await show(session.sessionId);
-    expect(heard.id).not.toBe(id);
-    const contentsOf = async (of: string) => [await get(`${of}/transcript`), await get(`${of}/insights`)];
-    const contents = await contentsOf(heard.id);
+    const first = await show(session.sessionId);
+    expect([first.id === id, first.clients, first.date]).toEqual([false, [], null]);
     await unheard(() => held.answer());
-    expect((await show(heard.id)).id).toBe(id);
-    for (const each of [id, heard.id, session.sessionId]) expect(await contentsOf(each)).toEqual(contents);
+    const facts = { id, sessionId: session.sessionId, provider: 'p-1', clients: ['c-1'], aiNotesEnabled: true };
+    await world.settle();
+    for (const each of [id, first.id, session.sessionId])
+      expect(await show(each)).toMatchObject({ ...facts, date: body.date });
+    toEnd(session);
+    await world.advance('1 min');
+    await world.settle();
+    const contentsOf = async (of: string) => [
+      await get(`${of}/transcript`),
+      await get(`${of}/insights`),
+      await notesOf(of),
+    ];
+    const contents = await contentsOf(id);
+    for (const each of [first.id, session.sessionId]) expect(await contentsOf(each)).toEqual(contents);
+    const { items } = (await world.call<Page<SessionResponse>>('GET', '/v1/sessions')).body;
+    expect(items.map((item) => [item.id, item.state])).toEqual([[id, 'Done']]);
+    const feed = (await world.call<Page<FeedEventResponse>>('GET', '/v1/events?limit=200')).body;
+    const subjects = feed.items.filter(({ type }) => type.startsWith('session.')).map(({ subject }) => subject);
+    expect(subjects).toEqual([`sessions/${first.id}`, ...subjects.slice(1).map(() => `sessions/${id}`)]);
   });
 });
 

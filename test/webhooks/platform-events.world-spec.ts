@@ -113,11 +113,11 @@ describe('where nothing can be fetched', () => {
     ]);
   });
 
-  test('each failure is told, although a completed session stays Done by its events', async () => {
+  test('a failure is published once, although a completed session stays Done by its events', async () => {
     await tell(ofSession('failing', 'SESSION_PROCESSING_COMPLETED', true));
     for (const _time of [1, 2]) await tell(ofSession('failing', 'SESSION_PROCESSING_FAILED', true));
     expect(await show('failing')).toMatchObject({ state: 'Done', stateFrom: 'events' });
-    expect((await feedOf('failing')).filter(([type]) => type === 'session.failed')).toHaveLength(2);
+    expect((await feedOf('failing')).filter(([type]) => type === 'session.failed')).toHaveLength(1);
   });
 
   test('an event ends the state that an update left', async () => {

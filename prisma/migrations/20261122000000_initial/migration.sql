@@ -388,6 +388,7 @@ CREATE INDEX "idempotency_records_expires_at_idx" ON "idempotency_records"("expi
 CREATE TABLE "sessions" (
     "id" UUID NOT NULL,
     "session_id" TEXT,
+    "same_as" UUID,
     "state" TEXT NOT NULL,
     "provider_user_id" TEXT,
     "client_user_ids" TEXT[] DEFAULT ARRAY[]::TEXT[],
@@ -402,13 +403,15 @@ CREATE TABLE "sessions" (
     "ai_notes_started" BOOLEAN NOT NULL DEFAULT false,
     "ai_notes_final" BOOLEAN NOT NULL DEFAULT false,
     "last_event_at" TIMESTAMPTZ(3),
-    "pending_events" TEXT[] DEFAULT ARRAY[]::TEXT[],
-    "pending_events_at" TIMESTAMPTZ(3),
+    "failure_published" BOOLEAN NOT NULL DEFAULT false,
+    "notes_awaited" SMALLINT NOT NULL DEFAULT 0,
+    "rechecks" SMALLINT NOT NULL DEFAULT 0,
     "wanted_generation" INTEGER NOT NULL DEFAULT 0,
     "fetched_generation" INTEGER NOT NULL DEFAULT 0,
     "answers" INTEGER NOT NULL DEFAULT 0,
     "fetched_at" TIMESTAMPTZ(3),
     "state_from_events" BOOLEAN NOT NULL DEFAULT false,
+    "incomplete" BOOLEAN NOT NULL DEFAULT false,
     "not_found_at" TIMESTAMPTZ(3),
     "fault" TEXT,
     "failures" INTEGER NOT NULL DEFAULT 0,
@@ -423,6 +426,7 @@ CREATE TABLE "sessions" (
     "reopened_at" TIMESTAMPTZ(3),
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    "changed" BOOLEAN NOT NULL DEFAULT true,
     CONSTRAINT "sessions_pkey" PRIMARY KEY ("id")
 );
 CREATE UNIQUE INDEX "sessions_session_id_key" ON "sessions"("session_id");
@@ -434,7 +438,8 @@ CREATE INDEX "sessions_client_user_ids_idx" ON "sessions" USING GIN ("client_use
 CREATE INDEX "sessions_partner_appointment_id_idx" ON "sessions"("partner_appointment_id");
 -- What is due, counted, told and watched: a few rows of many.
 CREATE INDEX "sessions_due_idx" ON "sessions"("lane", "due_at", "id") WHERE "due_at" IS NOT NULL;
-CREATE INDEX "sessions_pending_events_idx" ON "sessions"("pending_events_at") WHERE "pending_events_at" IS NOT NULL;
+CREATE INDEX "sessions_changed_idx" ON "sessions"("id") WHERE "changed";
+CREATE UNIQUE INDEX "sessions_same_as_key" ON "sessions"("same_as");
 CREATE INDEX "sessions_backlog_idx" ON "sessions"("fault") WHERE "due_at" IS NOT NULL AND "wanted_generation" > "fetched_generation";
 -- Sessions whose newest event no fetch has answered yet, by that event.
 CREATE INDEX "sessions_awaited_idx" ON "sessions"("last_event_at") WHERE "due_at" IS NOT NULL AND "wanted_generation" > "fetched_generation" AND ("fetched_at" IS NULL OR "last_event_at" > "fetched_at");
@@ -449,6 +454,7 @@ CREATE TABLE "session_documents" (
     "position" INTEGER NOT NULL,
     "revision" INTEGER NOT NULL,
     "fingerprint" BYTEA NOT NULL,
+    "incomplete" BOOLEAN NOT NULL DEFAULT false,
     "superseded_at" TIMESTAMPTZ(3),
     CONSTRAINT "session_documents_pkey" PRIMARY KEY ("id")
 );
@@ -632,8 +638,9 @@ CREATE TABLE "session_requests" (
     "correlation_id" TEXT NOT NULL,
     "input_kind" TEXT NOT NULL,
     "body" BYTEA,
-    "evidence" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "attempted_at" TIMESTAMPTZ(3),
+    "accepted_at" TIMESTAMPTZ(3),
+    "refused_at" TIMESTAMPTZ(3),
     "earlier_unknown" BOOLEAN NOT NULL DEFAULT false,
     "fault" TEXT,
     "failures" INTEGER NOT NULL DEFAULT 0,
@@ -648,18 +655,12 @@ CREATE TABLE "session_requests" (
     CONSTRAINT "session_requests_pkey" PRIMARY KEY ("session")
 );
 CREATE INDEX "session_requests_due_idx" ON "session_requests"("lane", "due_at", "session") WHERE "due_at" IS NOT NULL;
+CREATE INDEX "session_requests_accepted_at_idx" ON "session_requests"("accepted_at") WHERE "accepted_at" IS NOT NULL;
 CREATE INDEX "session_requests_lease_safe_at_idx" ON "session_requests"("lease_safe_at") WHERE "lease_owner" IS NOT NULL;
 CREATE INDEX "session_requests_correlation_id_provider_user_id_idx" ON "session_requests"("correlation_id", "provider_user_id");
 CREATE INDEX "session_requests_open_idx" ON "session_requests"("state", "requested_at") WHERE "state" IN ('Requested', 'Unknown');
 -- One open request at most for an appointment and a provider: so whatever is heard of it can only be one request's.
 CREATE UNIQUE INDEX "session_requests_open_key" ON "session_requests"("correlation_id", "provider_user_id") WHERE "state" IN ('Requested', 'Unknown');
-
-CREATE TABLE "session_aliases" (
-    "id" UUID NOT NULL,
-    "session" UUID NOT NULL,
-    CONSTRAINT "session_aliases_pkey" PRIMARY KEY ("id")
-);
-CREATE INDEX "session_aliases_session_idx" ON "session_aliases"("session");
 
 CREATE TABLE "workers" (
     "id" UUID NOT NULL,
@@ -686,4 +687,4 @@ ALTER TABLE "processing_sessions" ADD CONSTRAINT "processing_sessions_session_fk
 ALTER TABLE "compliance_aliases" ADD CONSTRAINT "compliance_aliases_job_fkey" FOREIGN KEY ("job") REFERENCES "compliance_jobs"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "platform_users" ADD CONSTRAINT "platform_users_person_id_fkey" FOREIGN KEY ("person_id") REFERENCES "people"("id") ON DELETE SET NULL ON UPDATE CASCADE;
 ALTER TABLE "session_requests" ADD CONSTRAINT "session_requests_session_fkey" FOREIGN KEY ("session") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;
-ALTER TABLE "session_aliases" ADD CONSTRAINT "session_aliases_session_fkey" FOREIGN KEY ("session") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "sessions" ADD CONSTRAINT "sessions_same_as_fkey" FOREIGN KEY ("same_as") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;

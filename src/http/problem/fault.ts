@@ -136,3 +136,6 @@ export function codeOf(error: unknown): string {
   if (wrapped) return wrapped.originalCode ?? SOCKET_KINDS.get(wrapped.kind ?? '') ?? '';
   return 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
+
+/** True if a statement met a row with the same unique key, which another process may have added at the same time. */
+export const isUniqueViolation = (error: unknown): boolean => codeOf(error) === '23505';

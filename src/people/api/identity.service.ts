@@ -4,10 +4,10 @@ import { Audit } from '../../access/audit/audit.js';
 import { Database } from '../../database/database.js';
 import { familyOf } from '../../database/former-ids.js';
 import { Feed, type FeedType } from '../../feed/feed.js';
+import { isUniqueViolation } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
-import { wasTaken } from '../../queue/outbox/outbox.js';
 import type { PersonKey } from '../model/profile.js';
 import { checkMerge, merged, mergedUser, renamed, unmerged } from '../model/rename-rule.js';
 import { FormerIdsRepository, type Successor } from '../store/former-ids.repository.js';
@@ -57,7 +57,7 @@ export class IdentityService {
       return row.id;
     });
     return change.catch((error: unknown) => {
-      throw wasTaken(error) ? taken : error; // another request used the id at the same moment
+      throw isUniqueViolation(error) ? taken : error; // another request used the id at the same moment
     });
   }
 

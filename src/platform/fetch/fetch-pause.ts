@@ -1,7 +1,7 @@
 import { backoffMs } from '../../queue/backend/backoff.js';
 
 /** Faults that affect every fetch. */
-const PAUSE_CAUSES = ['platform-unauthorized', 'platform-unreachable', 'rate-limited'] as const;
+const PAUSE_CAUSES = ['platform-unauthorized', 'platform-address', 'platform-unreachable', 'rate-limited'] as const;
 export type PauseCause = (typeof PAUSE_CAUSES)[number];
 
 export const isPauseCause = (code: string): code is PauseCause => PAUSE_CAUSES.some((cause) => cause === code);
@@ -33,9 +33,14 @@ export class FetchPause {
     this.probing = false;
   }
 
-  /** Ends the pause, because the platform answered. */
+  /** Ends the pause, because the platform did what was asked. */
   succeeded(nowMs: number): void {
     this.succeededAt = nowMs;
+    this.answered();
+  }
+
+  /** Ends the pause, because the platform answered. */
+  answered(): void {
     this.failures = 0;
     this.code = null;
     this.probing = false;

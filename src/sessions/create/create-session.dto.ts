@@ -148,6 +148,14 @@ export class CreateSessionRequest {
   externalTreatmentPlan?: string | null;
 }
 
+/** The query of `POST /v1/sessions` */
+export class CreateSessionQuery {
+  /** Allows another session for the same provider and appointment */
+  @IsOptional()
+  @IsIn(['true', 'false'])
+  allowDuplicate?: 'true' | 'false';
+}
+
 /** The actions that resolve a request whose outcome is unknown. */
 const REQUEST_ACTIONS = ['link', 'create', 'abandon'] as const;
 

@@ -11,21 +11,14 @@ import type { Columns } from '../../database/columns.js';
  */
 export type RequestState = 'Requested' | 'Unknown' | 'Settled' | 'Rejected' | 'Abandoned';
 
-/** A request that blocks another one for the same appointment and provider. */
-export interface OpenRequest {
-  session: string;
-  state: RequestState;
-}
-
 /** A request's row; it has a body while it is open. */
-export type RequestRow = Columns<'SessionRequest'> & OpenRequest & { body: Buffer };
+export type RequestRow = Columns<'SessionRequest'> & { session: string; state: RequestState; body: Buffer };
 
-/** The data of an event about a session that may have been requested here. */
-export interface RecordedSession {
-  /** Id of the row that the event was stored in. */
-  id: string;
-  sessionId: string;
-  providerUserId: string;
-  partnerAppointmentId: string;
-  receivedAt: Date;
+/** A request or session that blocks another request for the same provider and appointment. */
+export interface BlockingSession {
+  /** Our id of the session. */
+  session: string;
+  state: string;
+  /** True if a request is open. False if it is a session that a duplicate may follow. */
+  isOpen: boolean;
 }

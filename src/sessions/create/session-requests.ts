@@ -13,13 +13,11 @@ import { PlatformError } from '../../platform/contract/platform-errors.js';
 import { platformKey } from '../../platform/contract/wire-types.js';
 import { HandedOutUrls } from '../../platform/upload/handed-out-urls.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
-import { DEBOUNCE_MS } from '../model/apply-fetch.js';
-import { SessionFeedEvents } from '../model/session-feed-events.js';
 import type { SessionResponse } from '../model/session-view.js';
 import { SessionReader } from '../read/session-reader.js';
 import { createFault, createRequest, inputKind } from './create-rules.js';
 import type { CreateSessionRequest, ResolveSessionRequest } from './create-session.dto.js';
-import type { OpenRequest } from './request-row.js';
+import type { BlockingSession } from './request-row.js';
 import { SessionRequestsRepository } from './session-requests.repository.js';
 
 /** How long a caller waits for a request to be settled. */
@@ -40,7 +38,6 @@ export class SessionRequests {
     private readonly requests: SessionRequestsRepository,
     private readonly platform: PlatformClient,
     private readonly reader: SessionReader,
-    private readonly feedEvents: SessionFeedEvents,
     private readonly notifier: QueueNotifier,
     private readonly handedOut: HandedOutUrls,
     private readonly audit: Audit,
@@ -50,30 +47,36 @@ export class SessionRequests {
    * Commits a request for a session and waits for its outcome.
    *
    * @param id of the session here, the same for every run of one request
+   * @param allowDuplicate allows another session for the same provider and appointment
    * @returns the session: `Requested` or `Unknown` while the platform's id is unknown
-   * @throws {Problem} 400 `validation` or `platform-rejected`; 409 `session-unsettled` or as {@link parties}; 422;
-   *   501 `not-configured`
+   * @throws {Problem} 400 `validation` or `platform-rejected`; 409 `session-unsettled`, `session-exists` or those of
+   *   people; 422; 501 `not-configured`
    */
-  async create(id: string, dto: CreateSessionRequest, wait: Wait): Promise<SessionResponse> {
+  async create(id: string, dto: CreateSessionRequest, allowDuplicate: boolean, wait: Wait): Promise<SessionResponse> {
     requireCapability('session-create', this.contract, this.env);
     const handedOut = await this.handedOut.known('recording', dto.input.recording?.recordingUrls ?? []);
     const fault = createFault(dto, this.env, handedOut);
     if (fault) throw fault;
-    const stored = await confirmed(() => this.keep(id, dto));
-    if ('conflict' in stored) throw unsettled(stored.conflict);
+    const stored = await confirmed(() => this.keep(id, dto, allowDuplicate));
+    if ('blocking' in stored) throw blockedBy(stored.blocking);
     return afterCommit(
       () => this.settled(id, wait),
       () => stored,
     );
   }
 
-  /** @returns the session, stored now or by an earlier run; or the request that blocks it */
-  private keep(id: string, dto: CreateSessionRequest): Promise<SessionResponse | { conflict: OpenRequest }> {
+  /** @returns the session, stored now or by an earlier run; or what blocks it */
+  private keep(
+    id: string,
+    dto: CreateSessionRequest,
+    allowDuplicate: boolean,
+  ): Promise<SessionResponse | { blocking: BlockingSession }> {
     return this.database.transaction(async (tx) => {
       if ((await this.requests.state(id, tx)) === undefined) {
         const people = await this.people.require({ provider: dto.provider, client: dto.client ?? undefined }, tx);
-        const conflict = await this.requests.keep(tx, id, createRequest(dto, people, id), inputKind(dto.input));
-        if (conflict) return { conflict };
+        const body = createRequest(dto, people, id);
+        const blocking = await this.requests.keep(tx, id, body, { inputKind: inputKind(dto.input), allowDuplicate });
+        if (blocking) return { blocking };
       }
       const session = await this.reader.show(id, tx);
       await this.audit.store(tx, BEGUN);
@@ -136,8 +139,7 @@ export class SessionRequests {
       const detail = 'Another request is linked to this session. Find out which request it belongs to.';
       throw new Problem(409, 'session-taken', detail, { pointer });
     }
-    this.notifier.notify('sessions', 'due', DEBOUNCE_MS);
-    await this.feedEvents.publish();
+    this.notifier.notify('sessions', 'due');
   }
 
   /** Rejects a link to a session that does not exist or belongs to another provider. */
@@ -162,10 +164,16 @@ export class SessionRequests {
   }
 }
 
-function unsettled({ session, state }: OpenRequest): Problem {
+function blockedBy({ session, state, isOpen }: BlockingSession): Problem {
+  const extensions = { session, state };
+  if (!isOpen) {
+    const detail =
+      'This appointment and provider already have a session. Use it, or add allowDuplicate=true to the query.';
+    return new Problem(409, 'session-exists', detail, { extensions });
+  }
   const detail =
     state === 'Unknown'
       ? 'A request for this appointment and provider got no answer. Resolve that session first.'
       : 'A request for this appointment and provider is pending. Check that session.';
-  return new Problem(409, 'session-unsettled', detail, { extensions: { session, state } });
+  return new Problem(409, 'session-unsettled', detail, { extensions });
 }

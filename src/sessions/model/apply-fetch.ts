@@ -10,19 +10,19 @@ export type FetchedInsights = Partial<Record<InsightPart, unknown>>;
 /** The notes in an answer. */
 export interface FetchedNotes {
   documents: readonly SessionDocument[];
-  /** False if the platform has more documents, so that absence from the list proves nothing. */
+  /** False if the platform may have more documents, so that absence from the list proves nothing. */
   complete: boolean;
 }
 
 /**
- * The notes in an answer. For a Done session null means "none", like an empty list; before that, and after a failure, it
- * means "not ready".
+ * The notes in an answer. Only the list of a Done session is complete. Before that, and after a failure, documents may be
+ * missing because they are not ready.
  *
  * @returns undefined if the answer says nothing about notes
  */
 export function fetchedNotes({ notes, notesIncomplete = false, state }: SessionAnswer): FetchedNotes | undefined {
   if (notes === undefined || (notes === null && state !== 'Done')) return undefined;
-  return { documents: notes ?? [], complete: !notesIncomplete };
+  return { documents: notes ?? [], complete: state === 'Done' && !notesIncomplete };
 }
 
 /** The insights in an answer, by the same rule as its notes. */
@@ -110,8 +110,28 @@ export function lagSeconds(eventAt: Date, now: Date): number {
   return Math.max(0, now.getTime() - eventAt.getTime()) / 1000;
 }
 
-/** Delay between an event and its fetch, so that a burst of events costs one fetch. */
-export const DEBOUNCE_MS = 500;
+/** Maximum delay of a fetch after an event, so that a burst of events costs one more fetch than its first event. */
+export const DEBOUNCE_MS = 300;
+
+/** When a session is fetched again while notes are awaited that no fetch has shown: replicas of the platform may lag. */
+const RECHECK_MS = [2_000, 10_000, 60_000, 10 * 60_000, 60 * 60_000];
+
+/**
+ * The awaited notes after a fetch.
+ *
+ * @param newRevisions revisions of documents that this fetch stored
+ * @returns `recheckAt`: when the session is fetched again for them; null if they are no longer awaited
+ */
+export function awaitedAfterFetch(
+  row: Pick<SessionRow, 'notes_awaited' | 'rechecks'>,
+  newRevisions: number,
+  now: Date,
+): { awaited: number; rechecks: number; recheckAt: Date | null } {
+  const awaited = Math.max(0, row.notes_awaited - newRevisions);
+  const waitMs = RECHECK_MS[row.rechecks];
+  if (awaited === 0 || waitMs === undefined) return { awaited: 0, rechecks: 0, recheckAt: null };
+  return { awaited, rechecks: row.rechecks + 1, recheckAt: new Date(now.getTime() + waitMs) };
+}
 
 /** Minimum delay before the lookup of a session without further events. */
 const SOON_MS = 3_000;

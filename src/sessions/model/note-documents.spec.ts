@@ -44,7 +44,7 @@ describe('documents of a session', () => {
 
   test('the same content changes nothing', () => {
     const changes = records.store([document('soap', 'one'), document('dap', 'one')]);
-    expect(changes).toEqual({ writes: [], superseded: [], readable: false });
+    expect(changes).toEqual({ writes: [], superseded: [], readable: false, newRevisions: 0 });
   });
 
   test('a document missing from incomplete notes is not superseded and keeps its position', () => {

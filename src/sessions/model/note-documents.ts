@@ -22,12 +22,13 @@ interface DocumentWrite extends Omit<KnownDocument, 'id' | 'superseded'> {
 }
 
 /** The changes by a fetched list of documents. */
-interface DocumentChanges {
+export interface DocumentChanges {
   writes: DocumentWrite[];
   /** Ids of current documents that are missing from the answer. */
   superseded: string[];
   /** True if readers see other notes than before. */
   readable: boolean;
+  newRevisions: number;
 }
 
 /**
@@ -76,7 +77,8 @@ export function compareDocuments(
   }
   const missing = complete ? [...places.values()] : [];
   const superseded = missing.filter((document) => !document.superseded).map((document) => document.id);
-  return { writes, superseded, readable: readable || superseded.length > 0 };
+  const newRevisions = writes.filter((write) => write.notes !== null).length;
+  return { writes, superseded, readable: readable || superseded.length > 0, newRevisions };
 }
 
 function differs(before: KnownDocument, write: DocumentWrite): boolean {

@@ -38,7 +38,7 @@ export function stateSource(
 }
 
 /** The state after each event (spec, Meaning of event types); notes are completed before the session. */
-const STATE_OF: Record<SessionEventType, SessionState> = {
+export const STATE_OF: Record<SessionEventType, SessionState> = {
   SESSION_CREATED: 'InProgress',
   SESSION_PROCESSING_STARTED: 'Processing',
   SESSION_PROCESSING_NOTES_COMPLETED: 'Processing',
@@ -51,6 +51,9 @@ const STATE_RANK: Record<SessionState, number> = { InProgress: 1, Processing: 2,
 
 /** Events whose aiNotesEnabled is authoritative. */
 const FINAL: readonly SessionEventType[] = ['SESSION_PROCESSING_NOTES_COMPLETED', 'SESSION_PROCESSING_COMPLETED'];
+
+/** Maximum count of awaited notes. */
+const MAX_AWAITED = 1_000;
 
 /** Events that end the processing, or complete notes. */
 const ENDINGS: readonly SessionEventType[] = [...FINAL, 'SESSION_PROCESSING_FAILED'];
@@ -80,6 +83,17 @@ export function applyEvent(view: EventView, event: SessionEvent): EventView {
 
 function laterState(left: SessionState, right: SessionState): SessionState {
   return STATE_RANK[left] >= STATE_RANK[right] ? left : right;
+}
+
+/**
+ * How many notes are awaited after an event, because it announced them or did not rule them out. Notes finish once for
+ * each template.
+ */
+export function awaitedAfterEvent(awaited: number, { eventType, aiNotesEnabled }: SessionEvent): number {
+  if (eventType === 'SESSION_PROCESSING_FAILED') return 0;
+  if (!FINAL.includes(eventType)) return awaited;
+  if (aiNotesEnabled === false) return 0;
+  return eventType === 'SESSION_PROCESSING_NOTES_COMPLETED' ? Math.min(awaited + 1, MAX_AWAITED) : Math.max(awaited, 1);
 }
 
 /** Null < false < true; a final value overrides a provisional one, and STARTED overrides CREATED. */

@@ -22,11 +22,15 @@ import {
   type SessionResponse,
   UNKNOWN_CHOICES,
 } from '../model/session-view.js';
+import { IS_NAMED } from '../model/shown-columns.js';
+import { SessionNumbering } from './session-numbering.repository.js';
 import { listStatement, SHOWN } from './session-statements.js';
 import type { SessionsQuery } from './sessions.dto.js';
 
 /** A session's row with the external ids of its people. */
 interface ReadSession extends SessionRow {
+  /** The id that the EHR knows; `id` is that of the row that stores the session. */
+  shown_id: string;
   provider: string | null;
   clients: string[];
   /** Null unless the outcome of its request is unknown. */
@@ -42,17 +46,22 @@ export class SessionReader {
     private readonly seal: SessionSeal,
     private readonly platform: PlatformClient,
     private readonly formerIds: FormerIdsRepository,
+    private readonly numbering: SessionNumbering,
     private readonly audit: Audit,
   ) {}
 
   /** The session's row. @param tx reads within it @throws {Problem} 404 `unknown-session` */
   async find(id: string, tx?: PoolClient): Promise<ReadSession> {
-    const { rows } = await (tx ?? this.database.pool).query<ReadSession>(
-      `SELECT ${SHOWN} FROM sessions s
-       WHERE s.id = $1 OR s.session_id = $2 OR s.id = (SELECT session FROM session_aliases WHERE id = $1)
-       ORDER BY s.id = $1 DESC NULLS LAST LIMIT 1`,
-      [UUID.test(id) ? id : null, platformKey(id)],
-    );
+    const read = () =>
+      (tx ?? this.database.pool).query<ReadSession>(
+        `SELECT ${SHOWN} FROM sessions s WHERE ${IS_NAMED} ORDER BY s.session_id IS NOT DISTINCT FROM $2 LIMIT 1`,
+        [UUID.test(id) ? id : null, platformKey(id)],
+      );
+    let { rows } = await read();
+    if (!tx && rows[0]?.changed) {
+      await this.numbering.number();
+      ({ rows } = await read());
+    }
     if (rows[0]) {
       this.auditOf(this.view(rows[0]));
       return rows[0];
@@ -86,6 +95,7 @@ export class SessionReader {
       clientUsers: client === undefined ? undefined : await this.usersOf('client', client),
       limit: limit + 1,
     });
+    await this.numbering.number();
     const { rows } = await this.database.pool.query<ReadSession>(text, values);
     return pageOf(
       rows,
@@ -233,7 +243,7 @@ export class SessionReader {
     const { date, sessionCreatedAt, recordingDurationMs, sessionDurationMs, error } = facts ?? NO_FACTS;
     const msOf = (text: string | null) => (text === null ? null : Number(text));
     return {
-      id: row.id,
+      id: row.shown_id,
       sessionId: row.session_id,
       partnerAppointmentId: row.partner_appointment_id,
       provider: row.provider,

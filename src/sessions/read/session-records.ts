@@ -67,7 +67,7 @@ export class SessionRecords {
     for (const [name, part] of Object.entries(parts)) read[name] = await part().catch(noneIfDamaged);
     return {
       ...session,
-      formerIds: await this.formerIdsOf([id]),
+      formerIds: (await this.rowIdsOf([id])).filter((other) => other !== id),
       notes,
       ...orUnreadable(read),
       processings: await this.processingsOf(session),
@@ -77,12 +77,10 @@ export class SessionRecords {
 
   /** The subjects of sessions in the feed: all their ids, their processing ids and deliveries of the Processing API. */
   async feedSubjectsOf(ids: readonly string[]): Promise<string[]> {
-    const where = { ourSessionId: { in: [...ids] } };
-    const processings = await this.prisma.processingSession.findMany({ where, select: { processingId: true } });
-    const sessions = await this.prisma.session.findMany({
-      where: { id: where.ourSessionId },
-      select: { sessionId: true },
-    });
+    const all = await this.rowIdsOf(ids);
+    const where = { in: all };
+    const processings = await this.prisma.processingSession.findMany({ where: { ourSessionId: where } });
+    const sessions = await this.prisma.session.findMany({ where: { id: where }, select: { sessionId: true } });
     const named = [
       ...processings.map((each) => each.processingId),
       ...sessions.flatMap(({ sessionId }) => sessionId ?? []),
@@ -92,16 +90,16 @@ export class SessionRecords {
       select: { id: true },
     });
     return [
-      ...[...ids, ...(await this.formerIdsOf(ids))].map((id) => `sessions/${id}`),
+      ...all.map((id) => `sessions/${id}`),
       ...processings.map(({ processingId }) => `processing-sessions/${encodeURIComponent(processingId)}`),
       ...notesFinished.map((delivery) => `webhook-deliveries/${delivery.id}`),
     ];
   }
 
-  /** Ids under which sessions were shown before they were merged into their requests. */
-  private async formerIdsOf(ids: readonly string[]): Promise<string[]> {
-    const aliases = await this.prisma.sessionAlias.findMany({ where: { ourSessionId: { in: [...ids] } } });
-    return aliases.map(({ id }) => id);
+  /** The ids of the rows of sessions: those that are shown, and those that events had made first. */
+  private async rowIdsOf(ids: readonly string[]): Promise<string[]> {
+    const rows = await this.prisma.session.findMany({ where: { id: { in: [...ids] } }, select: { sameAs: true } });
+    return [...ids, ...rows.flatMap(({ sameAs }) => sameAs ?? [])];
   }
 
   private async transcriptOf(id: string): Promise<unknown> {
@@ -115,13 +113,14 @@ export class SessionRecords {
   private async requestOf(ourSessionId: string) {
     const found = await this.prisma.sessionRequest.findUnique({ where: { ourSessionId } });
     if (!found) return null;
-    const { state, inputKind, correlationId, evidence, requestedAt, attemptedAt, settledAt, body } = found;
+    const { state, inputKind, correlationId, requestedAt, attemptedAt, settledAt, body } = found;
     const opened = this.seal.request.open(ourSessionId, body);
-    return { state, inputKind, correlationId, evidence, requestedAt, attemptedAt, settledAt, body: opened };
+    return { state, inputKind, correlationId, requestedAt, attemptedAt, settledAt, body: opened };
   }
 
-  private async processingsOf({ id: ourSessionId }: SessionResponse) {
-    const found = await this.prisma.processingSession.findMany({ where: { ourSessionId } });
+  private async processingsOf({ id }: SessionResponse) {
+    const where = { ourSessionId: { in: await this.rowIdsOf([id]) } };
+    const found = await this.prisma.processingSession.findMany({ where });
     return found.map(({ processingId, updatedAt, answer: sealed }) => {
       const answer = ifNotDamaged(() => this.seal.processingAnswer.open(processingId, sealed));
       return { processingId, updatedAt, ...orUnreadable({ answer }) };

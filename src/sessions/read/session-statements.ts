@@ -1,11 +1,8 @@
-import { personOfUser } from '../../people/store/person-users.js';
+import { SHOWN_ID, SHOWN_PEOPLE } from '../model/shown-columns.js';
 import type { SessionsQuery } from './sessions.dto.js';
 
-/** The shown columns of sessions `s`. Each person is looked up individually, regardless of the planner's estimates. */
-export const SHOWN = `s.*, ${personOfUser('s.provider_user_id')} AS provider,
-  ARRAY(SELECT person FROM (SELECT ${personOfUser('member.user_id')} AS person, place
-      FROM unnest(s.client_user_ids) WITH ORDINALITY AS member (user_id, place)) AS found
-    WHERE person IS NOT NULL ORDER BY place) AS clients,
+/** The shown columns of sessions `s`. */
+export const SHOWN = `s.*, ${SHOWN_ID} AS shown_id, ${SHOWN_PEOPLE},
   CASE s.state WHEN 'Unknown' THEN (SELECT correlation_id FROM session_requests WHERE session = s.id) END
     AS correlation_id`;
 
@@ -26,7 +23,7 @@ export function listStatement(filter: ListFilter): { text: string; values: unkno
   const parameter = (value: unknown) => `$${values.push(value)}`;
   // Filters that match few sessions are materialized first, so that the planner does not read all sessions in the order of the pages.
   const rare: string[] = [];
-  const conditions = ['true'];
+  const conditions = ['same_as IS NULL'];
   if (clientUsers) rare.push(`client_user_ids && ${parameter(clientUsers)}::text[]`);
   if (appointment !== undefined) rare.push(`partner_appointment_id = ${parameter(appointment)}`);
   if (providerUsers?.length === 1) conditions.push(`provider_user_id = ${parameter(providerUsers[0])}`);

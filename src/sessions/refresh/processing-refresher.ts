@@ -65,7 +65,7 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
           fault,
           DEBOUNCE_MS,
         ],
-        afterCommit: () => parts.notifier.notify('sessions', 'due', DEBOUNCE_MS),
+        afterCommit: () => parts.notifier.notify('sessions', 'due'),
       };
     };
     super(

@@ -5,6 +5,7 @@ import { Database } from '../../database/database.js';
 import { UUID } from '../../http/request/uuid-param.js';
 import { joinTraces, tracesNow } from '../../queue/due-rows/traces.js';
 import { DEBOUNCE_MS, type FetchTicket } from '../model/apply-fetch.js';
+import { IS_NAMED } from '../model/shown-columns.js';
 
 /** Sessions made due by events, readers or age. */
 export const EVENT_LANE = 0;
@@ -23,16 +24,22 @@ export const LONGEST_AWAITED = `(SELECT last_event_at, fault FROM sessions
 /** Resets failures, because they belong to earlier fetches. */
 const MAKE_DUE = `wanted_generation = wanted_generation + 1, due_at = clock_timestamp(), failures = 0, fault = NULL`;
 
-/**
- * When a row is due after an event: a burst of events costs one fetch, and a wait after a fault is not shortened.
- *
- * @param table of the row
- */
-export const dueAfterDebounce = (table: string): string => {
-  const soon = `clock_timestamp() + ${DEBOUNCE_MS} * interval '1 millisecond'`;
-  return `CASE WHEN ${table}.failures > 0 AND ${table}.fault IS DISTINCT FROM 'gone'
-    THEN coalesce(${table}.due_at, ${soon}) ELSE least(${table}.due_at, ${soon}) END`;
-};
+/** SQL of a due date that `soon` brings forward. A wait after a fault is not shortened. */
+const broughtForward = (table: string, soon: string): string => `CASE
+  WHEN ${table}.failures > 0 AND ${table}.fault IS DISTINCT FROM 'gone' THEN coalesce(${table}.due_at, ${soon})
+  ELSE least(${table}.due_at, ${soon}) END`;
+
+const DEBOUNCED = `clock_timestamp() + ${DEBOUNCE_MS} * interval '1 millisecond'`;
+
+/** SQL of when a row is due that a burst of changes may follow. @param table of the row */
+export const dueSoon = (table: string): string => broughtForward(table, DEBOUNCED);
+
+/** SQL of when a session is due after an event: immediately if it was quiet, otherwise together with the rest of the burst. */
+export const DUE_AFTER_EVENT = broughtForward(
+  'sessions',
+  `CASE WHEN sessions.last_event_at > clock_timestamp() - ${DEBOUNCE_MS} * interval '1 millisecond'
+     THEN ${DEBOUNCED} ELSE clock_timestamp() END`,
+);
 
 /** The numbers of sessions to be fetched. */
 export interface PendingRefreshes {
@@ -82,7 +89,8 @@ export class RefreshScheduler {
     return this.database.transaction(async (reader) => {
       await reader.query(
         `DECLARE changed NO SCROLL CURSOR FOR SELECT id FROM sessions
-         WHERE greatest(created_at, updated_at, last_event_at) >= '${since.toISOString()}' AND session_id IS NOT NULL`,
+         WHERE (changed OR greatest(created_at, updated_at, last_event_at) >= '${since.toISOString()}')
+           AND session_id IS NOT NULL`,
       );
       for (let count = 0; ; ) {
         const { rows } = await reader.query<{ id: string }>(`FETCH ${BATCH} FROM changed`);
@@ -105,13 +113,13 @@ export class RefreshScheduler {
   /**
    * Counts the sessions that have not been fetched since the last event of each.
    *
-   * @param session counts only this one: our id, an alias or the platform's id
+   * @param session counts only this one: our id or the platform's
    */
   async countPending(session?: string): Promise<PendingRefreshes> {
-    const one = 'AND (id = $1 OR session_id = $2 OR id = (SELECT session FROM session_aliases WHERE id = $1))';
     const { rows } = await this.database.pool.query<PendingRefreshes>(
-      `SELECT count(*) FILTER (WHERE fault IS NULL)::int AS pending, count(fault)::int AS failing FROM sessions
-       WHERE wanted_generation > fetched_generation AND due_at IS NOT NULL ${session === undefined ? '' : one}`,
+      `SELECT count(*) FILTER (WHERE fault IS NULL)::int AS pending, count(fault)::int AS failing FROM sessions s
+       WHERE wanted_generation > fetched_generation AND due_at IS NOT NULL
+         ${session === undefined ? '' : `AND ${IS_NAMED}`}`,
       session === undefined ? [] : [UUID.test(session) ? session : null, session],
     );
     return rows[0] ?? { pending: 0, failing: 0 };
@@ -120,10 +128,8 @@ export class RefreshScheduler {
   /**
    * Commits the start of an update. The session is due when the update can no longer take effect, so that a later fetch
    * follows even if this process ends, or the answer or the event is lost.
-   *
-   * @returns undefined if the row no longer exists
    */
-  async beginUpdate(id: string): Promise<PendingUpdate | undefined> {
+  async beginUpdate(id: string): Promise<PendingUpdate> {
     const { PLATFORM_TIMEOUT_SECONDS: timeout, UNKNOWN_OUTCOME_GRACE_SECONDS: grace } = this.env;
     const { rows } = await this.database.pool.query<FetchTicket & Omit<PendingUpdate, 'id' | 'ticket'>>(
       `WITH known AS (SELECT id, CASE WHEN update_until > clock_timestamp() THEN update_until END AS before,
@@ -135,7 +141,7 @@ export class RefreshScheduler {
       [id, timeout + grace],
     );
     const [row] = rows;
-    if (!row) return undefined;
+    if (!row) throw new Error('A session that was found does not exist.');
     const { generation, answers, until, before } = row;
     return { id, ticket: { generation, answers }, until, before };
   }
@@ -144,7 +150,7 @@ export class RefreshScheduler {
   async endUpdate(tx: Pick<PoolClient, 'query'>, { id, until, before }: PendingUpdate): Promise<void> {
     await tx.query(
       `UPDATE sessions SET update_until = CASE WHEN update_until = $2 THEN $3 ELSE update_until END,
-         lane = ${EVENT_LANE}, due_at = ${dueAfterDebounce('sessions')}
+         lane = ${EVENT_LANE}, due_at = ${dueSoon('sessions')}
        WHERE id = $1`,
       [id, until, before],
     );

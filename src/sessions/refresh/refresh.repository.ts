@@ -12,6 +12,7 @@ import { annotate } from '../../tracing/trace.js';
 import {
   answeredEventAt,
   applyFetch,
+  awaitedAfterFetch,
   DEBOUNCE_MS,
   type FetchTicket,
   factsAfter,
@@ -23,8 +24,8 @@ import {
   takeTicket,
   wantsFetch,
 } from '../model/apply-fetch.js';
-import { withoutMessage } from '../model/session-facts.js';
-import { SessionFeedEvents } from '../model/session-feed-events.js';
+import { plainCode, withoutMessage } from '../model/session-facts.js';
+import { feedEventsOfFetch, SessionFeed } from '../model/session-feed.js';
 import { type Freshness, type SessionRow, shownAppointment } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { BULK_LANE, EVENT_LANE } from './refresh-scheduler.repository.js';
@@ -53,7 +54,7 @@ export class RefreshRepository {
   constructor(
     private readonly content: SessionContentRepository,
     private readonly seal: SessionSeal,
-    private readonly feedEvents: SessionFeedEvents,
+    private readonly feed: SessionFeed,
     private readonly env: Env,
     metrics: Metrics,
   ) {
@@ -70,26 +71,19 @@ export class RefreshRepository {
     return {
       set: 'lane = $1',
       values: [EVENT_LANE],
-      afterCommit: async () => {
+      afterCommit: () => {
         if (stored.notesChanged && eventAt) this.lag.observe(lagSeconds(eventAt, row.now));
-        if (stored.isPending) await this.feedEvents.publish();
       },
     };
   }
 
-  /**
-   * Stores a session from the answer to another call, unless another answer was stored since that call was sent.
-   *
-   * @returns true if feed events are pending
-   */
-  async storeAnswer(tx: PoolClient, id: string, answer: TicketedAnswer): Promise<boolean> {
+  /** Stores a session from the answer to another call, unless another answer was stored since that call was sent. */
+  async storeAnswer(tx: PoolClient, id: string, answer: TicketedAnswer): Promise<void> {
     const { rows } = await tx.query<SessionRow & { now: Date }>(
       'SELECT *, clock_timestamp() AS now FROM sessions WHERE id = $1 FOR UPDATE',
       [id],
     );
-    // No row: it was merged into another one, which is also due.
-    const stored = rows[0] && (await this.store(tx, rows[0], answer));
-    return stored?.isPending ?? false;
+    if (rows[0]) await this.store(tx, rows[0], answer);
   }
 
   /** True if the content of a session must not be stored, because its clients were deleted. */
@@ -110,33 +104,41 @@ export class RefreshRepository {
     row: SessionRow & { now: Date },
     { ticket, session }: TicketedAnswer,
     eventAt: Date | null = null,
-  ): Promise<{ isPending: boolean; notesChanged: boolean } | undefined> {
+  ): Promise<{ notesChanged: boolean } | undefined> {
     const fresh = applyFetch(row, ticket);
     if (!fresh) return undefined;
     const { id, now } = row;
     const known = this.seal.openFacts(row);
     const isErased = await this.content.isErased(tx, session.clientUserIds);
     const notes = isErased ? undefined : fetchedNotes(session);
-    const notesChanged = notes ? await this.content.storeNotes(tx, id, notes, { now, eventAt }) : false;
+    const stored = notes && (await this.content.storeNotes(tx, id, notes, { now, eventAt }));
+    const { readable: notesChanged = false, newRevisions = 0 } = stored ?? {};
     if (!isErased) await this.content.storeInsights(tx, id, fetchedInsights(session), now);
     const answered = factsAfter(session, known);
     const facts = isErased ? withoutMessage(answered) : answered;
     const reopenedAt = reopening(row, session.state, now);
-    const dueAt = wantsFetch(fresh)
-      ? wantedAt(fresh, row, now)
-      : nextLookup({ ...row, reopened_at: reopenedAt, state: session.state }, now, {
-          afterMs: this.env.SESSION_REFRESH_AFTER_SECONDS * 1000,
-          everyMs: this.env.SESSION_REFRESH_EVERY_SECONDS * 1000,
-        });
+    const { awaited, rechecks, recheckAt } = awaitedAfterFetch(row, newRevisions, now);
+    const incomplete = session.notesIncomplete ?? false;
+    const events = feedEventsOfFetch(row, {
+      state: session.state,
+      notesChanged,
+      notesRevision: row.notes_revision + (notesChanged ? 1 : 0),
+      incomplete,
+      code: facts.error && plainCode(facts.error.code),
+    });
+    const lookupAt = nextLookup({ ...row, reopened_at: reopenedAt, state: session.state }, now, {
+      afterMs: this.env.SESSION_REFRESH_AFTER_SECONDS * 1000,
+      everyMs: this.env.SESSION_REFRESH_EVERY_SECONDS * 1000,
+    });
     await tx.query(
       `UPDATE sessions SET state = $2, provider_user_id = $3, client_user_ids = $4, note_template_ids = $5,
          partner_appointment_id = $6, facts = $7, notes_revision = notes_revision + $8,
          fetched_generation = $9, answers = $10, fetched_at = $11, state_from_events = false, not_found_at = NULL,
-         fault = NULL, failures = 0, refused_at = NULL, due_at = $12, reopened_at = $13,
-         updated_at = CASE WHEN $8 = 0 AND $14 AND not_found_at IS NULL AND fetched_at IS NOT NULL
-             AND (state, provider_user_id, client_user_ids, note_template_ids, partner_appointment_id)
-               IS NOT DISTINCT FROM ($2, $3, $4::text[], $5::text[], $6)
-           THEN updated_at ELSE $11 END
+         fault = NULL, failures = 0, refused_at = NULL, due_at = $12, reopened_at = $13, notes_awaited = $15,
+         rechecks = $16, incomplete = $17, failure_published = $2 <> 'Done' AND (failure_published OR $18),
+         changed = changed OR $8 > 0 OR NOT $14 OR not_found_at IS NOT NULL OR fetched_at IS NULL
+           OR (state, provider_user_id, client_user_ids, note_template_ids, partner_appointment_id, incomplete)
+             IS DISTINCT FROM ($2, $3, $4::text[], $5::text[], $6, $17)
        WHERE id = $1`,
       [
         id,
@@ -150,17 +152,17 @@ export class RefreshRepository {
         fresh.fetched_generation,
         fresh.answers,
         now,
-        dueAt,
+        wantsFetch(fresh) ? wantedAt(fresh, row, now) : earlier(recheckAt, lookupAt),
         reopenedAt,
         isDeepStrictEqual(facts, known),
+        awaited,
+        rechecks,
+        incomplete,
+        events.some(({ type }) => type === 'session.failed'),
       ],
     );
-    const events = [
-      ...(notesChanged ? [{ type: 'session.notes-ready' } as const] : []),
-      ...(session.state === 'Error' && row.state !== 'Error' ? [{ type: 'session.failed' } as const] : []),
-    ];
-    await this.feedEvents.add(tx, id, events);
-    return { isPending: events.length > 0, notesChanged };
+    await this.feed.publish(tx, id, events);
+    return { notesChanged };
   }
 
   /**
@@ -177,7 +179,7 @@ export class RefreshRepository {
     return {
       set: `not_found_at = CASE WHEN $5 THEN coalesce(not_found_at, $1) END, fetched_generation = $2, answers = $3, due_at = $4,
         fault = 'gone', failures = failures + 1, refused_at = NULL, lane = ${EVENT_LANE},
-        updated_at = CASE WHEN $5 AND not_found_at IS NULL THEN $1 ELSE updated_at END`,
+        changed = changed OR ($5 AND not_found_at IS NULL)`,
       values: [now, fresh.fetched_generation, fresh.answers, dueAt, isGone],
     };
   }
@@ -189,6 +191,11 @@ function released(now: Date): Outcome {
     set: 'due_at = CASE WHEN wanted_generation > fetched_generation THEN $1 ELSE due_at END',
     values: [soon(now)],
   };
+}
+
+function earlier(left: Date | null, right: Date | null): Date | null {
+  if (left === null || right === null) return left ?? right;
+  return left < right ? left : right;
 }
 
 function soon(now: Date): Date {

@@ -6,7 +6,7 @@ import { PrismaService, toBytes } from '../../database/prisma.service.js';
 import { isOfDeletedClient } from '../../people/store/person-users.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import type { FetchedInsights, FetchedNotes } from '../model/apply-fetch.js';
-import { compareDocuments } from '../model/note-documents.js';
+import { compareDocuments, type DocumentChanges } from '../model/note-documents.js';
 import { withoutMessage } from '../model/session-facts.js';
 import type { SessionRow } from '../model/session-row.js';
 import { INSIGHT_PARTS, type InsightPart, SessionSeal } from '../model/session-seal.js';
@@ -26,6 +26,8 @@ const REMOVALS = [
 export const areDeleted = (users: string): string => `NOT EXISTS (
   SELECT FROM unnest(${users}) AS member (user_id) WHERE (${isOfDeletedClient('user_id')}) IS NOT TRUE)`;
 
+type StoredNotes = Pick<DocumentChanges, 'readable' | 'newRevisions'>;
+
 /** Stores the encrypted content of sessions, whose rows must be locked. */
 @Injectable()
 export class SessionContentRepository {
@@ -39,14 +41,14 @@ export class SessionContentRepository {
    * Replaces the stored documents by those of an answer, and keeps every version.
    *
    * @param at now, and when the event arrived that the fetch answers, if any
-   * @returns true if readers see other notes than before
+   * @returns whether readers see other notes than before, and the number of new revisions
    */
   async storeNotes(
     tx: PoolClient,
     ourSessionId: string,
     fetched: FetchedNotes,
     { now, eventAt }: { now: Date; eventAt: Date | null },
-  ): Promise<boolean> {
+  ): Promise<StoredNotes> {
     const prisma = await this.prisma.in(tx);
     const rows = await prisma.sessionDocument.findMany({ where: { ourSessionId } });
     const known = rows.map(({ fingerprint, supersededAt, ...row }) => ({
@@ -74,7 +76,7 @@ export class SessionContentRepository {
       const data = { supersededAt: now };
       await prisma.sessionDocument.updateMany({ where: { id: { in: changes.superseded } }, data });
     }
-    return changes.readable;
+    return changes;
   }
 
   /** Stores the insights in an answer. */
@@ -90,44 +92,6 @@ export class SessionContentRepository {
       create: { ourSessionId, ...data },
       update: data,
     });
-  }
-
-  /** Moves the content of one session to another, encrypted for its new row. */
-  async move(tx: PoolClient, from: string, to: string): Promise<void> {
-    await this.moveNotes(tx, from, to);
-    await this.moveInsights(tx, from, to);
-  }
-
-  /** Notes that cannot be decrypted stay unreadable. */
-  private async moveNotes(tx: PoolClient, from: string, to: string): Promise<void> {
-    const { rows } = await tx.query<{ document: string; revision: number; notes: Buffer }>(
-      `SELECT r.document, r.revision, r.notes FROM document_revisions r
-       WHERE r.notes IS NOT NULL AND r.document = ANY (ARRAY(SELECT id FROM session_documents WHERE session = $1))`,
-      [from],
-    );
-    await tx.query('UPDATE session_documents SET session = $2 WHERE session = $1', [from, to]);
-    for (const { notes: sealed, ...key } of rows) {
-      const notes = ifReadable(() => this.seal.openNotes({ ...key, session: from }, sealed));
-      if (!notes) continue;
-      await tx.query('UPDATE document_revisions SET notes = $3 WHERE document = $1 AND revision = $2', [
-        key.document,
-        key.revision,
-        this.seal.sealNotes({ ...key, session: to }, notes),
-      ]);
-    }
-  }
-
-  /** Drops the insights if the other session has some. */
-  private async moveInsights(tx: PoolClient, from: string, to: string): Promise<void> {
-    const prisma = await this.prisma.in(tx);
-    const known = await prisma.sessionInsights.findUnique({ where: { ourSessionId: from } });
-    if (!known) return;
-    const open = (part: InsightPart) => ifReadable(() => this.seal.insights[part].open(from, known[part]));
-    const opened = INSIGHT_PARTS.map((part) => [part, open(part)]);
-    const data = { ...known, ourSessionId: to, ...this.sealed(to, INSIGHT_PARTS, Object.fromEntries(opened)) };
-    await prisma.sessionInsights.delete({ where: { ourSessionId: from } });
-    if (await prisma.sessionInsights.count({ where: { ourSessionId: to } })) return;
-    await prisma.sessionInsights.create({ data });
   }
 
   /**

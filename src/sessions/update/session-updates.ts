@@ -5,7 +5,6 @@ import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { Problem } from '../../http/problem/problem.js';
-import { afterCommit } from '../../http/request/waiting.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
@@ -13,7 +12,6 @@ import { PlatformError, platformProblem, platformUnclear } from '../../platform/
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
-import { SessionFeedEvents } from '../model/session-feed-events.js';
 import type { SessionResponse } from '../model/session-view.js';
 import { SessionReader } from '../read/session-reader.js';
 import type { RefreshRequest } from '../read/sessions.dto.js';
@@ -39,7 +37,6 @@ export class SessionUpdates {
     private readonly scheduler: RefreshScheduler,
     private readonly reader: SessionReader,
     private readonly notifier: QueueNotifier,
-    private readonly feedEvents: SessionFeedEvents,
     private readonly audit: Audit,
   ) {}
 
@@ -72,7 +69,7 @@ export class SessionUpdates {
    */
   async update(id: string, dto: UpdateSessionRequest): Promise<SessionResponse> {
     requireCapability('session-update', this.contract, this.env);
-    const { id: ourSessionId } = await this.reader.find(id);
+    const { shown_id: ourSessionId } = await this.reader.find(id);
     const request = await this.prisma.sessionRequest.findUnique({
       where: { ourSessionId },
       select: { inputKind: true },
@@ -89,43 +86,35 @@ export class SessionUpdates {
 
   /** The call has no abort signal: a caller that disconnects must not make its outcome unknown. */
   private async change(
-    idOrAlias: string,
+    idOrPlatformId: string,
     call: (sessionId: string) => Promise<SessionAnswer>,
   ): Promise<SessionResponse> {
-    const { id, session_id: sessionId, state } = await this.reader.find(idOrAlias);
+    const { id, session_id: sessionId, state } = await this.reader.find(idOrPlatformId);
     if (sessionId === null) {
       const detail = 'The platform does not have this session yet. Check its state.';
       throw new Problem(409, 'no-session-yet', detail, { extensions: { state } });
     }
     await this.audit.commitBegun();
     const update = await this.scheduler.beginUpdate(id);
-    // The row was merged into another one in the meantime; its id is now an alias.
-    if (update === undefined) return this.change(idOrAlias, call);
     const session = await call(sessionId).catch(async (error: unknown) => {
       await this.lookAgain(update, error);
       throw platformProblem(error, 'this update');
     });
-    const { isPending, view } = await this.store(update, session);
+    const view = await this.store(update, session);
     this.notifier.notify('sessions', 'due', DEBOUNCE_MS);
-    return afterCommit(
-      () => (isPending ? this.feedEvents.publish() : Promise.resolve()).then(() => view),
-      () => view,
-    );
+    return view;
   }
 
   /**
    * Stores the answer to an update. If that fails, the caller gets `platform-unclear`: the update took effect, so it must
    * not be sent again.
    */
-  private async store(
-    update: PendingUpdate,
-    session: SessionAnswer,
-  ): Promise<{ isPending: boolean; view: SessionResponse }> {
+  private async store(update: PendingUpdate, session: SessionAnswer): Promise<SessionResponse> {
     try {
       return await this.database.transaction(async (tx) => {
         await this.scheduler.endUpdate(tx, update);
-        const isPending = await this.refreshes.storeAnswer(tx, update.id, { ticket: update.ticket, session });
-        return { isPending, view: await this.reader.show(update.id, tx) };
+        await this.refreshes.storeAnswer(tx, update.id, { ticket: update.ticket, session });
+        return this.reader.show(update.id, tx);
       });
     } catch (error) {
       this.log.error({ msg: 'the answer to an update could not be stored', ...errorTrace(error) });

@@ -14,8 +14,11 @@ export interface InboxEvent {
   body: Record<string, unknown>;
 }
 
-/** What a handler made of an event: `ignored` when the event concerns nothing that this service holds. */
-export type Handled = 'processed' | 'ignored';
+/**
+ * The outcome of an event. `ignored`: it concerns nothing that this service holds. `waiting`: it is handled again a second
+ * later, without counting an attempt.
+ */
+export type Handled = 'processed' | 'ignored' | 'waiting';
 
 /** A feature's handler of some event types; declared with `@HandlesEvents`. */
 export interface EventHandler {

@@ -236,6 +236,11 @@ export class InboxLoop {
       const { id: deliveryId, receivedAt, waitingSince } = delivery;
       await this.spellings.learnIfNew(tx, spelling);
       const state = await handler.handle({ deliveryId, eventType, receivedAt, waitingSince, body }, tx);
+      if (state === 'waiting') {
+        await tx.query('ROLLBACK TO SAVEPOINT delivery; RELEASE SAVEPOINT delivery');
+        this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'waiting', 1_000);
+        return outcomeOf(delivery, { state: 'received', eventType, subject, reason: 'waiting', retryInMs: 1_000 });
+      }
       await tx.query('RELEASE SAVEPOINT delivery');
       used.add(handler);
       return outcomeOf(delivery, { state, eventType, subject, reason: state === 'ignored' ? 'not-ours' : null });

@@ -21,7 +21,7 @@ export interface DueDelivery {
 /** What became of a delivery. */
 export interface Outcome {
   id: string;
-  state: 'processed' | 'ignored' | 'not-understood' | 'failed' | 'dead';
+  state: 'received' | 'processed' | 'ignored' | 'not-understood' | 'failed' | 'dead';
   eventType: string | null;
   /** The id of the platform that its event is about, where that is known. */
   subject: string | null;

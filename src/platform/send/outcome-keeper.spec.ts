@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Clock } from '../../config/clock.js';
-import { OutcomeKeeper } from './outbox.js';
+import { OutcomeKeeper } from './outcome-keeper.js';
 
 test('a shutdown waits until an outcome that the database refused is stored', async () => {
   const outcomes = new OutcomeKeeper(new Clock());

@@ -1,0 +1,56 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Clock } from '../../config/clock.js';
+import { within } from '../../config/within.js';
+import { retryUntilStored } from '../../database/retries.js';
+import { errorTrace } from '../../http/problem/error-trace.js';
+
+/** How long a shutdown waits for outcomes, in addition to the grace period of the HTTP server. */
+const SHUTDOWN_MS = 8_000;
+
+/** Stores the outcomes of attempts. Only this process knows them, so it retries, and a shutdown waits for a while. */
+@Injectable()
+export class OutcomeKeeper implements OnApplicationShutdown {
+  private readonly log = new Logger(OutcomeKeeper.name);
+  private readonly pending = new Set<Promise<unknown>>();
+  private readonly givingUp = new AbortController();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Lets a shutdown wait for work whose outcome only this process knows. */
+  follow<T>(work: Promise<T>): Promise<T> {
+    const ended = work.catch(() => undefined).finally(() => this.pending.delete(ended));
+    this.pending.add(ended);
+    return work;
+  }
+
+  /**
+   * Stores an outcome.
+   *
+   * @param ids of the request, so that the log names the one to resolve if its outcome cannot be stored
+   * @param store may run more than once
+   * @returns false if it could not be stored
+   */
+  keep(ids: Record<string, string>, store: () => Promise<unknown>): Promise<boolean> {
+    const stored = retryUntilStored(store, this.clock, (ms) =>
+      delay(ms, undefined, { signal: this.givingUp.signal }),
+    ).then(
+      () => true,
+      (error: unknown) => {
+        this.log.error({ msg: 'the outcome of an attempt is lost', ...ids, ...errorTrace(error) });
+        return false;
+      },
+    );
+    return this.follow(stored);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await within(SHUTDOWN_MS, this.ended(), () => undefined);
+    this.givingUp.abort();
+  }
+
+  /** Loops because tracked work can start further writes. */
+  private async ended(): Promise<void> {
+    while (this.pending.size > 0) await Promise.all(this.pending);
+  }
+}

@@ -1,0 +1,243 @@
+import type { PoolClient } from 'pg';
+import { errorTrace } from '../../http/problem/error-trace.js';
+import { isUniqueViolation } from '../../http/problem/fault.js';
+import { Problem } from '../../http/problem/problem.js';
+import type { Metrics } from '../../http/server/metrics.js';
+import { backoffMs } from '../../queue/backend/backoff.js';
+import { type DueColumns, DueLoop, type DueParts, type DueWork } from '../../queue/due-rows/due-loop.js';
+import { DueRows, type Leased } from '../../queue/due-rows/due-rows.js';
+import { type Lease, RELEASE } from '../../queue/due-rows/lease.js';
+import type { Bind } from '../../queue/notifier/poller.js';
+import { annotate } from '../../tracing/trace.js';
+import { PlatformError } from '../contract/platform-errors.js';
+import { FetchPause, type PauseCause } from '../fetch/fetch-pause.js';
+import type { OutcomeKeeper } from './outcome-keeper.js';
+
+/**
+ * The columns of a table of requests, in addition to those of due rows and leases. The table has `accepted_at`, too, with
+ * an index on it where it is not null. States:
+ *
+ * - `Requested` with a due date: to be sent. Without one: an attempt is in flight, whose mark was committed before.
+ * - `Unknown`: an attempt may have taken effect. It is never sent again automatically.
+ * - Any other: the request has ended.
+ */
+export interface RequestColumns extends DueColumns {
+  /** When the attempt in flight, or the last one, was marked. */
+  attempted_at: Date | null;
+  /** When the platform last answered in a way that may be the fault of the URL or the API key. */
+  refused_at: Date | null;
+}
+
+/** Requests that are sent at most once per attempt. */
+interface SendWork<Row, Answer> extends DueWork<Row> {
+  readonly table: { readonly name: string; readonly key: string; readonly lane: number };
+  /** Counts attempts by outcome. */
+  readonly counter: { name: string; help: string };
+  /** Timeout of the call. */
+  readonly timeoutMs: number;
+  /** @throws {PlatformError} which decides about the request; {Problem} if its body cannot be decrypted */
+  send(row: Row): Promise<Answer>;
+  /** Stores the platform's answer. The row is locked. */
+  storeAccepted(tx: PoolClient, row: Row, answer: Answer): Promise<void>;
+  /** Stores that the platform certainly did not accept the request. @param message of the platform */
+  storeRejected(tx: PoolClient, row: Row, message: string): Promise<void>;
+  /** Stores that an attempt may have taken effect. Called once per attempt. */
+  storeUnknown(tx: PoolClient, row: Row): Promise<void>;
+  /** Stores that an `Unknown` request is sent again after all, because a late answer shows that it had no effect. */
+  storeRequested(tx: PoolClient, row: Row): Promise<void>;
+  /** Called after an outcome was committed. */
+  afterCommit(): void;
+}
+
+/** How long after the platform's timeout an attempt may take to be sent and to store its outcome. */
+const MARGIN_MS = 10_000;
+
+/** The backoff of a request after an attempt that had no effect. */
+const BACKOFF = { baseMs: 1_000, maxMs: 5 * 60_000 };
+
+/** Maximum time from the mark of an attempt to its sending. A later attempt is not sent, because it may soon count as lost. */
+const SEND_WITHIN_MS = 2_000;
+
+/** Tries of a transaction that meets the row of an event, which another process adds at the same time. */
+const MAX_TRIES = 3;
+
+/** SQL condition: an attempt is in flight, or its process died before it stored the outcome. */
+export const ATTEMPT_IN_FLIGHT = `state = 'Requested' AND due_at IS NULL`;
+
+/**
+ * Sends requests that must not be sent twice. The mark of each attempt is committed first.
+ *
+ * - An answer accepts or rejects the request.
+ * - Without a readable answer it is `Unknown`, and so is one whose process died.
+ * - A redirect, 401, 403, 404 or 405 had no effect, and may be the fault of the URL or the API key. The operation pauses,
+ *   and the request is sent again, first as a probe. If another request was accepted in between, the same answer rejects it.
+ */
+export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, void, DueRows<Row>> {
+  private readonly pause = new FetchPause();
+  private readonly attempts: ReturnType<Metrics['counter']>;
+
+  constructor(
+    private readonly requests: SendWork<Row, Answer>,
+    private readonly keeper: OutcomeKeeper,
+    parts: DueParts,
+  ) {
+    const { name, key, lane } = requests.table;
+    const onClaim = 'attempted_at = clock_timestamp(), due_at = NULL';
+    const table = { name, key, lanes: [{ lane }], effectMs: requests.timeoutMs + MARGIN_MS, onClaim };
+    super(requests, new DueRows<Row>(table, parts.database, parts.worker), parts);
+    this.attempts = parts.metrics.counter(requests.counter.name, requests.counter.help, ['outcome']);
+  }
+
+  /** For the poller: due while `settleLost` has work. */
+  readonly lostSince = (bind: Bind): string => this.due.lostSince(ATTEMPT_IN_FLIGHT, bind);
+
+  /** Marks requests `Unknown` whose process died before it stored the outcome of their attempt. */
+  async settleLost(): Promise<void> {
+    for (const lease of await this.due.lost(ATTEMPT_IN_FLIGHT)) {
+      this.log.warn(`a process ended before it stored the outcome of an attempt (${this.name})`);
+      await this.storeUnknown(lease);
+      this.attempts.inc({ outcome: 'lost' });
+    }
+  }
+
+  protected override mayClaim(): boolean {
+    return super.mayClaim() && this.pause.mayFetch(this.parts.clock.monotonicMs());
+  }
+
+  protected override nothingClaimed(): void {
+    this.pause.releaseProbe();
+  }
+
+  protected override async work(attempt: Leased<Row>, claimingMs: number): Promise<void> {
+    if (this.parts.clock.monotonicMs() - claimingMs > SEND_WITHIN_MS) return this.notSent(attempt, 'late');
+    let answer: Answer;
+    try {
+      // No signal: a shutdown waits for the answer rather than leaving the outcome unknown.
+      answer = await this.requests.send(attempt.row);
+    } catch (error) {
+      return this.failed(attempt, error);
+    }
+    this.pause.succeeded(this.parts.clock.monotonicMs());
+    await this.keep(attempt, 'accepted', () =>
+      this.storeOutcome(attempt.lease, (tx, row) => this.requests.storeAccepted(tx, row, answer)),
+    );
+  }
+
+  private async failed(attempt: Leased<Row>, error: unknown): Promise<void> {
+    if (error instanceof Problem) {
+      // It is retried, because a missing data key may return.
+      this.log.warn({ msg: `a request could not be decrypted; nothing was sent (${this.name})`, ...errorTrace(error) });
+      return this.notSent(attempt, 'unreadable');
+    }
+    const fault = error instanceof PlatformError ? error : new PlatformError('unknown-outcome', 'upload');
+    if (fault.kind === 'unknown-outcome') {
+      this.pause.releaseProbe();
+      return this.keep(attempt, fault.kind, () => this.storeUnknown(attempt.lease));
+    }
+    const cause = pauseCauseOf(fault);
+    if (cause && !(isRefusal(cause) && (await this.isOwnFault(attempt.row)))) {
+      return this.pauseAll(attempt, cause, fault.retryAfterMs);
+    }
+    if (fault.kind === 'not-configured') return this.notSent(attempt, fault.kind);
+    this.pause.answered();
+    const message = fault.platformMessage ?? '';
+    return this.keep(attempt, 'rejected', () =>
+      this.storeOutcome(attempt.lease, (tx, row) => this.requests.storeRejected(tx, row, message)),
+    );
+  }
+
+  /** True if the platform accepted another request after it last refused this one, so that URL and key are right. */
+  private async isOwnFault({ refused_at: refusedAt }: Row): Promise<boolean> {
+    if (refusedAt === null) return false;
+    const accepted = `SELECT FROM ${this.requests.table.name} WHERE accepted_at > $1 LIMIT 1`;
+    const { rowCount } = await this.parts.database.pool.query(accepted, [refusedAt]).catch(() => ({ rowCount: 0 }));
+    return rowCount === 1;
+  }
+
+  /** Pauses the operation. The request is due when the pause ends, after all others, so that the probe is another one. */
+  private async pauseAll(attempt: Leased<Row>, cause: PauseCause, askedMs: number | undefined): Promise<void> {
+    const now = this.parts.clock.monotonicMs();
+    const waitMs = this.pause.begin(cause, now, this.parts.random.fraction(), askedMs) - now;
+    this.log.warn({ msg: `the operation is paused (${this.name})`, code: cause, forMs: Math.round(waitMs) });
+    await this.postpone(attempt, cause, waitMs);
+  }
+
+  private notSent(attempt: Leased<Row>, fault: string): Promise<void> {
+    this.pause.releaseProbe();
+    return this.postpone(attempt, fault, backoffMs(attempt.row.failures + 1, this.parts.random.fraction(), BACKOFF));
+  }
+
+  /** Stores that an attempt had no effect, and makes the request due again. */
+  private async postpone(attempt: Leased<Row>, fault: string, waitMs: number): Promise<void> {
+    const { name, key } = this.requests.table;
+    await this.keep(attempt, fault, () =>
+      this.storeOutcome(attempt.lease, async (tx, row) => {
+        if (row.state === 'Unknown') await this.requests.storeRequested(tx, row);
+        await tx.query(
+          `UPDATE ${name} SET state = 'Requested', attempted_at = NULL, fault = $2, failures = failures + 1,
+             refused_at = CASE WHEN $4 THEN clock_timestamp() ELSE refused_at END,
+             due_at = clock_timestamp() + $3 * interval '1 millisecond', ${RELEASE}
+           WHERE ${key} = $1`,
+          [attempt.lease.key, fault, waitMs, isRefusal(fault)],
+        );
+      }),
+    );
+    this.notifyIn(waitMs);
+  }
+
+  private storeUnknown(lease: Lease): Promise<void> {
+    return this.storeOutcome(lease, async (tx, row) => {
+      if (row.state === 'Requested') await this.requests.storeUnknown(tx, row);
+    });
+  }
+
+  /**
+   * Stores the outcome of an attempt, unless the request has ended, or another attempt followed. A late answer counts,
+   * although its lease is over and the request `Unknown`.
+   */
+  private async storeOutcome(
+    { key, no }: Lease,
+    store: (tx: PoolClient, row: Row & { state: string }) => Promise<void>,
+  ): Promise<void> {
+    const { name, key: column } = this.requests.table;
+    await retryWhenTaken(() =>
+      this.parts.database.transaction(async (tx) => {
+        const { rows } = await tx.query<Row & { state: string }>(
+          `SELECT * FROM ${name} WHERE ${column} = $1 AND lease_no = $2 AND state IN ('Requested', 'Unknown') FOR UPDATE`,
+          [key, no],
+        );
+        if (rows[0]) await store(tx, rows[0]);
+      }),
+    );
+  }
+
+  private async keep({ lease }: Leased<Row>, outcome: string, store: () => Promise<unknown>): Promise<void> {
+    annotate({ 'notebridge.outcome': outcome });
+    const isStored = await this.keeper.keep({ request: lease.key }, store);
+    this.attempts.inc({ outcome });
+    if (isStored) this.requests.afterCommit();
+  }
+}
+
+/** Runs a transaction again that met the row of an event, which another process adds at the same time. */
+export async function retryWhenTaken<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries === MAX_TRIES || !isUniqueViolation(error)) throw error;
+    }
+  }
+}
+
+/** True for answers that may be the fault of the URL or the API key instead of the request. */
+function isRefusal(fault: string): boolean {
+  return fault === 'platform-unauthorized' || fault === 'platform-address';
+}
+
+function pauseCauseOf({ kind, isWrongAddress }: PlatformError): PauseCause | undefined {
+  if (kind === 'unauthorized') return 'platform-unauthorized';
+  if (kind === 'not-found' || isWrongAddress) return 'platform-address';
+  if (kind === 'unreachable') return 'platform-unreachable';
+  return kind === 'rate-limited' ? kind : undefined;
+}

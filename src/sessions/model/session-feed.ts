@@ -1,0 +1,99 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Feed, type FeedType } from '../../feed/feed.js';
+import type { SessionEvent, SessionEventType, SessionState } from '../../platform/contract/wire-types.js';
+import { type SessionRow, type ShownState, STATE_OF } from './session-row.js';
+import { SHOWN_ID, SHOWN_PEOPLE } from './shown-columns.js';
+
+/** An event of a session, with the state that it reports. */
+export interface SessionFeedEvent {
+  type: FeedType & `session.${string}`;
+  state: ShownState;
+  /** From the platform's event; defaults to the value in the session's row. */
+  aiNotesEnabled?: boolean | null;
+  code?: string | null;
+  notesRevision?: number;
+  incomplete?: boolean;
+}
+
+/** The columns of a session that its feed events show. */
+interface PublishedColumns extends Pick<SessionRow, 'session_id' | 'partner_appointment_id' | 'ai_notes_enabled'> {
+  shown_id: string;
+  provider: string | null;
+  clients: string[];
+}
+
+/** Publishes the events of sessions in the transactions that cause them. */
+@Injectable()
+export class SessionFeed {
+  constructor(private readonly feed: Feed) {}
+
+  /** @param id of the session's row, after its changes */
+  async publish(tx: PoolClient, id: string, events: readonly SessionFeedEvent[]): Promise<void> {
+    if (events.length === 0) return;
+    const { rows } = await tx.query<PublishedColumns>(
+      `SELECT ${SHOWN_ID} AS shown_id, session_id, partner_appointment_id, ai_notes_enabled, ${SHOWN_PEOPLE}
+       FROM sessions s WHERE id = $1`,
+      [id],
+    );
+    const [row] = rows;
+    if (!row) return;
+    const { session_id: sessionId, partner_appointment_id: partnerAppointmentId, provider, clients } = row;
+    for (const { type, state, aiNotesEnabled = row.ai_notes_enabled, ...more } of events) {
+      const data = { sessionId, partnerAppointmentId, provider, clients, state, aiNotesEnabled, ...more };
+      await this.feed.append(tx, { type, subject: `sessions/${row.shown_id}`, data });
+    }
+  }
+}
+
+/** The feed's name of each platform event. */
+const TYPE_OF: Record<SessionEventType, SessionFeedEvent['type']> = {
+  SESSION_CREATED: 'session.created',
+  SESSION_PROCESSING_STARTED: 'session.processing-started',
+  SESSION_PROCESSING_NOTES_COMPLETED: 'session.notes-completed',
+  SESSION_PROCESSING_COMPLETED: 'session.completed',
+  SESSION_PROCESSING_FAILED: 'session.failed',
+};
+
+/**
+ * The feed events of a platform event. Creation, completion and failure are published once per session, any other event
+ * each time, because a repeat may announce another generation of notes. The first event of a session also publishes its
+ * creation.
+ *
+ * @param known the session's row before the event
+ */
+export function feedEventsOf(
+  { eventType, aiNotesEnabled }: SessionEvent,
+  known: Pick<SessionRow, 'event_state' | 'failure_published'> & { is_new: boolean },
+): SessionFeedEvent[] {
+  const created: SessionFeedEvent = { type: 'session.created', state: 'InProgress', aiNotesEnabled };
+  const isPublished =
+    eventType === 'SESSION_CREATED' ||
+    (eventType === 'SESSION_PROCESSING_COMPLETED' && known.event_state === 'Done') ||
+    (eventType === 'SESSION_PROCESSING_FAILED' && known.failure_published);
+  const reported: SessionFeedEvent = { type: TYPE_OF[eventType], state: STATE_OF[eventType], aiNotesEnabled };
+  return [...(known.is_new ? [created] : []), ...(isPublished ? [] : [reported])];
+}
+
+/**
+ * The feed events of a fetched answer. A failure is published once, by its event or by the first answer that shows it.
+ *
+ * @param fetched.notesRevision of the session after the answer
+ */
+export function feedEventsOfFetch(
+  known: Pick<SessionRow, 'failure_published' | 'incomplete'>,
+  fetched: {
+    state: SessionState;
+    notesChanged: boolean;
+    notesRevision: number;
+    incomplete: boolean;
+    code: string | null;
+  },
+): SessionFeedEvent[] {
+  const { state, notesRevision, incomplete, code } = fetched;
+  const isReady = fetched.notesChanged || (incomplete && !known.incomplete);
+  return [
+    ...(isReady ? [{ type: 'session.notes-ready', state, notesRevision, incomplete } as const] : []),
+    ...(state === 'Error' && !known.failure_published ? [{ type: 'session.failed', state, code } as const] : []),
+  ];
+}
