@@ -7,6 +7,7 @@ import { SessionRequestsRepository } from './create/session-requests.repository.
 import { SessionFeedEvents } from './model/session-feed-events.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingController } from './processing.controller.js';
+import { NamedSpeakers } from './read/named-speakers.js';
 import { SessionReader } from './read/session-reader.js';
 import { SessionRecords } from './read/session-records.js';
 import { SessionTimeline } from './read/session-timeline.js';
@@ -36,6 +37,7 @@ import { SessionUpdates } from './update/session-updates.js';
     RefreshScheduler,
     SessionEventsHandler,
     SessionReader,
+    NamedSpeakers,
     SessionTimeline,
     SessionRecords,
     SessionMerge,
