@@ -245,9 +245,9 @@ export class SessionsController {
   }
 
   /**
-   * The transcript as the platform returned it, with the EHR's ids of its speakers
+   * The transcript as the platform returned it
    *
-   * @remarks Utterances with their words and speakers.
+   * @remarks Utterances with their words and speakers. `speakers` adds the EHR's ids.
    */
   @Get(':id/transcript')
   @Scopes('notes:read')
@@ -257,7 +257,11 @@ export class SessionsController {
     return this.speakers.transcript(id);
   }
 
-  /** Topics, named entities and analytics as the platform returned them, with the EHR's ids of the people measured */
+  /**
+   * Topics, named entities and analytics as the platform returned them
+   *
+   * @remarks `people` adds the EHR's ids.
+   */
   @Get(':id/insights')
   @Scopes('notes:read')
   @Problems(UNKNOWN_SESSION)

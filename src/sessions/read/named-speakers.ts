@@ -33,7 +33,7 @@ export class NamedSpeakers {
     return { ...insights, people: await this.named([...users].map((user) => [user, user])) };
   }
 
-  /** Names the known ones of these users, by their keys, also in the audit entry. */
+  /** The people behind these users, by key. Unknown users are absent. Adds the people to the audit entry. */
   private async named(users: [key: string, user: string][]): Promise<Record<string, NamedUser>> {
     const keys = users.map(([, user]) => platformKey(user)).filter(isPlatformId);
     const people = await peopleOf(this.database.pool, [...new Set(keys)]);
