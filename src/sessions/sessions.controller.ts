@@ -40,6 +40,7 @@ import {
   sessionWithoutText,
 } from './model/session-view.js';
 import { INSIGHTS, TRANSCRIPT } from './read/insights-schema.js';
+import { NamedSpeakers } from './read/named-speakers.js';
 import { chooseFormat, NOTE_CONTENT, NOTE_FORMATS } from './read/note-formats.js';
 import { notesAsFhir } from './read/notes-fhir.js';
 import { notesAsMarkdown } from './read/notes-markdown.js';
@@ -62,6 +63,7 @@ const UNKNOWN_SESSION: ProblemTypes = { 404: ['unknown-session'] };
 export class SessionsController {
   constructor(
     private readonly reader: SessionReader,
+    private readonly speakers: NamedSpeakers,
     private readonly timeline: SessionTimeline,
     private readonly scheduler: RefreshScheduler,
     private readonly requests: SessionRequests,
@@ -159,7 +161,10 @@ export class SessionsController {
   @HttpCode(200)
   @Scopes('sessions:write')
   @RouteOptions({ bodyLimit: SESSION_BODY_LIMIT })
-  @Problems(PLATFORM_PROBLEMS, UNKNOWN_SESSION, { 409: ['no-session-yet'] })
+  @Problems(PLATFORM_PROBLEMS, UNKNOWN_SESSION, FORMER_ID_PROBLEMS, {
+    409: ['client-not-mirrored', 'no-session-yet', 'provider-not-mirrored'],
+    422: ['unknown-client', 'unknown-provider'],
+  })
   @ApiBody({ type: UpdateSessionRequest, examples: UPDATE_EXAMPLES })
   @ApiOkResponse({ type: SessionResponse })
   @WithoutText(sessionWithoutText)
@@ -244,23 +249,27 @@ export class SessionsController {
   /**
    * The transcript as the platform returned it
    *
-   * @remarks Utterances with their words and speakers.
+   * @remarks Utterances with their words and speakers. `speakers` adds the EHR's ids.
    */
   @Get(':id/transcript')
   @Scopes('notes:read')
   @Problems(UNKNOWN_SESSION, { 404: ['no-transcript'], 410: ['transcript-removed'] })
   @ApiOkResponse({ schema: TRANSCRIPT })
-  async transcript(@Param('id') id: string): Promise<unknown> {
-    return this.reader.transcript(id);
+  async transcript(@Param('id') id: string): Promise<object> {
+    return this.speakers.transcript(id);
   }
 
-  /** Topics, named entities and analytics as the platform returned them */
+  /**
+   * Topics, named entities and analytics as the platform returned them
+   *
+   * @remarks `people` adds the EHR's ids.
+   */
   @Get(':id/insights')
   @Scopes('notes:read')
   @Problems(UNKNOWN_SESSION)
   @ApiOkResponse({ schema: INSIGHTS })
   async insights(@Param('id') id: string): Promise<object> {
-    return this.reader.insights(id);
+    return this.speakers.insights(id);
   }
 
   /**

@@ -8,6 +8,7 @@ import { SessionRequestsRepository } from './create/session-requests.repository.
 import { SessionFeed } from './model/session-feed.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingController } from './processing.controller.js';
+import { NamedSpeakers } from './read/named-speakers.js';
 import { SessionNumbering } from './read/session-numbering.repository.js';
 import { SessionReader } from './read/session-reader.js';
 import { SessionRecords } from './read/session-records.js';
@@ -38,6 +39,7 @@ import { SessionUpdates } from './update/session-updates.js';
     SessionEventsHandler,
     SessionNumbering,
     SessionReader,
+    NamedSpeakers,
     SessionTimeline,
     SessionRecords,
     RequestOutcomes,
@@ -50,10 +52,9 @@ import { SessionUpdates } from './update/session-updates.js';
   exports: [
     SessionSeal,
     SessionRecords,
-    SessionFeed,
     SessionEventsRepository,
     RefreshRepository,
-    SessionRequestsRepository,
+    RequestOutcomes,
   ],
 })
 export class SessionsModule {}

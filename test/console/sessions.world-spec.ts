@@ -44,6 +44,10 @@ describeInBrowser('a session with two revisions of its notes', () => {
     for (const text of texts(first)) await note.getByText(text, { exact: true }).first().waitFor();
     await page.getByText('Transcript').click();
     await page.getByText('Good to see you again').waitFor();
+    await page.getByText('A is provider p-1', { exact: true }).waitFor();
+    await page.getByText('Insights').click();
+    await page.getByText(`${sessions.client} is client c-1`, { exact: true }).waitFor();
+    expect(await axeFindings(page)).toEqual([]);
   });
 
   test('shows the time from event to note on the overview, and its history newest first', async () => {

@@ -31,6 +31,10 @@ export function useArrivingSessions(world: World) {
     get client() {
       return people.client;
     },
+    /** The user of provider p-2. */
+    get other() {
+      return people.other;
+    },
     newSession(more: Partial<SimulatedSession> = {}): SimulatedSession {
       return createSession(world.platform.simulator.state, {
         providerUserId: people.provider,

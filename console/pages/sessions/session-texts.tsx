@@ -14,7 +14,12 @@ export function SessionTexts({ id }: { id: string }) {
       </Folded>
       <Folded title="Insights">
         <Read<unknown> name={['insights', id]} call={() => api.GET('/v1/sessions/{id}/insights', { params })}>
-          {(insights) => <pre>{JSON.stringify(insights, null, 2)}</pre>}
+          {(insights) => (
+            <>
+              <People people={(insights as { people: PeopleByKey }).people} />
+              <pre>{JSON.stringify(insights, null, 2)}</pre>
+            </>
+          )}
         </Read>
       </Folded>
     </>
@@ -36,13 +41,31 @@ function Transcript({ transcript }: { transcript: unknown }) {
   const lines = utterancesOf(transcript);
   if (!lines) return <pre>{JSON.stringify(transcript, null, 2)}</pre>;
   return (
-    <ol className="plain note-text spoken">
-      {lines.map(({ speaker, text }, at) => (
-        <li key={at}>
-          <strong>{speaker}</strong> <span>{text}</span>
+    <>
+      <People people={(transcript as { speakers: PeopleByKey }).speakers} />
+      <ol className="plain note-text spoken">
+        {lines.map(({ speaker, text }, at) => (
+          <li key={at}>
+            <strong>{speaker}</strong> <span>{text}</span>
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
+
+type PeopleByKey = Record<string, { kind: string; externalId: string }>;
+
+/** People by speaker label or by the platform's user id. */
+function People({ people }: { people: PeopleByKey }) {
+  return (
+    <ul className="plain" aria-label="People">
+      {Object.entries(people).map(([key, { kind, externalId }]) => (
+        <li key={key}>
+          <strong>{key}</strong> is {kind} {externalId}
         </li>
       ))}
-    </ol>
+    </ul>
   );
 }
 

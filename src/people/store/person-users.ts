@@ -14,6 +14,16 @@ export const personOfUser = (user: string): string => ofUser(user, 'head.externa
 /** SQL condition that a platform user belongs or belonged to a client that the EHR deleted. */
 export const isOfDeletedClient = (user: string): string => ofUser(user, `head.kind = 'client' AND NOT head.wanted`);
 
+const PEOPLE_OF = `SELECT named.id AS user,
+    ${ofUser('named.id', "json_build_object('kind', head.kind, 'externalId', head.external_id)")} AS person
+  FROM unnest($1::text[]) AS named (id)`;
+
+/** The people that platform users belong or belonged to, by user and with their current ids. */
+export async function peopleOf(sql: Pick<Pool, 'query'>, users: readonly string[]): Promise<Map<string, PersonKey>> {
+  const { rows } = await sql.query<{ user: string; person: PersonKey | null }>(PEOPLE_OF, [users]);
+  return new Map(rows.flatMap(({ user, person }) => (person ? [[user, person] as const] : [])));
+}
+
 const USERS_OF = `
   WITH person AS MATERIALIZED (
     SELECT id FROM people WHERE kind = $1::person_kind AND external_id = $2 AND merged_into IS NULL),

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import type { PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import type { ProblemTypes } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../model/person.js';
+import type { PersonKey } from '../model/profile.js';
 import { FORMER_ID_PROBLEMS, FormerIdsRepository } from './former-ids.repository.js';
 import type { StoredPerson } from './person-row.js';
 
@@ -43,16 +44,32 @@ export class ResolvedPartiesRepository {
     await this.formerIds.refuse('provider', [names.provider], tx, () => '/provider');
     await this.formerIds.refuse('client', names.client === undefined ? [] : [names.client], tx, () => '/client');
     const sql = tx ?? this.database.pool;
-    const find = async (kind: PersonKind, externalId: string) =>
-      (await sql.query<NamedPerson>(FIND, [kind, externalId])).rows[0] ?? null;
-    const provider = await find('provider', names.provider);
-    const client = names.client === undefined ? undefined : await find('client', names.client);
+    const provider = await find(sql, { kind: 'provider', externalId: names.provider });
+    const client =
+      names.client === undefined ? undefined : await find(sql, { kind: 'client', externalId: names.client });
     const treats = await sql.query('SELECT 1 FROM client_providers WHERE client_id = $1 AND provider_id = $2', [
       client?.id ?? null,
       provider?.id ?? null,
     ]);
     return checkParties(provider, client, treats.rowCount === 1);
   }
+
+  /**
+   * Finds the platform user of a person.
+   *
+   * @param pointer of the person in the body
+   * @throws {Problem} 422 `unknown-provider` or `unknown-client`; 409 `provider-not-mirrored`, `client-not-mirrored`,
+   *   `renamed` or `merged`
+   */
+  async userOf(person: PersonKey, pointer: string): Promise<string> {
+    await this.formerIds.refuse(person.kind, [person.externalId], undefined, () => pointer);
+    const known = requireKnown(await find(this.database.pool, person), person.kind, pointer);
+    return requireMirrored(known, pointer).platformUserId;
+  }
+}
+
+async function find(sql: Pick<Pool, 'query'>, { kind, externalId }: PersonKey): Promise<NamedPerson | null> {
+  return (await sql.query<NamedPerson>(FIND, [kind, externalId])).rows[0] ?? null;
 }
 
 /**
@@ -79,22 +96,22 @@ export function checkParties(provider: NamedPerson | null, client: NamedPerson |
   return { provider: mirroredProvider, client: mirroredClient };
 }
 
-function requireKnown(person: NamedPerson | null, kind: PersonKind): NamedPerson {
+function requireKnown(person: NamedPerson | null, kind: PersonKind, pointer = `/${kind}`): NamedPerson {
   if (person && person.state !== 'deleted') return person;
   const detail = `The ${kind} is unknown. PUT /v1/${kind}s/{externalId} first, or correct the id.`;
-  throw new Problem(422, `unknown-${kind}`, detail, { pointer: `/${kind}` });
+  throw new Problem(422, `unknown-${kind}`, detail, { pointer });
 }
 
-function requireMirrored(person: NamedPerson) {
+function requireMirrored(person: NamedPerson, pointer = `/${person.kind}`) {
   const { id, externalId, platformUserId } = person;
-  if (!person.wanted || platformUserId === null) throw notMirrored(person);
+  if (!person.wanted || platformUserId === null) throw notMirrored(person, pointer);
   return { id, externalId, platformUserId };
 }
 
-function notMirrored({ kind, state, errorCode }: NamedPerson): Problem {
+function notMirrored({ kind, state, errorCode }: NamedPerson, pointer = `/${kind}`): Problem {
   const detail = `The ${kind} is not on the platform yet (${state}). Repeat the request once its sync state is synced.`;
   return new Problem(409, `${kind}-not-mirrored`, detail, {
-    pointer: `/${kind}`,
+    pointer,
     extensions: { sync: { state, code: errorCode } },
   });
 }

@@ -55,6 +55,10 @@ it('sends pronouns, date and plan unchanged', () => {
   expect(createRequest({ ...dto, ...given }, { provider, client: null }, 's-1')).toMatchObject(given);
 });
 
+it.each(['20260131T080000+0100', '2026-W05-6T08:00:00+01:00'])('sends the date %s in the extended form', (date) => {
+  expect(createRequest({ ...dto, date }, { provider, client: null }, 's-1').date).toBe('2026-01-31T08:00:00+01:00');
+});
+
 it('sends the EHR’s appointment id, or a generated one that is shown as absent', () => {
   const sentFor = (partnerAppointmentId: string | null) =>
     createRequest({ ...dto, partnerAppointmentId }, { provider, client: null }, 's-1').partnerAppointmentId;

@@ -5,6 +5,7 @@ import { COUPLE_SESSION_TYPES, type CreateTherapySessionRequest } from '../../pl
 import { checkPublicUrl } from '../../platform/upload/public-url.js';
 import { OWN_CORRELATION } from '../model/session-row.js';
 import type { CreateSessionRequest, SessionInputRequest } from './create-session.dto.js';
+import { sessionDateTime } from './session-date.js';
 
 /**
  * Validates a create request across its fields (spec, Therapy session creation request). Pure; null counts as absent.
@@ -70,7 +71,8 @@ export function createRequest(
   { provider, client }: ResolvedParties,
   id: string,
 ): CreateTherapySessionRequest {
-  const { clientPronouns, noteTemplateIds, sessionType, date, externalTreatmentPlan } = dto;
+  const { clientPronouns, noteTemplateIds, sessionType, externalTreatmentPlan } = dto;
+  const date = sessionDateTime(dto.date);
   const fields = {
     providerUserId: provider.platformUserId,
     ...(client && { clientUserId: client.platformUserId }),

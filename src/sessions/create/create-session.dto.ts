@@ -12,7 +12,6 @@ import {
   ValidateIf,
   ValidateNested,
 } from 'class-validator';
-import { isMoment } from '../../http/request/moment.js';
 import { IsExternalId } from '../../people/api/people.dto.js';
 import { IsPlatformId } from '../../platform/contract/is-platform-id.js';
 import {
@@ -22,23 +21,12 @@ import {
   SESSION_TYPES,
   TREATMENT_PLAN_MAX_LENGTH,
 } from '../../platform/contract/wire-types.js';
+import { IsSessionDate } from './session-date.js';
 
 /** Bytes of a request's body: a treatment plan of 100,000 characters and long notes. */
 export const SESSION_BODY_LIMIT = 2 * 1024 ** 2;
 
 const NOT_BLANK = { message: 'must not be blank' };
-
-const DATE_TIME = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?$/;
-
-/** True if a text is an ISO 8601 date with a time of day (spec, `date`: session date and time, ISO 8601). */
-export function isSessionDateTime(text: unknown): boolean {
-  return typeof text === 'string' && isMoment(DATE_TIME.exec(text)?.[1]);
-}
-
-function IsSessionDate(): PropertyDecorator {
-  const defaultMessage = () => 'must be an ISO 8601 date and time such as 2026-01-31T08:00:00Z';
-  return ValidateBy({ name: 'isSessionDate', validator: { validate: isSessionDateTime, defaultMessage } });
-}
 
 /**
  * A text of at most `max` code points. class-validator's MaxLength ignores variation selectors, so that a text of any
@@ -127,7 +115,7 @@ export class CreateSessionRequest {
   @Type(() => SessionInputRequest)
   input!: SessionInputRequest;
 
-  /** ISO 8601 with a time of day; defaults to now */
+  /** ISO 8601 in extended, basic or week form, with a time of day; defaults to now */
   @IsOptional()
   @IsSessionDate()
   date?: string | null;

@@ -14,20 +14,39 @@ const platformObject = (properties: Record<string, Schema>): Schema => ({
 const listOf = (properties: Record<string, Schema>): Schema => ({ type: 'array', items: platformObject(properties) });
 const orNull = (schema: Schema): Schema => ({ ...schema, nullable: true });
 
-export const TRANSCRIPT = platformObject({
-  utterances: listOf({
-    text,
-    start: ms,
-    end: ms,
-    speaker: text,
-    words: listOf({ text, start: ms, end: ms }),
-  }),
-  speakerMapping: {
+/** Platform users by the keys that the platform gives them. */
+const peopleBy = (key: string): Schema => ({
+  type: 'object',
+  description: `The people by ${key}, with their current ids. Users that the EHR does not know are absent`,
+  additionalProperties: {
     type: 'object',
-    description: "The platform's user ids by speaker label",
-    additionalProperties: true,
+    properties: {
+      kind: { type: 'string', enum: ['provider', 'client'] },
+      externalId: text,
+      platformUserId: text,
+    },
+    required: ['kind', 'externalId', 'platformUserId'],
   },
 });
+
+export const TRANSCRIPT: Schema = {
+  ...platformObject({
+    utterances: listOf({
+      text,
+      start: ms,
+      end: ms,
+      speaker: text,
+      words: listOf({ text, start: ms, end: ms }),
+    }),
+    speakerMapping: {
+      type: 'object',
+      description: "The platform's user ids by speaker label",
+      additionalProperties: true,
+    },
+    speakers: peopleBy('speaker label'),
+  }),
+  required: ['speakers'],
+};
 
 export const INSIGHTS: Schema = {
   type: 'object',
@@ -40,6 +59,7 @@ export const INSIGHTS: Schema = {
       description: "Measures by the platform's user ids",
       additionalProperties: true,
     }),
+    people: peopleBy("the platform's user id"),
     removedAt: {
       type: 'string',
       format: 'date-time',
@@ -47,5 +67,5 @@ export const INSIGHTS: Schema = {
       description: 'When they were removed',
     },
   },
-  required: ['topics', 'namedEntities', 'analyticsSummary', 'removedAt'],
+  required: ['topics', 'namedEntities', 'analyticsSummary', 'people', 'removedAt'],
 };

@@ -182,7 +182,7 @@ export class SessionReader {
   }
 
   /** A session's insights; null for those that the platform did not return. @throws {Problem} 404 `unknown-session` */
-  async insights(id: string): Promise<object> {
+  async insights(id: string): Promise<{ analyticsSummary: unknown }> {
     const { analytics, ...opened } = await this.open(id, ['topics', 'namedEntities', 'analytics']);
     return { ...opened, analyticsSummary: analytics };
   }

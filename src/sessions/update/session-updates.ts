@@ -5,6 +5,7 @@ import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { Problem } from '../../http/problem/problem.js';
+import { ResolvedPartiesRepository } from '../../people/store/resolved-parties.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
@@ -17,7 +18,7 @@ import { SessionReader } from '../read/session-reader.js';
 import type { RefreshRequest } from '../read/sessions.dto.js';
 import { RefreshRepository } from '../refresh/refresh.repository.js';
 import { type PendingUpdate, RefreshScheduler } from '../refresh/refresh-scheduler.repository.js';
-import { type UpdateSessionRequest, updateRequest } from './update-session.dto.js';
+import { readSpeakers, type UpdateSessionRequest, updateRequest } from './update-session.dto.js';
 
 /**
  * Updates sessions while the caller waits, and schedules lookups. The session in the platform's answer is stored like a
@@ -32,6 +33,7 @@ export class SessionUpdates {
     private readonly contract: Contract,
     private readonly database: Database,
     private readonly prisma: PrismaService,
+    private readonly people: ResolvedPartiesRepository,
     private readonly platform: PlatformClient,
     private readonly refreshes: RefreshRepository,
     private readonly scheduler: RefreshScheduler,
@@ -65,7 +67,8 @@ export class SessionUpdates {
    *
    * @param id our id or the platform's
    * @throws {Problem} 400 `validation` or `platform-rejected`; 404 `unknown-session` or `not-on-platform`; 409
-   *   `no-session-yet`; 501 `not-configured`; 503; 504 `platform-unclear`
+   *   `no-session-yet`; 409 or 422 for a speaker without a platform user; 501 `not-configured`; 503; 504
+   *   `platform-unclear`
    */
   async update(id: string, dto: UpdateSessionRequest): Promise<SessionResponse> {
     requireCapability('session-update', this.contract, this.env);
@@ -74,8 +77,21 @@ export class SessionUpdates {
       where: { ourSessionId },
       select: { inputKind: true },
     });
-    const body = updateRequest(dto, request?.inputKind);
+    const body = updateRequest(dto, await this.usersOf(dto), request?.inputKind);
     return this.change(ourSessionId, (sessionId) => this.platform.updateSession(sessionId, body));
+  }
+
+  /** The platform users of the speakers by their labels. */
+  private async usersOf({ speakerMapping }: UpdateSessionRequest): Promise<Record<string, string>> {
+    const users: Record<string, string> = {};
+    for (const [label, speaker] of readSpeakers(speakerMapping)) {
+      if (typeof speaker === 'string') users[label] = speaker;
+      else {
+        users[label] = await this.people.userOf(speaker, `/speakerMapping/${label}`);
+        this.audit.about(speaker.kind, speaker.externalId);
+      }
+    }
+    return users;
   }
 
   /** Adds or reprocesses note templates by the platform's deprecated operation. @throws {Problem} as {@link update} */

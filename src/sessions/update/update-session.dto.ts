@@ -13,8 +13,23 @@ import {
 } from 'class-validator';
 import { requestFault } from '../../http/body/validation.js';
 import { UUID } from '../../http/request/uuid-param.js';
+import { isExternalId } from '../../people/model/person-field-rules.js';
+import type { PersonKey } from '../../people/model/profile.js';
 import { TREATMENT_PLAN_MAX_LENGTH, type UpdateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import { EXAMPLE_TEMPLATE, MaxCharacters } from '../create/create-session.dto.js';
+
+/** A speaker in OpenAPI: the UUID of a platform user, or one id of the EHR. */
+const SPEAKER = {
+  oneOf: [
+    { type: 'string', format: 'uuid' },
+    ...['provider', 'client'].map((kind) => ({
+      type: 'object',
+      properties: { [kind]: { type: 'string', description: 'External id' } },
+      required: [kind],
+      additionalProperties: false,
+    })),
+  ],
+};
 
 const TEMPLATE_IDS = { each: true, message: 'must hold UUIDs of note templates' };
 
@@ -26,8 +41,15 @@ export class UpdateInputRequest {
 }
 
 /** A blank text counts as absent in any field (spec, Update an existing session). */
+const absentIfBlank = (value: unknown) => (typeof value === 'string' && value.trim() === '' ? null : value);
+
 function BlankIsAbsent(): PropertyDecorator {
-  return Transform(({ value }) => (typeof value === 'string' && value.trim() === '' ? null : value));
+  return Transform(({ value }) => absentIfBlank(value));
+}
+
+/** As `BlankIsAbsent`, from the body itself: class-transformer drops members of a map such as `toString`. */
+function BlankMapIsAbsent(): PropertyDecorator {
+  return Transform(({ obj, key }) => absentIfBlank(obj[key]));
 }
 
 /** `PATCH /v1/sessions/{id}` (spec, Update an existing session): absent, null and blank fields stay unchanged. */
@@ -49,14 +71,14 @@ export class UpdateSessionRequest {
   externalTreatmentPlan?: string | null;
 
   /**
-   * Speaker label to the platform's user UUID; recording sessions only
+   * The person of each speaker label, by the EHR's id or by the platform's user UUID; recording sessions only
    *
-   * @example {"A": "6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b"}
+   * @example {"A": {"provider": "p-1"}, "B": {"client": "c-1"}, "C": "6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b"}
    */
-  @ApiPropertyOptional({ type: 'object', additionalProperties: { type: 'string', format: 'uuid' }, nullable: true })
-  @BlankIsAbsent()
+  @ApiPropertyOptional({ type: 'object', additionalProperties: SPEAKER, nullable: true })
+  @BlankMapIsAbsent()
   @IsOptional()
-  @IsObject({ message: 'must be a map from speaker labels to user UUIDs' })
+  @IsObject({ message: 'must be a map from speaker labels to people' })
   speakerMapping?: Record<string, unknown> | null;
 
   /** Text-to-note sessions only */
@@ -88,7 +110,7 @@ export const UPDATE_EXAMPLES: Record<string, { summary: string; value: UpdateSes
   recording: {
     summary: 'For a session from recordings',
     value: {
-      speakerMapping: { A: '6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b' },
+      speakerMapping: { A: { provider: 'p-1' }, B: '6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b' },
       externalTreatmentPlan: '# Goals\n\nSleep through the night.',
     },
   },
@@ -97,17 +119,43 @@ export const UPDATE_EXAMPLES: Record<string, { summary: string; value: UpdateSes
 /** Spec, Transcript: "Speaker label: letters starting at 'A'". */
 const SPEAKER_LABEL = /^[A-Z]+$/;
 
+/** The UUID of a platform user, or a person of the EHR. */
+export type Speaker = string | PersonKey;
+
+/** Reads a speaker mapping. Pure. @throws {Problem} 400 `validation` */
+export function readSpeakers(mapping: UpdateSessionRequest['speakerMapping']): [label: string, speaker: Speaker][] {
+  return Object.entries(mapping ?? {}).map(([label, named]) => {
+    if (!SPEAKER_LABEL.test(label)) throw requestFault('/speakerMapping', 'must have speaker labels such as A as keys');
+    const speaker = speakerOf(named);
+    if (speaker !== undefined) return [label, speaker];
+    const detail =
+      'must be the UUID of a platform user, or an id of the EHR such as {"provider": "p-1"} or {"client": "c-1"}';
+    throw requestFault(`/speakerMapping/${label}`, detail);
+  });
+}
+
+function speakerOf(named: unknown): Speaker | undefined {
+  if (typeof named === 'string') return UUID.test(named) ? named : undefined;
+  const [[kind, externalId] = [], ...more] = Object.entries(named ?? {});
+  const isPerson = (kind === 'provider' || kind === 'client') && isExternalId(externalId) && more.length === 0;
+  return isPerson ? { kind, externalId } : undefined;
+}
+
 /**
  * Builds the body of an update, without omitted, null and blank fields, which change nothing (spec, Update an existing
  * session). Pure.
  *
+ * @param speakerMapping the platform users of the speakers by their labels
  * @param kind of the session's input, `recording` or `text`; if undefined, the platform checks which fields apply
- * @throws {Problem} 400 `validation`: no field left, a malformed speaker mapping, or a field that does not apply to the
- *   kind of input (the spec's table as corrected: a speaker mapping is for recordings, an input text for texts)
+ * @throws {Problem} 400 `validation`: no field left, or a field that does not apply to the kind of input (the spec's table
+ *   as corrected: a speaker mapping is for recordings, an input text for texts)
  */
-export function updateRequest(dto: UpdateSessionRequest, kind: string | undefined): UpdateTherapySessionRequest {
+export function updateRequest(
+  dto: UpdateSessionRequest,
+  speakerMapping: Record<string, string>,
+  kind: string | undefined,
+): UpdateTherapySessionRequest {
   const { noteTemplateIds, externalTreatmentPlan } = dto;
-  const speakerMapping = readSpeakerMapping(dto.speakerMapping ?? {});
   const text = dto.input?.text;
   const update: UpdateTherapySessionRequest = {
     ...(noteTemplateIds && noteTemplateIds.length > 0 && { noteTemplateIds }),
@@ -126,14 +174,4 @@ export function updateRequest(dto: UpdateSessionRequest, kind: string | undefine
     throw requestFault('/input', 'does not apply to a session from a recording');
   }
   return update;
-}
-
-function readSpeakerMapping(mapping: Record<string, unknown>): Record<string, string> {
-  for (const [label, user] of Object.entries(mapping)) {
-    if (!SPEAKER_LABEL.test(label)) throw requestFault('/speakerMapping', 'must have speaker labels such as A as keys');
-    if (typeof user !== 'string' || !UUID.test(user)) {
-      throw requestFault(`/speakerMapping/${label}`, 'must be the UUID of a user of the platform');
-    }
-  }
-  return mapping as Record<string, string>;
 }
