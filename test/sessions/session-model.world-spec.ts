@@ -1,0 +1,153 @@
+import fc from 'fast-check';
+import { createSession } from '../../simulator/sessions/session-routes.js';
+import { takeStep } from '../../simulator/sessions/session-run.js';
+import { propertyRuns } from '../../src/config/property-runs.spec-support.js';
+import { Database } from '../../src/database/database.js';
+import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
+import type { Page } from '../../src/http/request/page.js';
+import { RequestOutcomes } from '../../src/sessions/create/request-outcomes.repository.js';
+import type { RequestRow } from '../../src/sessions/create/request-row.js';
+import { RequestSender } from '../../src/sessions/create/request-sender.js';
+import type { SessionResponse } from '../../src/sessions/model/session-view.js';
+import { mirroredPeople, SOAP } from '../world/mirrored-people.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld({ platform: { processingEvents: false, webhookDropRate: 1 } });
+let people: Awaited<ReturnType<typeof mirroredPeople>>;
+
+beforeEach(async () => {
+  people = await mirroredPeople(world);
+});
+
+/** The events of a session with AI notes (spec, Event sequences). */
+const EVENTS = ['CREATED', 'PROCESSING_STARTED', 'PROCESSING_NOTES_COMPLETED', 'PROCESSING_COMPLETED'] as const;
+
+/** What happens to a request whose attempt is in flight. `lost`: its process dies. `late`: its answer arrives all the same. */
+const OUTCOMES = [['accepted'], ['lost'], ['lost', 'late']] as const;
+
+type Step = (typeof EVENTS)[number] | (typeof OUTCOMES)[number][number];
+
+/** A request in flight, and its session on the platform, which is Done with notes. */
+async function requested(appointment: string) {
+  const body = {
+    provider: 'p-1',
+    client: 'c-1',
+    noteTemplateIds: [SOAP],
+    input: { text: { text: 'x' } },
+    partnerAppointmentId: appointment,
+  };
+  const { id } = (await world.call<SessionResponse>('POST', '/v1/sessions', { body, wait: 0 })).body;
+  const { state } = world.platform.simulator;
+  const session = createSession(state, {
+    providerUserId: people.provider,
+    clientUserIds: [people.client],
+    noteTemplateIds: [SOAP],
+    input: { kind: 'text', text: 'x' },
+    date: '2026-03-01T09:00:00.000Z',
+    partnerAppointmentId: appointment,
+  });
+  while (session.nextStep) takeStep(state, session);
+  await world.platform.webhooksSent();
+  // The attempt of a process that sends no heartbeat.
+  await world.sql(
+    `UPDATE session_requests SET attempted_at = $2, due_at = NULL, lease_owner = gen_random_uuid(), lease_no = 1,
+       lease_safe_at = $2 WHERE session = $1`,
+    [id, world.now()],
+  );
+  return { id, sessionId: session.sessionId };
+}
+
+const answered = (id: string, sessionId: string) =>
+  world.get(Database).transaction(async (tx) => {
+    const open = `SELECT * FROM session_requests WHERE session = $1 AND state IN ('Requested', 'Unknown') FOR UPDATE`;
+    const { rows } = await tx.query<RequestRow>(open, [id]);
+    if (rows[0]) await world.get(RequestOutcomes).accepted(tx, rows[0], sessionId);
+  });
+
+/** Does each step in its own transaction. A crash after a step repeats it, as a delivery without an outcome is. */
+async function happen(steps: readonly Step[], crashes: readonly boolean[]) {
+  const appointment = `a-${world.now().getTime()}`;
+  const { id, sessionId } = await requested(appointment);
+  for (const [at, step] of steps.entries()) {
+    for (let time = 0; time <= Number(crashes[at] ?? false); time += 1) {
+      if (step === 'accepted' || step === 'late') await answered(id, sessionId);
+      else if (step === 'lost') await world.get(RequestSender).settleLost();
+      else {
+        const event = {
+          eventType: `SESSION_${step}`,
+          sessionId,
+          providerUserId: people.provider,
+          partnerAppointmentId: appointment,
+          aiNotesEnabled: step === 'CREATED' ? null : true,
+        };
+        world.platform.set({ webhookDropRate: 0 });
+        world.platform.simulator.state.deliveries.send(event as never);
+        await world.platform.webhooksSent();
+        world.platform.set({ webhookDropRate: 1 });
+      }
+      await world.work.inbox();
+    }
+  }
+  for (let round = 0; round < 3; round += 1) {
+    await world.advance('2 s');
+    await world.settle();
+  }
+  return { id, sessionId, appointment };
+}
+
+/** Published once per session, also after repeats. */
+const ONCE = ['session.created', 'session.completed', 'session.notes-ready'];
+
+/** All that readers see of a session in the end. */
+async function endOf({ id, sessionId, appointment }: { id: string; sessionId: string; appointment: string }) {
+  const { items } = (await world.call<Page<SessionResponse>>('GET', `/v1/sessions?appointment=${appointment}`)).body;
+  const events = await world.sql<Pick<FeedEventResponse, 'type' | 'subject' | 'data'>>(
+    `SELECT type, subject, data FROM feed_events WHERE data->>'partnerAppointmentId' = $1`,
+    [appointment],
+  );
+  const published = events.filter(({ type }) => type !== 'session.needs-review');
+  return {
+    sessions: items.map((item) => [item.id === id, item.sessionId === sessionId, item.state, item.notesRevision]),
+    // The platform's repeats are published again.
+    published: [...new Set(published.map(({ type, data }) => `${type} ${String(data.state)}`))].sort(),
+    once: ONCE.map((type) => published.filter((event) => event.type === type).length),
+    subjects: [...new Set(events.map(({ subject }) => subject === `sessions/${id}`))],
+    reviews: events.length - published.length,
+  };
+}
+
+/** Every order of the events and the outcome in which the outcome's own steps keep their order. */
+const anyHistory = fc.constantFrom(...OUTCOMES).chain((outcome) =>
+  fc.record({
+    steps: fc.shuffledSubarray([...EVENTS, ...outcome], { minLength: EVENTS.length + outcome.length }).map((steps) => {
+      const ordered = [...outcome];
+      return steps.map((step): Step => (outcome.some((own) => own === step) ? (ordered.shift() ?? step) : step));
+    }),
+    crashes: fc.array(fc.boolean(), { minLength: 6, maxLength: 6 }),
+  }),
+);
+
+describe('a requested session', () => {
+  it('ends as one session and one feed, in every order of its events, its answer and crashes', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyHistory, async ({ steps, crashes }) => {
+        const end = await endOf(await happen(steps, crashes));
+        expect(end).toEqual({
+          sessions: [[true, true, 'Done', 1]],
+          published: [
+            'session.completed Done',
+            'session.created InProgress',
+            'session.notes-completed Processing',
+            'session.notes-ready Done',
+            'session.processing-started Processing',
+          ],
+          once: [1, 1, 1],
+          subjects: [true],
+          reviews: end.reviews,
+        });
+        expect(end.reviews).toBeLessThanOrEqual(1);
+      }),
+      propertyRuns(0.04),
+    );
+  });
+});

@@ -1,0 +1,197 @@
+import { Database } from '../../src/database/database.js';
+import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
+import type { Page } from '../../src/http/request/page.js';
+import { PlatformClient } from '../../src/platform/clients/platform-client.js';
+import type { SessionResponse } from '../../src/sessions/model/session-view.js';
+import { SessionEventsRepository } from '../../src/sessions/refresh/session-events.repository.js';
+import { SOAP } from '../world/mirrored-people.js';
+import { useWorld } from '../world/use-world.js';
+import { useArrivingSessions } from './arriving-sessions.js';
+
+const world = useWorld({ platform: { processingEvents: false } });
+const sessions = useArrivingSessions(world);
+const { newSession, toEnd, show, notesOf, fetches, tell, unheard } = sessions;
+
+/** A session that is Done, and whose answers lack the notes until `catchUp`, as those of a lagging replica. */
+async function lagging() {
+  const client = world.get(PlatformClient);
+  const get = client.getSession.bind(client);
+  const stale = jest.spyOn(client, 'getSession').mockImplementation(async (...asked) => {
+    const { notes: _, ...answer } = await get(...asked);
+    return { ...answer, notes: [] };
+  });
+  const session = newSession({ noteTemplateIds: [SOAP] });
+  toEnd(session);
+  await world.settle();
+  return { session, catchUp: () => stale.mockRestore() };
+}
+
+const eventsOf = async (id: string) =>
+  (await world.call<Page<FeedEventResponse>>('GET', '/v1/events?limit=200')).body.items.filter(
+    ({ subject }) => subject === `sessions/${id}`,
+  );
+
+describe('announced notes that a fetch does not show', () => {
+  it('are fetched again after 2 s, 10 s, 60 s, 10 min and 1 h', async () => {
+    await lagging();
+    const times: number[] = [];
+    for (const span of ['1 s', '2 s', '10 s', '50 s', '11 s', '10 min', '1 h', '1 h', '1 h'] as const) {
+      const before = fetches();
+      await world.advance(span);
+      await world.settle();
+      times.push(fetches() - before);
+    }
+    expect(times).toEqual([0, 1, 1, 0, 1, 1, 1, 0, 0]);
+  });
+
+  it('are stored once the platform shows them', async () => {
+    const { session, catchUp } = await lagging();
+    expect((await notesOf(session.sessionId)).documents).toEqual([]);
+    catchUp();
+    await world.advance('3 s');
+    await world.settle();
+    expect((await notesOf(session.sessionId)).documents).toHaveLength(1);
+    const before = fetches();
+    await world.advance('2 h');
+    await world.settle();
+    expect(fetches()).toBe(before);
+  });
+
+  it('are not awaited after an event that rules them out', async () => {
+    const event = { providerUserId: sessions.provider, partnerAppointmentId: 'a-1' };
+    const session = unheard(() => {
+      const made = newSession({ noteTemplateIds: [] });
+      toEnd(made);
+      return made;
+    });
+    tell({ ...event, eventType: 'SESSION_PROCESSING_COMPLETED', sessionId: session.sessionId, aiNotesEnabled: false });
+    await world.settle();
+    const before = fetches();
+    await world.advance('2 h');
+    await world.settle();
+    expect([before, fetches()]).toEqual([1, 1]);
+  });
+});
+
+it('notes stay current while a session that is processed again has an empty list', async () => {
+  const session = newSession({ noteTemplateIds: [SOAP] });
+  toEnd(session);
+  await world.settle();
+  const client = world.get(PlatformClient);
+  const get = client.getSession.bind(client);
+  const state: { state: 'Processing' | 'Done' } = { state: 'Processing' };
+  jest
+    .spyOn(client, 'getSession')
+    .mockImplementation(async (...asked) => ({ ...(await get(...asked)), ...state, notes: [] }));
+  await sessions.refresh(session);
+  await world.settle();
+  expect((await notesOf(session.sessionId)).documents).toMatchObject([{ supersededAt: null }]);
+  state.state = 'Done';
+  await sessions.refresh(session);
+  await world.settle();
+  expect((await notesOf(session.sessionId)).documents).toMatchObject([{ supersededAt: expect.any(String) }]);
+});
+
+describe('a failed session', () => {
+  it.each(['the event', 'the answer'])('is published once, by %s, with its state', async (first) => {
+    const session = newSession();
+    session.willFail = true;
+    if (first === 'the event')
+      world.platform.injectFault({ operation: 'getSession', kind: 'status', status: 503, count: 5 });
+    if (first === 'the answer') {
+      unheard(() => toEnd(session));
+      tell({
+        eventType: 'SESSION_CREATED',
+        sessionId: session.sessionId,
+        providerUserId: sessions.provider,
+        aiNotesEnabled: null,
+      });
+      await world.settle();
+      tell({
+        eventType: 'SESSION_PROCESSING_FAILED',
+        sessionId: session.sessionId,
+        providerUserId: sessions.provider,
+        aiNotesEnabled: null,
+      });
+    } else toEnd(session);
+    await world.settle();
+    await world.advance('1 h');
+    await world.settle();
+    const { id, state } = await show(session.sessionId);
+    const failed = (await eventsOf(id)).filter(({ type }) => type === 'session.failed');
+    expect([state, failed.map(({ data }) => data.state)]).toEqual(['Error', ['Error']]);
+    expect(failed[0]?.data).toMatchObject({ provider: 'p-1' });
+  });
+});
+
+it('a completed session is published with the state Done, although it has not been fetched', async () => {
+  world.platform.injectFault({ operation: 'getSession', kind: 'status', status: 503, count: null });
+  const session = newSession({ partnerAppointmentId: 'a-1' });
+  toEnd(session);
+  await world.settle();
+  const { id } = await show(session.sessionId);
+  const states = (await eventsOf(id)).map(({ type, data }) => [type, data.state, data.provider]);
+  expect(new Map(states.map(([type, ...rest]) => [type, rest]))).toEqual(
+    new Map([
+      ['session.created', ['InProgress', 'p-1']],
+      ['session.processing-started', ['Processing', 'p-1']],
+      ['session.notes-completed', ['Processing', 'p-1']],
+      ['session.completed', ['Done', 'p-1']],
+    ]),
+  );
+});
+
+/** Lets a test and a transaction wait for each other. */
+function signal() {
+  let raise = () => {};
+  const raised = new Promise<void>((resolve) => {
+    raise = resolve;
+  });
+  return { raised, raise };
+}
+
+describe('updatedSince', () => {
+  const changedSince = async (since: string) =>
+    (await world.call<Page<SessionResponse>>('GET', `/v1/sessions?updatedSince=${encodeURIComponent(since)}`)).body
+      .items;
+
+  it('shows a change that was committed after a later one', async () => {
+    const [slow, fast] = [newSession(), newSession()];
+    await world.settle();
+    const all = await changedSince('2000-01-01T00:00:00Z');
+    expect(all).toHaveLength(2);
+    const event = {
+      eventType: 'SESSION_PROCESSING_STARTED',
+      providerUserId: sessions.provider,
+      aiNotesEnabled: null,
+    } as const;
+    const events = world.get(SessionEventsRepository);
+    const [recorded, released] = [signal(), signal()];
+    const writing = world.get(Database).transaction(async (tx) => {
+      await events.recordEvent(tx, { ...event, sessionId: slow.sessionId, partnerAppointmentId: null }, world.now());
+      recorded.raise();
+      await released.raised;
+    });
+    await recorded.raised;
+    await world.advance('1 s');
+    await world
+      .get(Database)
+      .transaction((tx) =>
+        events.recordEvent(tx, { ...event, sessionId: fast.sessionId, partnerAppointmentId: null }, world.now()),
+      );
+    const since = async () => (await changedSince(all.at(-1)?.updatedAt.toString() ?? '')).at(-1);
+    const newest = await since();
+    expect(newest?.sessionId).toBe(fast.sessionId);
+    released.raise();
+    await writing;
+    const later = await changedSince(newest?.updatedAt.toString() ?? '');
+    expect(later.map(({ sessionId }) => sessionId)).toContain(slow.sessionId);
+  });
+
+  it('increases strictly with each change', async () => {
+    for (let n = 0; n < 5; n += 1) newSession();
+    await world.settle();
+    const times = (await changedSince('2000-01-01T00:00:00Z')).map(({ updatedAt }) => String(updatedAt));
+    expect([times.length, new Set(times).size, [...times].sort()]).toEqual([5, 5, times]);
+  });
+});
