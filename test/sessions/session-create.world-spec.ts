@@ -3,6 +3,9 @@ import type { CallOptions } from '../../harness/world/request.js';
 import type { FaultKind } from '../../simulator/gate/fault-rule.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
+import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
+import type { Page } from '../../src/http/request/page.js';
+import type { HealthReport } from '../../src/operations/health-checks.js';
 import { PlatformClient } from '../../src/platform/clients/platform-client.js';
 import { PlatformError } from '../../src/platform/contract/platform-errors.js';
 import { OutcomeKeeper } from '../../src/platform/send/outcome-keeper.js';
@@ -393,6 +396,55 @@ describe('a rejection by the platform', () => {
   });
 });
 
+describe('an answer that may be the fault of the URL or the API key', () => {
+  it.each([
+    ['a redirect', { kind: 'status', status: 302 }, 'platform-address'],
+    ['404', { kind: 'status', status: 404 }, 'platform-address'],
+    ['405', { kind: 'status', status: 405 }, 'platform-address'],
+    ['401', { kind: 'status', status: 401 }, 'platform-unauthorized'],
+    ['403', { kind: 'forbid' }, 'platform-unauthorized'],
+  ] as const)('%s keeps the request, which is sent again', async (_name, fault, code) => {
+    injectFault(fault);
+    const { body } = await create(usual(), { wait: 0 });
+    await shownAs(body.id, 'Requested');
+    expect(await requestOf(body.id)).toMatchObject({ fault: code, body: expect.any(Buffer) });
+    const { checks } = (await world.call<HealthReport>('GET', '/health/ready')).body;
+    expect(checks['session-requests']).toMatchObject({ status: 'degraded' });
+    await world.advance('10 s');
+    await shownAs(body.id, 'InProgress');
+  });
+
+  it('pauses all requests, and sends one as a probe', async () => {
+    injectFault({ kind: 'status', status: 404, count: null });
+    for (let n = 0; n < 5; n += 1) await create(usual(), { wait: 0 });
+    await world.settle();
+    const before = sent();
+    await world.advance('10 s');
+    await world.settle();
+    expect([before <= 5, sent() - before]).toEqual([true, 1]);
+  });
+
+  it('rejects the request if the platform accepted another one in between', async () => {
+    const client = world.get(PlatformClient);
+    const call = client.createSession.bind(client);
+    const refused = usual();
+    jest.spyOn(client, 'createSession').mockImplementation(async (body) => {
+      if (body.partnerAppointmentId !== refused.partnerAppointmentId) return call(body);
+      throw new PlatformError('not-found', 'createSession', { status: 404, platformMessage: 'No such template.' });
+    });
+    const { body } = await create(refused, { wait: 0 });
+    await shownAs(body.id, 'Requested');
+    await world.advance('10 s');
+    await shownAs(body.id, 'Requested');
+    const other = await create(usual(), { wait: 0 });
+    await world.advance('1 min');
+    await shownAs(other.body.id, 'InProgress');
+    await world.advance('5 min');
+    const { error } = await shownAs(body.id, 'Rejected');
+    expect(error).toEqual({ code: 'platform-rejected', message: 'No such template.' });
+  });
+});
+
 describe('a lost answer', () => {
   it.each<[FaultKind, object]>([
     ['commit-then-cut', {}],
@@ -462,6 +514,15 @@ describe('a lost answer', () => {
       expect((await shownAs(id, 'InProgress')).sessionId).toBe(body.sessionId);
       expect(sent()).toBe(2);
     });
+  });
+
+  it('is published as needing review, with its state', async () => {
+    const { id } = await lost();
+    const { items } = (await world.call<Page<FeedEventResponse>>('GET', '/v1/events?limit=200')).body;
+    const published = items.filter(({ subject }) => subject === `sessions/${id}`);
+    expect(published.map(({ type, data }) => [type, data.state, data.provider, data.clients])).toEqual([
+      ['session.needs-review', 'Unknown', 'p-1', ['c-1']],
+    ]);
   });
 
   it('shows in the session what to look for on the platform, and the ways to resolve it', async () => {
