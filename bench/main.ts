@@ -3,6 +3,7 @@ import { benchAudit } from './audit.js';
 import type { BenchRow } from './bench-row.js';
 import { benchBudget } from './budget.js';
 import { benchFootprint } from './footprint.js';
+import { benchNoteLag } from './note-lag.js';
 import { benchReceiver } from './receiver.js';
 import { benchRecordings } from './recordings.js';
 import { benchReimport } from './reimport.js';
@@ -13,6 +14,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   budget: benchBudget,
   reimport: benchReimport,
   receiver: benchReceiver,
+  'note-lag': benchNoteLag,
   recordings: benchRecordings,
   'stored-sessions': benchStoredSessions,
   footprint: benchFootprint,

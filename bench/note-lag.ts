@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../simulator/app.js';
+import { createSession } from '../simulator/sessions/session-routes.js';
+import { takeStep } from '../simulator/sessions/session-run.js';
+import { startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
+import { signWebhook } from '../src/platform/webhook-signature.js';
+import { type BenchRow, percentile } from './bench-row.js';
+import { startService } from './service-process.js';
+
+const EVENTS_PER_SECOND = 50;
+/** Events before the measurement, until code is compiled and connections are open. */
+const WARM_UP = 200;
+const MEASURED = 1_000;
+/** How long to wait for the last notes. */
+const LAST_MS = 30_000;
+const KEY = randomBytes(24).toString('hex');
+const SECRET = randomBytes(24).toString('hex');
+const TEMPLATE = '8bc81bb8-ff09-450a-8512-e7334b3fee7d';
+
+interface FeedPage {
+  items: { cursor: string; type: string; data: { sessionId: string } }[];
+}
+
+/**
+ * The time from the webhook that announces notes until a waiting reader of the feed is told that they are stored. Each
+ * event is the first one of another session.
+ */
+export async function benchNoteLag(): Promise<BenchRow[]> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'notebridge-bench-'));
+  const postgres = await startEmbeddedPostgres({ dataRoot: folder, fsync: true });
+  const simulator = await buildSimulator({ settings: { webhookDropRate: 1 } });
+  const service = await startService({
+    PLATFORM_BASE_URL: simulator.url,
+    PLATFORM_API_KEY: DEFAULT_API_KEY,
+    PLATFORM_CONTRACT: 'simulator/contract.json',
+    PLATFORM_WEBHOOK_SECRET: SECRET,
+    ADMIN_API_KEY: KEY,
+    DATABASE_URL: postgres.url,
+  });
+  const reading = new AbortController();
+  try {
+    const sentAt = new Map<string, number>();
+    const lags = new Map<string, number>();
+    const reader = readFeed(service.url, reading.signal, (sessionId) => {
+      const sent = sentAt.get(sessionId);
+      if (sent !== undefined && !lags.has(sessionId)) lags.set(sessionId, performance.now() - sent);
+    });
+    const ids = sessionsWithNotes(simulator, WARM_UP + MEASURED);
+    const begun = performance.now();
+    for (const [at, sessionId] of ids.entries()) {
+      await delay(Math.max(0, begun + (at * 1_000) / EVENTS_PER_SECOND - performance.now()));
+      sentAt.set(sessionId, performance.now());
+      void announce(service.url, sessionId);
+    }
+    const end = performance.now() + LAST_MS;
+    while (lags.size < ids.length && performance.now() < end) await delay(50);
+    reading.abort();
+    await reader;
+    const measured = ids.slice(WARM_UP).map((id) => lags.get(id) ?? Number.POSITIVE_INFINITY);
+    const [p50, p99] = [percentile(measured, 0.5), percentile(measured, 0.99)];
+    return [
+      { name: 'event to note in the feed, p50', value: p50, unit: 'ms', target: '< 150', ok: p50 < 150 },
+      { name: 'event to note in the feed, p99', value: p99, unit: 'ms', target: '< 700', ok: p99 < 700 },
+    ];
+  } finally {
+    reading.abort();
+    await service.stop();
+    await simulator.close();
+    await postgres.release();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Creates sessions on the platform that are Done, with one document. @returns the platform's ids */
+function sessionsWithNotes({ state }: Simulator, count: number): string[] {
+  return Array.from({ length: count }, () => {
+    const session = createSession(state, {
+      providerUserId: 'provider',
+      clientUserIds: [],
+      noteTemplateIds: [TEMPLATE],
+      input: { kind: 'text', text: 'Slept better.' },
+      date: '2026-03-01T09:00:00.000Z',
+      partnerAppointmentId: undefined,
+    });
+    while (session.nextStep) takeStep(state, session);
+    return session.sessionId;
+  });
+}
+
+async function announce(url: string, sessionId: string): Promise<void> {
+  const eventType = 'SESSION_PROCESSING_NOTES_COMPLETED';
+  const body = JSON.stringify({ eventType, sessionId, providerUserId: 'provider', aiNotesEnabled: true });
+  const timestamp = String(Date.now());
+  const headers = {
+    'content-type': 'application/json',
+    'x-service-timestamp': timestamp,
+    'x-service-signature': signWebhook(SECRET, timestamp, Buffer.from(body)),
+  };
+  const response = await fetch(`${url}/webhooks/platform`, { method: 'POST', headers, body });
+  if (response.status !== 204) throw new Error(`A webhook was answered ${response.status}.`);
+}
+
+/** Reads the feed by long polling. @param onNotes called with the platform's id of each session whose notes are ready */
+async function readFeed(url: string, signal: AbortSignal, onNotes: (sessionId: string) => void): Promise<void> {
+  let after = '0';
+  while (!signal.aborted) {
+    const headers = { authorization: `Bearer ${KEY}`, prefer: 'wait=20' };
+    const response = await fetch(`${url}/v1/events?limit=200&after=${after}`, { headers, signal }).catch(
+      () => undefined,
+    );
+    if (!response?.ok) continue;
+    const { items } = (await response.json()) as FeedPage;
+    for (const { type, data } of items) if (type === 'session.notes-ready') onNotes(data.sessionId);
+    after = items.at(-1)?.cursor ?? after;
+  }
+}
