@@ -54,7 +54,7 @@ const SMALL = [
   'session_requests_open_idx',
   'session_requests_open_key',
   'sessions_refused_idx',
-  'sessions_pending_events_idx',
+  'sessions_changed_idx',
   'feed_events_without_cursor_idx',
 ];
 
