@@ -4,7 +4,7 @@ import type { Clock } from '../../config/clock.js';
 import type { Env } from '../../config/env.js';
 import { unsupportedMediaType } from '../problem/fault.js';
 import { Problem } from '../problem/problem.js';
-import { charsetOf, decodeText, jsonShapeFault } from './json-text.js';
+import { charsetOf, decodeText, jsonShapeFault, mediaTypeOf } from './json-text.js';
 import { shapeProblem } from './validation.js';
 
 /**
@@ -61,11 +61,6 @@ export function jsonBodyParser(fastify: FastifyInstance): FastifyBodyParser<Buff
     if (fault) return done(new Problem(400, 'too-deep', `The body is ${fault}. Flatten it.`));
     return parse(request, text, done);
   };
-}
-
-/** The media type of a Content-Type header in lower case, without parameters. */
-export function mediaTypeOf(contentType: string | undefined): string {
-  return contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
 const isMultipart = (headers: IncomingHttpHeaders) => mediaTypeOf(headers['content-type']) === 'multipart/form-data';

@@ -4,6 +4,11 @@ export const MAX_JSON_DEPTH = 100;
 /** Maximum objects and lists of JSON that is read. A million are parsed in about 100 ms; more would block the process. */
 export const MAX_JSON_CONTAINERS = 1_000_000;
 
+/** The media type of a Content-Type header in lower case, without parameters. */
+export function mediaTypeOf(contentType: string | undefined): string {
+  return contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+}
+
 /** The charset of a Content-Type header in lower case. Defaults to UTF-8, in which JSON is sent (RFC 8259, section 8.1). */
 export function charsetOf(contentType = ''): string {
   const [, charset = ''] = /;[ \t]*charset[ \t]*=[ \t]*"?([^";\s]*)/i.exec(contentType) ?? [];

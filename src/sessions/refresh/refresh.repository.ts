@@ -115,7 +115,13 @@ export class RefreshRepository {
     if (!fresh) return undefined;
     const { id, now } = row;
     const known = this.seal.openFacts(row);
-    const isErased = await this.content.isErased(tx, session.clientUserIds);
+    // An unreadable field says nothing.
+    const {
+      providerUserId = row.provider_user_id,
+      clientUserIds = row.client_user_ids,
+      noteTemplateIds = row.note_template_ids,
+    } = session;
+    const isErased = await this.content.isErased(tx, clientUserIds);
     const notes = isErased ? undefined : fetchedNotes(session);
     const notesChanged = notes ? await this.content.storeNotes(tx, id, notes, { now, eventAt }) : false;
     if (!isErased) await this.content.storeInsights(tx, id, fetchedInsights(session), now);
@@ -141,9 +147,9 @@ export class RefreshRepository {
       [
         id,
         session.state,
-        session.providerUserId,
-        session.clientUserIds,
-        session.noteTemplateIds,
+        providerUserId,
+        clientUserIds,
+        noteTemplateIds,
         shownAppointment(session.partnerAppointmentId ?? row.event_appointment_id) ?? row.partner_appointment_id,
         this.seal.sealFacts(id, facts),
         notesChanged ? 1 : 0,
