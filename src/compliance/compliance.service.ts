@@ -133,7 +133,13 @@ export class ComplianceService {
   @HealthIndicator('compliance')
   async health(): Promise<Health> {
     const unknownSubmissions = await this.prisma.complianceJob.count({ where: { state: 'Unknown' } });
-    return { status: 'ok', facts: { unknownSubmissions } };
+    const elsewhere = { fault: 'platform-address', dueAt: { not: null } };
+    const facts = { unknownSubmissions };
+    if (!(await this.prisma.complianceJob.findFirst({ where: elsewhere, select: { id: true } })))
+      return { status: 'ok', facts };
+    const reason =
+      'Another server than the platform answers getComplianceJob. Check PLATFORM_BASE_URL and its path in PLATFORM_CONTRACT.';
+    return { status: 'degraded', reason, facts };
   }
 
   /**

@@ -438,7 +438,7 @@ CREATE INDEX "sessions_pending_events_idx" ON "sessions"("pending_events_at") WH
 CREATE INDEX "sessions_backlog_idx" ON "sessions"("fault") WHERE "due_at" IS NOT NULL AND "wanted_generation" > "fetched_generation";
 -- Sessions whose newest event no fetch has answered yet, by that event.
 CREATE INDEX "sessions_awaited_idx" ON "sessions"("last_event_at") WHERE "due_at" IS NOT NULL AND "wanted_generation" > "fetched_generation" AND ("fetched_at" IS NULL OR "last_event_at" > "fetched_at");
-CREATE INDEX "sessions_refused_idx" ON "sessions"("id") WHERE "due_at" IS NOT NULL AND "fault" = 'platform-unauthorized';
+CREATE INDEX "sessions_refused_idx" ON "sessions"("fault") WHERE "due_at" IS NOT NULL AND "fault" IN ('platform-unauthorized', 'platform-address', 'unreadable-answer');
 
 CREATE TABLE "session_documents" (
     "id" UUID NOT NULL,

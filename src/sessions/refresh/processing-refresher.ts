@@ -87,7 +87,7 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
         },
         storeAnswer: (tx, { claimed }, answer) => storeAnswer(tx, claimed, answer),
         storeNotFound: ({ claimed }, waitMs) => ({
-          set: `fault = 'gone', failures = failures + 1, refused_at = NULL, fetched_generation = $1, due_at =
+          set: `fault = 'gone', failures = failures + 1, fetched_generation = $1, due_at =
             clock_timestamp() + CASE WHEN wanted_generation > $1 THEN $2::float8 ELSE $3 END * interval '1 millisecond'`,
           values: [claimed.wanted_generation, DEBOUNCE_MS, waitMs],
         }),

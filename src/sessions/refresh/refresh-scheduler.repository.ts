@@ -30,7 +30,7 @@ const MAKE_DUE = `wanted_generation = wanted_generation + 1, due_at = clock_time
  */
 export const dueAfterDebounce = (table: string): string => {
   const soon = `clock_timestamp() + ${DEBOUNCE_MS} * interval '1 millisecond'`;
-  return `CASE WHEN ${table}.failures > 0 AND ${table}.fault IS DISTINCT FROM 'gone'
+  return `CASE WHEN ${table}.failures > 0 AND coalesce(${table}.fault, '') NOT IN ('gone', 'maybe-gone')
     THEN coalesce(${table}.due_at, ${soon}) ELSE least(${table}.due_at, ${soon}) END`;
 };
 

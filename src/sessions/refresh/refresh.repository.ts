@@ -182,7 +182,7 @@ export class RefreshRepository {
     const isGone = row.fetched_at !== null || row.failures >= LOOKUPS_UNTIL_GONE;
     return {
       set: `not_found_at = CASE WHEN $5 THEN coalesce(not_found_at, $1) END, fetched_generation = $2, answers = $3, due_at = $4,
-        fault = 'gone', failures = failures + 1, refused_at = NULL, lane = ${EVENT_LANE},
+        fault = 'gone', failures = failures + 1, lane = ${EVENT_LANE},
         updated_at = CASE WHEN $5 AND not_found_at IS NULL THEN $1 ELSE updated_at END`,
       values: [now, fresh.fetched_generation, fresh.answers, dueAt, isGone],
     };
