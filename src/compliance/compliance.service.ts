@@ -42,6 +42,8 @@ const MESSAGES: Record<string, string> = {
     'The platform did not answer the submission. Look for the job there, then resolve with "link", "create" or "abandon".',
   abandoned: 'An operator abandoned this job. To have the files checked, submit them again.',
   gone: 'The platform does not know this job; the lookup is retried automatically. If it stays unknown, resolve it with "link" to another job, "create" or "abandon".',
+  'maybe-gone':
+    'The platform answered 404 to the lookup of this job: it does not know the job, or the URL is wrong. The lookup is retried automatically.',
   rejected: 'The platform rejected this job. Correct it and submit it again.',
   'not-found': 'The platform does not know something that the submission names. Correct it and submit it again.',
   'not-configured': 'Submissions are not configured. GET /v1/capabilities names the missing settings.',

@@ -27,7 +27,7 @@ const line = objectOf(
     formatting: objectOf({}, { nestingLevel: number }),
   },
 );
-const documentFields = objectOf({ sessionDocumentId: id, noteTemplateId: id, notes: orElse(listOrNone(line), []) }, {});
+const documentFields = objectOf({ sessionDocumentId: id, noteTemplateId: id, notes: listOrNone(line) }, {});
 
 export type Note = NonNullable<ReturnType<typeof line>>;
 
