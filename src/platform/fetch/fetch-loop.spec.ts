@@ -286,14 +286,19 @@ describe('the fetch loop', () => {
       expect(rows.rows[0]).toMatchObject({ fault: 'maybe-gone', refused_at: new Date(-5_000) });
     });
 
-    test('a 403 is not about the row because of an earlier 404', async () => {
+    test('a 403 is not about one row because of its earlier 404', async () => {
       let isRefused = false;
       const { rows, loop } = setUp(2, (row) => (row.id === 1 ? answer : isRefused ? refused() : notFound()));
+      const [row, other] = rows.rows as [Row, Row];
+      other.dueMs += 5_000;
       await loop.run();
+      clock.ms += 5_000;
+      await loop.run();
+      expect(row).toMatchObject({ fault: 'maybe-gone', failures: 2 });
       isRefused = true;
       clock.ms += 10_000;
       await loop.run();
-      expect(rows.rows[0]).toMatchObject({ fault: 'platform-unauthorized', failures: 1 });
+      expect(row).toMatchObject({ fault: 'platform-unauthorized', failures: 2 });
     });
   });
 

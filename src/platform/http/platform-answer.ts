@@ -1,3 +1,4 @@
+import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { decodeText, jsonShapeFault } from '../../http/body/json-text.js';
 import { readPointer } from '../contract/json-pointer.js';
 import type { OperationName } from '../contract/operations.js';
@@ -10,8 +11,12 @@ export interface AnswerBytes {
   charset: string;
 }
 
+/** Answers above this size are read in steps. */
+const LARGE_BYTES = 1024 * 1024;
+
 /** A 2xx answer. Its readers throw a {@link PlatformError} `unknown-outcome` if the answer lacks a value. */
 export class PlatformAnswer {
+  #text: string | undefined;
   #parsed: { value: unknown } | undefined;
   /** The ids that were read, in the platform's own spelling. */
   readonly ids: string[] = [];
@@ -23,6 +28,17 @@ export class PlatformAnswer {
     private readonly content: AnswerBytes,
     private readonly pointers: Readonly<Record<string, string | undefined>>,
   ) {}
+
+  /** Decodes and parses a large answer, and lets other work run in between. A fault is thrown when a value is read. */
+  async prepare(): Promise<void> {
+    if (this.content.bytes.length < LARGE_BYTES) return;
+    try {
+      await turnOfLoop(this.text);
+      await turnOfLoop(this.body);
+    } catch {
+      // Some calls read no value.
+    }
+  }
 
   /** The whole answer. */
   get body(): unknown {
@@ -84,11 +100,20 @@ export class PlatformAnswer {
     return isFilled && fits(value) ? value : this.unreadable(`no ${what} at ${this.placeOf(name)}`);
   }
 
-  private parse(): unknown {
+  private get text(): string {
+    this.#text ??= this.decode();
+    return this.#text;
+  }
+
+  private decode(): string {
     const text = decodeText(this.content.bytes, this.content.charset);
     if (text === undefined) return this.unreadable('an answer that is not in its charset');
     const fault = jsonShapeFault(text);
-    if (fault) return this.unreadable(`an answer ${fault}`);
+    return fault === undefined ? text : this.unreadable(`an answer ${fault}`);
+  }
+
+  private parse(): unknown {
+    const { text } = this;
     try {
       return JSON.parse(text);
     } catch {

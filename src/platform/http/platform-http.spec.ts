@@ -172,6 +172,30 @@ describe('one HTTP attempt', () => {
     );
   });
 
+  it('lets other work run between the steps of reading a large answer', async () => {
+    const text = JSON.stringify({ userId: 'u', more: 'x'.repeat(2 * 1024 * 1024) });
+    platform.answer = (_request, response) => response.writeHead(200).end(text);
+    const parse = jest.spyOn(JSON, 'parse');
+    let isBetween = false;
+    parse.mockImplementationOnce(() => {
+      setImmediate(() => {
+        isBetween = true;
+      });
+      return { userId: 'u' };
+    });
+    const read = (answer: { requiredId(name: string): string }) => [answer.requiredId('userId'), isBetween];
+    expect(await http.call({ operation: 'createProvider', body }, read)).toEqual(['u', true]);
+    parse.mockRestore();
+  });
+
+  it('does not fail for an unreadable large answer that nothing reads', async () => {
+    platform.answer = (_request, response) => response.writeHead(200).end('['.repeat(2 * 1024 * 1024));
+    await http.call({ operation: 'deleteUser', parameters: { userId: 'u-1' } }, () => undefined);
+    await expect(http.call({ operation: 'createProvider', body }, (answer) => answer.body)).rejects.toThrow(
+      '100 levels',
+    );
+  });
+
   describe('a text', () => {
     const answering = (bytes: Buffer, type: string, status = 200) => {
       platform.answer = (_request, response) => response.writeHead(status, { 'content-type': type }).end(bytes);

@@ -97,6 +97,7 @@ export class PlatformHttp implements OnApplicationShutdown {
     try {
       const answer = await this.attempt(call);
       annotate({ 'http.response.status_code': answer.status });
+      await answer.prepare();
       const result = read(answer);
       measure('ok');
       for (const id of answer.ids) this.spellings.learnFromAnswer(id);
