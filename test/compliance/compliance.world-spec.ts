@@ -231,7 +231,7 @@ test('a result that the platform does not know counts as gone once another job w
   expect(await show(lost.id)).toMatchObject({ state: 'Completed', result: null, error: { code: 'gone' } });
 });
 
-test('another server than the platform settles no job, and health says so', async () => {
+test('another server than the platform settles no job, and degrades health', async () => {
   const { body } = await post();
   world.platform.injectFault({ operation: LOOK_UP, kind: 'status', status: 302, count: null });
   await finish(body.jobId);

@@ -152,7 +152,7 @@ describe('refreshing', () => {
     expect(await metric('oldest_due_seconds{kind="notes"}')).toBe(0);
   });
 
-  it('stores nothing of an answer about another session, and asks again', async () => {
+  it('does not store an answer about another session, and asks again', async () => {
     const [asked, other] = [newSession(), newSession()];
     for (const session of [asked, other]) toEnd(session);
     await read(asked, 1);

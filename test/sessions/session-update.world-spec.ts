@@ -179,7 +179,7 @@ describe('an update', () => {
     expect(await templatesOf(session)).toEqual([SOAP, DAP]);
   });
 
-  it('returns 504 if the answer is about another session, of which it stores nothing', async () => {
+  it('returns 504 if the answer is about another session, and does not store it', async () => {
     const session = await done();
     const { providerUserId } = onPlatform(session.sessionId);
     const notes = [

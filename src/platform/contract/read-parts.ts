@@ -2,7 +2,7 @@
  * Readers of untrusted values, which lose the smallest unreadable part. They are linear, and copy only what they change.
  *
  * @param lost is called for each part that is left out
- * @returns undefined if nothing of the value is readable
+ * @returns undefined if no part of the value is readable
  */
 export type Read<T> = (value: unknown, lost: () => void) => T | undefined;
 

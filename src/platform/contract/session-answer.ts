@@ -131,7 +131,7 @@ const KNOWN_STATES: ReadonlySet<string> = new Set(SESSION_STATES);
 
 /**
  * Reads a Session. Loses only the smallest unreadable parts: a field, or a document, line, word or user of a list. The
- * cost is linear in the answer, however many faults it has.
+ * cost is linear in the answer, regardless of its faults.
  *
  * @returns the Session, or the JSON Pointer of the fault without which it is none
  */

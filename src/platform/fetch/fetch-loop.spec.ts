@@ -244,7 +244,7 @@ describe('the fetch loop', () => {
       ]);
     });
 
-    test('a 404 to every fetch makes no row gone, however long it lasts', async () => {
+    test('a 404 to every fetch never makes a row gone', async () => {
       const { rows, loop } = setUp(3, notFound);
       for (let round = 0; round < 100; round += 1) {
         await loop.run();
