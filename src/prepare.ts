@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { Env } from './config/env.js';
 import { Random } from './config/random.js';
+import { weakSecretWarnings } from './config/secret-strength.js';
 import { explained } from './database/connect-fault.js';
 import { withClient } from './database/database.js';
 import { startEmbeddedPostgres } from './database/embedded-postgres.js';
@@ -36,7 +37,7 @@ interface Prepared {
  */
 export async function prepare(env: Env, task: 'serve' | 'migrate' = 'serve'): Promise<Prepared> {
   const notes: string[] = [];
-  const warnings: string[] = [];
+  const warnings = weakSecretWarnings(env);
   let release = async () => {};
   if (!env.DATABASE_URL && env.DATABASE_OWNER_URL) throw new Error(OWNER_ALONE);
   if (!env.DATABASE_URL) {

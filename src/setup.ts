@@ -7,6 +7,7 @@ import { Clock } from './config/clock.js';
 import { Env } from './config/env.js';
 import { Stopping } from './config/stopping.js';
 import openApiMetadata from './generated/metadata.js';
+import { jsonBodyParser } from './http/body/body-policy.js';
 import { validationPipe } from './http/body/validation.js';
 import { answerClientError, ProblemFilter } from './http/problem/problem.filter.js';
 import { installEdge, RequestGate } from './http/server/edge-hooks.js';
@@ -53,6 +54,7 @@ export async function setupApp(app: NestFastifyApplication): Promise<NestFastify
   const gate = app.get(RequestGate, { strict: false });
   const parts = { metrics: app.get(Metrics), stopping: app.get(Stopping), gate, clock: app.get(Clock) };
   installEdge(fastify, app.get(Env), parts);
+  app.useBodyParser('application/json', { bodyLimit: JSON_LIMIT }, jsonBodyParser(fastify));
   await app.register(multipart, { limits: MULTIPART_LIMITS });
   app.useGlobalPipes(validationPipe());
   app.useGlobalFilters(new ProblemFilter((error, request) => gate.refused(error, request)));

@@ -3,7 +3,7 @@ import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { Ajv2019, type ErrorObject, type ValidateFunction } from 'ajv/dist/2019.js';
 import addFormats from 'ajv-formats';
 import openApiMetadata from '../../src/generated/metadata.js';
-import { mediaTypeOf } from '../../src/http/body/body-policy.js';
+import { mediaTypeOf } from '../../src/http/body/json-text.js';
 import { openApiDocument } from '../../src/setup.js';
 import type { Answer } from './request.js';
 

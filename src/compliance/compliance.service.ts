@@ -42,6 +42,8 @@ const MESSAGES: Record<string, string> = {
     'The platform did not answer the submission. Look for the job there, then resolve with "link", "create" or "abandon".',
   abandoned: 'An operator abandoned this job. To have the files checked, submit them again.',
   gone: 'The platform does not know this job; the lookup is retried automatically. If it stays unknown, resolve it with "link" to another job, "create" or "abandon".',
+  'maybe-gone':
+    'The platform answered 404 to the lookup of this job: it does not know the job, or the URL is wrong. The lookup is retried automatically.',
   rejected: 'The platform rejected this job. Correct it and submit it again.',
   'not-found': 'The platform does not know something that the submission names. Correct it and submit it again.',
   'not-configured': 'Submissions are not configured. GET /v1/capabilities names the missing settings.',
@@ -133,7 +135,13 @@ export class ComplianceService {
   @HealthIndicator('compliance')
   async health(): Promise<Health> {
     const unknownSubmissions = await this.prisma.complianceJob.count({ where: { state: 'Unknown' } });
-    return { status: 'ok', facts: { unknownSubmissions } };
+    const elsewhere = { fault: 'platform-address', dueAt: { not: null } };
+    const facts = { unknownSubmissions };
+    if (!(await this.prisma.complianceJob.findFirst({ where: elsewhere, select: { id: true } })))
+      return { status: 'ok', facts };
+    const reason =
+      'Another server than the platform answers getComplianceJob. Check PLATFORM_BASE_URL and its path in PLATFORM_CONTRACT.';
+    return { status: 'degraded', reason, facts };
   }
 
   /**

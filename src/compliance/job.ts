@@ -35,17 +35,18 @@ export function hasEnded(state: JobState): state is JobEnd {
 
 /** True if an operator may resolve a job: its submission got no answer, or the platform does not know it. */
 export function isUnsettled({ state, result, fault }: Pick<JobRow, 'state' | 'result' | 'fault'>): boolean {
-  return state === 'Unknown' || ((state === 'Submitted' || hasEnded(state)) && fault === 'gone' && result === null);
+  const isNotFound = fault === 'gone' || fault === 'maybe-gone';
+  return state === 'Unknown' || ((state === 'Submitted' || hasEnded(state)) && isNotFound && result === null);
 }
 
 /** `isUnsettled` in SQL. */
 export const UNSETTLED = `(state = 'Unknown'
-  OR state IN ('Submitted', 'Completed', 'Failed') AND fault = 'gone' AND result IS NULL)`;
+  OR state IN ('Submitted', 'Completed', 'Failed') AND fault IN ('gone', 'maybe-gone') AND result IS NULL)`;
 
 /** True if nothing changes automatically any longer: the job has its result, or an operator must act. */
 export function isSettled(job: JobRow): boolean {
   if (hasEnded(job.state)) return job.result !== null || job.removed_at !== null || job.fault === 'gone';
-  return job.state === 'Rejected' || job.state === 'Abandoned' || isUnsettled(job);
+  return job.state === 'Rejected' || job.state === 'Abandoned' || (isUnsettled(job) && job.fault !== 'maybe-gone');
 }
 
 /** The files of a job, at the platform's store, and the criteria to check them against. */

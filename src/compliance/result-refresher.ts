@@ -45,7 +45,7 @@ export class ResultRefresher extends FetchLoop<DueJob, ComplianceJob> {
           afterCommit: () => feedEvents.publish(),
         }),
         storeNotFound: (_fetched, waitMs) => ({
-          set: `fault = 'gone', failures = failures + 1, refused_at = NULL,
+          set: `fault = 'gone', failures = failures + 1,
             updated_at = CASE WHEN fault = 'gone' THEN updated_at ELSE clock_timestamp() END,
             due_at = clock_timestamp() + $1 * interval '1 millisecond'`,
           values: [waitMs],

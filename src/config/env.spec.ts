@@ -320,10 +320,8 @@ describe('secrets', () => {
     ]);
   });
 
-  test.each(weak)('a webhook secret may be %j only of a platform on this machine', (PLATFORM_WEBHOOK_SECRET) => {
-    const said = fault({ ...good, PLATFORM_WEBHOOK_SECRET: `${strong},${PLATFORM_WEBHOOK_SECRET}` });
-    expect(said).toMatch(/PLATFORM_WEBHOOK_SECRET must hold secrets of at least 32 random characters/);
-    expect(said).not.toContain(PLATFORM_WEBHOOK_SECRET);
-    expect(() => env({ ...onThisMachine, PLATFORM_WEBHOOK_SECRET })).not.toThrow();
+  test.each(weak)('of the platform may be %j', (chosen) => {
+    const secrets = { PLATFORM_API_KEY: chosen, PLATFORM_WEBHOOK_SECRET: `${strong},${chosen}` };
+    expect(env(secrets).PLATFORM_WEBHOOK_SECRET).toEqual([strong, chosen]);
   });
 });

@@ -28,10 +28,18 @@ export function IsBootstrapKey(): PropertyDecorator {
   return rule('isBootstrapKey', `must hold ${key}, or off`, fits);
 }
 
-/** Secrets of the platform. Those of a platform on this machine, such as the simulator, protect nothing. */
-export function AreStrongSecrets(): PropertyDecorator {
-  const message = `must hold secrets of at least ${MIN_LENGTH} random characters; have the platform give you a stronger one`;
-  return rule('areStrongSecrets', message, (value, settings) => {
-    return isPlatformHere(settings) || [value].flat().every((each) => typeof each !== 'string' || isStrongSecret(each));
-  });
+/**
+ * Warnings about short or repetitive secrets that the platform chose. They are no reason not to start, because only the
+ * platform can replace them. Those of a platform on this machine, such as the simulator, protect nothing.
+ */
+export function weakSecretWarnings(env: {
+  PLATFORM_BASE_URL: string;
+  PLATFORM_API_KEY: string;
+  PLATFORM_WEBHOOK_SECRET: readonly string[];
+}): string[] {
+  const { PLATFORM_API_KEY: key, PLATFORM_WEBHOOK_SECRET: secrets } = env;
+  if (isPlatformHere(env)) return [];
+  return Object.entries({ PLATFORM_API_KEY: [key], PLATFORM_WEBHOOK_SECRET: secrets })
+    .filter(([, values]) => !values.every(isStrongSecret))
+    .map(([name]) => `${name} is short or repetitive. Ask the platform for at least ${MIN_LENGTH} random characters.`);
 }

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { mediaTypeOf } from '../http/body/body-policy.js';
+import { mediaTypeOf } from '../http/body/json-text.js';
 import { unsupportedMediaType } from '../http/problem/fault.js';
 import { Problem } from '../http/problem/problem.js';
 

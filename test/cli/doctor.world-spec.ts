@@ -84,6 +84,17 @@ async function told(
 
 type Row = [fault: string, told: () => Promise<string>, named: RegExp, mend: RegExp];
 
+test('a short webhook secret of the platform is a warning, not a fault', async () => {
+  const platform = { PLATFORM_BASE_URL: 'https://platform.example', PLATFORM_API_KEY: randomBytes(24).toString('hex') };
+  expect(await told('Secrets', { ...platform, PLATFORM_WEBHOOK_SECRET: randomBytes(11).toString('hex') })).toMatch(
+    /^– Secrets +PLATFORM_WEBHOOK_SECRET is short or repetitive\. Ask the platform/,
+  );
+  expect(await told('Secrets', { ...platform, PLATFORM_WEBHOOK_SECRET: randomBytes(24).toString('hex') })).toMatch(
+    /^✓/,
+  );
+  expect(await told('Secrets')).toMatch(/^✓/);
+});
+
 test.each<Row>([
   [
     'settings that are missing',

@@ -4,6 +4,7 @@ import { complianceView } from '../../simulator/compliance/compliance-job.js';
 import { finishJob } from '../../simulator/compliance/compliance-routes.js';
 import type { ComplianceJobResponse } from '../../src/compliance/compliance.dto.js';
 import type { Page } from '../../src/http/request/page.js';
+import type { HealthReport } from '../../src/operations/health-checks.js';
 import { contractFile } from '../support/contract-file.js';
 import { useWorld } from '../world/use-world.js';
 import { file, type Part, PDF, SUBMIT, submittedJobs } from './submitted-jobs.js';
@@ -208,13 +209,40 @@ describe('the result', () => {
     world.platform.injectFault({ operation: LOOK_UP, kind: 'status', status: 404, count: null });
     for (const { id, jobId } of [late, lost]) {
       await finish(jobId);
-      expect(await show(id)).toMatchObject({ state: 'Completed', result: null, error: { code: 'gone' } });
+      expect(await show(id)).toMatchObject({ state: 'Completed', result: null, error: { code: 'maybe-gone' } });
     }
     expect((await resolve(lost.id, { action: 'abandon' })).body.state).toBe('Abandoned');
     world.platform.release();
     await later('7 h');
     expect(await show(late.id)).toMatchObject({ state: 'Completed', error: null, result: { jobId: late.jobId } });
   });
+});
+
+test('a result that the platform does not know counts as gone once another job was looked up', async () => {
+  const { body: lost } = await post();
+  world.platform.simulator.state.complianceJobs.delete(lost.jobId ?? '');
+  tell('COMPLIANCE_JOB_COMPLETED', lost.jobId);
+  await world.settle();
+  expect(await show(lost.id)).toMatchObject({ error: { code: 'maybe-gone' } });
+  await later('5 s');
+  await post();
+  await later('7 h');
+  await later('7 h');
+  expect(await show(lost.id)).toMatchObject({ state: 'Completed', result: null, error: { code: 'gone' } });
+});
+
+test('another server than the platform settles no job, and degrades health', async () => {
+  const { body } = await post();
+  world.platform.injectFault({ operation: LOOK_UP, kind: 'status', status: 302, count: null });
+  await finish(body.jobId);
+  await later('1 h');
+  expect(await show(body.id)).toMatchObject({ state: 'Completed', error: { code: 'platform-address' } });
+  const { checks } = (await world.call<HealthReport>('GET', '/health/ready')).body;
+  const reason = expect.stringContaining('Check PLATFORM_BASE_URL');
+  expect(checks.compliance).toMatchObject({ status: 'degraded', reason });
+  world.platform.release();
+  await later('1 h');
+  expect(await show(body.id)).toMatchObject({ error: null, result: { jobId: body.jobId } });
 });
 
 test('without states in the contract, each new answer is announced until a webhook names the end', async () => {
@@ -276,7 +304,7 @@ describe('a submission without an answer', () => {
     const [job, { jobId }] = await unknownJob();
     await resolve(job.id, { action: 'link', jobId: 'mistyped' });
     await later('5 s');
-    expect(await show(job.id)).toMatchObject({ state: 'Submitted', jobId: 'mistyped', error: { code: 'gone' } });
+    expect(await show(job.id)).toMatchObject({ state: 'Submitted', jobId: 'mistyped', error: { code: 'maybe-gone' } });
     const linked = await resolve(job.id, { action: 'link', jobId });
     expect(linked.body).toMatchObject({ state: 'Submitted', jobId, error: null });
   });

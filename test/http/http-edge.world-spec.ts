@@ -109,6 +109,9 @@ describe('bodies', () => {
     [`"${'x'.repeat(64 * 1024)}"`, 413, 'body-too-large'],
     ['[]', 400, 'validation'],
     ['null', 400, 'validation'],
+    [Buffer.from('{"email":"a@b.example","firstName":"Ren\xe9","lastName":"B"}', 'latin1'), 400, 'bad-json'],
+    ['['.repeat(20_000), 400, 'too-deep'],
+    [`{"providers":${'['.repeat(101)}`, 400, 'too-deep'],
   ])('of unusable JSON are rejected (%#)', async (body, status, type) => {
     const answer = await put(PROVIDER, body);
     expect([answer.status, answer.type]).toEqual([status, type]);
@@ -129,6 +132,17 @@ describe('bodies', () => {
     expect(answer.json.errors).toEqual([{ pointer: '', detail: expect.stringMatching(TOO_MANY) }]);
   });
 
+  test('nested 200,000 deep are rejected on a route for large bodies', async () => {
+    const answer = await post('/v1/sessions', '['.repeat(200_000), JSON_TYPE);
+    expect([answer.status, answer.type]).toEqual([400, 'too-deep']);
+  });
+
+  test.each(['UTF-8', '"utf-8"', 'utf8'])('may name the charset %s', async (charset) => {
+    const body = JSON.stringify({ ...person, firstName: 'René' });
+    const answer = await put(PROVIDER, body, { 'content-type': `application/json; charset=${charset}` });
+    expect(answer.status).toBeLessThan(300);
+  });
+
   test('of more than 64 KiB are accepted only on some routes', async () => {
     const long = JSON.stringify({ ...person, firstName: 'x'.repeat(70_000), providers: ['p-1'] });
     expect((await put(PROVIDER, long)).type).toBe('body-too-large');
@@ -140,6 +154,7 @@ describe('bodies', () => {
     ['application/x-www-form-urlencoded', 'email=a@b.example'],
     ['application/xml', '<x/>'],
     ['garbage', '{}'],
+    ['application/json; charset=iso-8859-1', '{}'],
     ['application/vnd.notebridge.stream', '{}'],
     ['multipart/form-data; boundary=x', '--x--'],
   ])('of type %s are rejected by most routes', async (type, body) => {

@@ -162,7 +162,7 @@ describe('traces', () => {
     );
     const [newest, ...others] = (await eventsOf(sessionId)).reverse();
     expect(fetched).toMatchObject({ traceId: newest?.traceId, parentSpanId: newest?.spanId, failed: true });
-    expect(fetched.attributes).toMatchObject({ 'notebridge.attempt': 2, 'error.type': 'gone' });
+    expect(fetched.attributes).toMatchObject({ 'notebridge.attempt': 2, 'error.type': 'maybe-gone' });
     expect(fetched.links).toMatchObject(others.map(({ traceId, spanId }) => ({ traceId, spanId })));
   });
 

@@ -22,6 +22,19 @@ export function useArrivingSessions(world: World) {
   beforeEach(async () => {
     people = await mirroredPeople(world);
   });
+  const newSession = (more: Partial<SimulatedSession> = {}): SimulatedSession =>
+    createSession(world.platform.simulator.state, {
+      providerUserId: people.provider,
+      clientUserIds: [people.client],
+      noteTemplateIds: [SOAP, DAP],
+      input: { kind: 'recording', urls: ['https://files.example.test/1.wav'], content: 'Recording' },
+      date: '2026-03-01T09:00:00.000Z',
+      partnerAppointmentId: undefined,
+      ...more,
+    });
+  const toEnd = (session: SimulatedSession): void => {
+    while (session.nextStep) takeStep(world.platform.simulator.state, session);
+  };
   const show = async (id: string) => (await world.call<SessionResponse>('GET', `/v1/sessions/${id}`)).body;
   const notesOf = async (id: string) => (await world.call<NotesResponse>('GET', `/v1/sessions/${id}/notes`)).body;
   return {
@@ -35,25 +48,24 @@ export function useArrivingSessions(world: World) {
     get other() {
       return people.other;
     },
-    newSession(more: Partial<SimulatedSession> = {}): SimulatedSession {
-      return createSession(world.platform.simulator.state, {
-        providerUserId: people.provider,
-        clientUserIds: [people.client],
-        noteTemplateIds: [SOAP, DAP],
-        input: { kind: 'recording', urls: ['https://files.example.test/1.wav'], content: 'Recording' },
-        date: '2026-03-01T09:00:00.000Z',
-        partnerAppointmentId: undefined,
-        ...more,
-      });
-    },
+    newSession,
     /** The platform's own record of a session. */
     onPlatform(sessionId: string | null): SimulatedSession {
       const session = world.platform.simulator.state.sessions.find(sessionId ?? '');
       if (!session) throw new Error('The platform has no such session.');
       return session;
     },
-    toEnd(session: SimulatedSession): void {
-      while (session.nextStep) takeStep(world.platform.simulator.state, session);
+    toEnd,
+    /** Has another session fetched, so that a later 404 is not that of a wrong URL, and waits for the next lookups. */
+    async fetchAnother(): Promise<void> {
+      await world.settle();
+      await world.advance('1 s');
+      const other = newSession();
+      other.lookUps = world.platform.simulator.state.settings.hiddenLookUps;
+      toEnd(other);
+      await world.settle();
+      await world.advance('1 h');
+      await world.settle();
     },
     /** Has the platform write its notes again. */
     regenerate(session: SimulatedSession): void {

@@ -9,7 +9,7 @@ import { useArrivingSessions } from './arriving-sessions.js';
 
 const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
 const sessions = useArrivingSessions(world);
-const { show, shownAs, notesOf, read, refresh, regenerate, fetches, tell, unheard } = sessions;
+const { show, shownAs, notesOf, read, refresh, regenerate, fetchAnother, fetches, tell, unheard } = sessions;
 
 const rows = () =>
   world.sql(`SELECT *, due_at - now() < interval '1 minute' AS soon FROM sessions ORDER BY created_at, id`);
@@ -43,6 +43,8 @@ describe('a session that the platform does not know', () => {
     await read(session, 1);
     world.platform.set({ hiddenLookUps: session.lookUps + 3 });
     await refresh(session);
+    expect((await shownAs(session.sessionId, 'Done')).goneAt).toBeNull();
+    await fetchAnother();
     expect((await shownAs(session.sessionId, 'Done')).goneAt).not.toBeNull();
     await later(3);
     expect((await shownAs(session.sessionId, 'Done')).goneAt).toBeNull();
@@ -53,14 +55,38 @@ describe('a session that the platform does not know', () => {
     await read(session, 1);
     world.platform.simulator.state.sessions.remove(session);
     await refresh(session);
-    await world.settle();
+    await fetchAnother();
     await later(8);
     const [before] = await rows();
     expect(before).toMatchObject({ fault: 'gone', soon: false });
     const [{ sessionId }, providerUserId] = [session, sessions.provider];
     tell({ eventType: 'SESSION_PROCESSING_NOTES_COMPLETED', sessionId, providerUserId, aiNotesEnabled: true });
     await world.settle();
-    expect(await rows()).toMatchObject([{ failures: Number(before?.failures) + 1 }]);
+    expect((await rows())[0]).toMatchObject({ failures: Number(before?.failures) + 1 });
+  });
+
+  it.each(['gone', 'maybe-gone'])('is looked up soon after an event while it is %s', async (fault) => {
+    const session = done();
+    await read(session, 1);
+    const wait = `fault = $1, failures = 9, due_at = now() + interval '1 day'`;
+    await world.sql(`UPDATE sessions SET ${wait}`, [fault]);
+    const before = fetches();
+    const [{ sessionId }, providerUserId] = [session, sessions.provider];
+    tell({ eventType: 'SESSION_PROCESSING_NOTES_COMPLETED', sessionId, providerUserId, aiNotesEnabled: true });
+    await world.settle();
+    await world.advance('1 s');
+    await world.settle();
+    expect(fetches()).toBe(before + 1);
+  });
+
+  it('does not count as gone while the platform answers 404 to everything', async () => {
+    const session = done();
+    await read(session, 1);
+    world.platform.set({ hiddenLookUps: 1_000 });
+    await refresh(session);
+    await later(30);
+    expect((await shownAs(session.sessionId, 'Done')).goneAt).toBeNull();
+    expect(await rows()).toMatchObject([{ fault: 'maybe-gone' }]);
   });
 
   it('has no traces of earlier causes after a failed lookup', async () => {
@@ -69,8 +95,8 @@ describe('a session that the platform does not know', () => {
     world.platform.simulator.state.sessions.remove(session);
     await world.sql(`UPDATE sessions SET traceparents = '{former}'`);
     await refresh(session);
-    await world.settle();
-    expect(await rows()).toMatchObject([{ fault: 'gone', traceparents: [] }]);
+    await fetchAnother();
+    expect((await rows())[0]).toMatchObject({ fault: 'gone', traceparents: [] });
   });
 
   it('is looked up again by its processing id', async () => {
@@ -80,6 +106,27 @@ describe('a session that the platform does not know', () => {
     await world.settle();
     await later(4);
     expect((await notesOf(session.sessionId)).documents).toHaveLength(1);
+  });
+
+  it('keeps the session of its processing id when a later answer names another one', async () => {
+    const [session, other] = [unheard(done), unheard(done)];
+    const announce = (attempt: number) =>
+      tell({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId: session.processingId, attempt } });
+    announce(1);
+    await world.settle();
+    const linked = () => world.sql('SELECT session, fault FROM processing_sessions');
+    const [{ session: ours } = {}] = await linked();
+    const body = { processing: { sessionId: other.sessionId } };
+    world.platform.injectFault({ operation: 'getProcessingSession', kind: 'answer', count: 1, body });
+    await world.advance('1 h');
+    announce(2);
+    await world.settle();
+    await world.advance('1 s');
+    await world.settle();
+    expect(await linked()).toEqual([{ session: ours, fault: 'unreadable-answer' }]);
+    await world.advance('1 min');
+    await world.settle();
+    expect(await linked()).toEqual([{ session: ours, fault: null }]);
   });
 });
 

@@ -1,6 +1,7 @@
 import { Database } from '../../src/database/database.js';
 import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
 import type { Page } from '../../src/http/request/page.js';
+import type { HealthReport } from '../../src/operations/health-checks.js';
 import { PlatformClient } from '../../src/platform/clients/platform-client.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { SessionEventsRepository } from '../../src/sessions/refresh/session-events.repository.js';
@@ -90,6 +91,34 @@ it('notes stay current while a session that is processed again has an empty list
   await sessions.refresh(session);
   await world.settle();
   expect((await notesOf(session.sessionId)).documents).toMatchObject([{ supersededAt: expect.any(String) }]);
+});
+
+describe('an answer with an odd part', () => {
+  it('loses that part, and says so in the document, the session, the feed and health', async () => {
+    const session = newSession({ noteTemplateIds: [SOAP] });
+    toEnd(session);
+    const [document] = session.documents.values();
+    const lines = document?.notes as unknown[];
+    const count = lines.length;
+    lines.push(
+      { category: 'Plan', text: null },
+      { category: 'Plan', text: 'Rest.', formatting: { nestingLevel: '1' } },
+    );
+    session.state = 'Archived' as never;
+    await world.settle();
+    const notes = await notesOf(session.sessionId);
+    expect(notes.documents).toMatchObject([{ incomplete: true, revision: 1 }]);
+    expect(notes.documents[0]?.notes).toHaveLength(count + 1);
+    expect(notes.documents[0]?.notes.at(-1)).toMatchObject({ text: 'Rest.', nestingLevel: 0 });
+    const shown = await show(session.sessionId);
+    expect([shown.state, [...shown.incomplete].sort()]).toEqual(['Archived', ['notes', 'state']]);
+    const ready = (await eventsOf(shown.id)).filter(({ type }) => type === 'session.notes-ready');
+    expect(ready.map(({ data }) => [data.state, [...(data.incomplete as string[])].sort()])).toEqual([
+      ['Archived', ['notes', 'state']],
+    ]);
+    const { checks } = (await world.call<HealthReport>('GET', '/health/ready')).body;
+    expect(checks.sessions).toMatchObject({ status: 'degraded', facts: { incomplete: 1 } });
+  });
 });
 
 describe('a failed session', () => {

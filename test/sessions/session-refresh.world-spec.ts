@@ -114,7 +114,7 @@ describe('refreshing', () => {
     world.platform.release();
     await world.advance('1 h');
     for (const session of all) await read(session, 1);
-    expect(await healthAs('ok')).toEqual({ status: 'ok', facts: { canFetch: true } });
+    expect(await healthAs('ok')).toEqual({ status: 'ok', facts: { canFetch: true, incomplete: 0 } });
   });
 
   it('reports in health a session that has waited for minutes, until it is fetched', async () => {
@@ -138,9 +138,9 @@ describe('refreshing', () => {
     };
     await world.settle();
     expect(await world.sql('SELECT fault FROM sessions')).toEqual([{ fault: 'unreadable-answer' }]);
+    await healthAs('degraded', 'Answers of the platform are unreadable');
     await world.advance('6 min');
     await world.settle(); // each failure postpones the next fetch, so none is overdue
-    await healthAs('degraded', 'unreadable-answer');
     expect(await metric('oldest_due_seconds{kind="notes"}')).toBeGreaterThan(300);
     const unreadable = 'platform_call_seconds_count{operation="getSession",outcome="unreadable"}';
     expect(await metric(unreadable)).toBeGreaterThan(0);
@@ -150,6 +150,61 @@ describe('refreshing', () => {
     await healthAs('ok');
     await world.advance('1 min'); // metrics are cached
     expect(await metric('oldest_due_seconds{kind="notes"}')).toBe(0);
+  });
+
+  it('does not store an answer about another session, and asks again', async () => {
+    const [asked, other] = [newSession(), newSession()];
+    for (const session of [asked, other]) toEnd(session);
+    await read(asked, 1);
+    const known = await show(asked.sessionId);
+    const { sessionId, providerUserId, clientUserIds } = other;
+    const notes = [
+      { sessionDocumentId: 'd-1', noteTemplateId: SOAP, notes: [{ category: 'Plan', text: 'Of another.' }] },
+    ];
+    const body = { sessionId, providerUserId, clientUserIds, noteTemplateIds: [SOAP], state: 'Done', notes };
+    order({ kind: 'answer', count: 1, match: { sessionId: asked.sessionId }, body });
+    await refresh(asked);
+    await world.settle();
+    expect(await show(asked.sessionId)).toMatchObject({
+      notesRevision: known.notesRevision,
+      fetchedAt: known.fetchedAt,
+    });
+    await read(asked, 1);
+    await healthAs('degraded', 'about another session');
+    await world.advance('1 min');
+    await world.settle();
+    await healthAs('ok');
+    expect(await show(asked.sessionId)).not.toMatchObject({ fetchedAt: known.fetchedAt });
+  });
+
+  it('keeps a state that the spec does not name, and looks again', async () => {
+    const session = newSession();
+    toEnd(session);
+    await read(session, 1);
+    session.state = 'Archived' as never;
+    await refresh(session);
+    await world.settle();
+    expect(await world.sql('SELECT state, fault, due_at IS NULL AS rests FROM sessions')).toEqual([
+      { state: 'Archived', fault: null, rests: false },
+    ]);
+    await read(session, 1);
+  });
+
+  it.each([302, 405])('%i pauses fetches and changes nothing, until the address is right', async (status) => {
+    order({ kind: 'status', status, count: null });
+    const session = newSession();
+    toEnd(session);
+    await world.settle();
+    await healthAs('degraded', 'Check PLATFORM_BASE_URL');
+    await world.advance('1 h');
+    await world.settle();
+    expect(await world.sql('SELECT failures, not_found_at FROM sessions')).toEqual([
+      { failures: 0, not_found_at: null },
+    ]);
+    world.platform.release();
+    await world.advance('10 min');
+    await read(session, 1);
+    await healthAs('ok');
   });
 
   it('fetches all sessions since a given time on demand', async () => {
@@ -204,7 +259,7 @@ describe('refreshing', () => {
     expect(refused.status).toBe(501);
     expect(refused.text).toContain('operations.getSession');
     await world.advance('6 min');
-    expect(await healthAs('ok')).toEqual({ status: 'ok', facts: { canFetch: false } });
+    expect(await healthAs('ok')).toEqual({ status: 'ok', facts: { canFetch: false, incomplete: 0 } });
     const { oldestWork, noteLag } = (await world.call<OverviewResponse>('GET', '/v1/overview')).body;
     expect(oldestWork?.sessions).toBeNull(); // they wait for a setting, not for a worker
     expect(noteLag?.awaitedSince).toBeNull();

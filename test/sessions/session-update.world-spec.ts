@@ -8,7 +8,7 @@ import { RefreshScheduler } from '../../src/sessions/refresh/refresh-scheduler.r
 import { contractFile } from '../support/contract-file.js';
 import { DAP, SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
-import { type Problem, useArrivingSessions } from './arriving-sessions.js';
+import { type Problem, texts, useArrivingSessions } from './arriving-sessions.js';
 
 const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
 const sessions = useArrivingSessions(world);
@@ -155,17 +155,36 @@ describe('an update', () => {
 
   it('returns 504 while its answer cannot be stored, and is stored once it can be', async () => {
     const session = await done();
-    const simulated = onPlatform(session.sessionId);
-    simulated.partnerAppointmentId = 'a\0b';
+    const notStorable = () => Promise.reject(new Error('the value is not storable'));
+    const refreshes = world.get(RefreshRepository);
+    const stores = [
+      jest.spyOn(refreshes, 'storeAnswer').mockImplementation(notStorable),
+      jest.spyOn(refreshes, 'storeFetched').mockImplementation(notStorable),
+    ];
     const { status, body } = await update(session.id, { noteTemplateIds: [DAP] });
     expect([status, body.type, calls()]).toEqual([504, UNCLEAR, 1]);
     await world.settle();
     expect(await world.sql('SELECT fault FROM sessions')).toEqual([{ fault: 'not-storable' }]);
     expect(await templatesOf(session)).toEqual([SOAP]);
-    simulated.partnerAppointmentId = 'visit-1';
+    for (const store of stores) store.mockRestore();
     await world.advance('1 h');
     await world.settle();
     expect(await templatesOf(session)).toEqual([SOAP, DAP]);
+  });
+
+  it('returns 504 if the answer is about another session, and does not store it', async () => {
+    const session = await done();
+    const { providerUserId } = onPlatform(session.sessionId);
+    const notes = [
+      { sessionDocumentId: 'd-1', noteTemplateId: SOAP, notes: [{ category: 'Plan', text: 'Of another.' }] },
+    ];
+    const body = { sessionId: 's-2', providerUserId, clientUserIds: [], noteTemplateIds: [], state: 'Done', notes };
+    world.platform.injectFault({ operation: 'updateSession', kind: 'answer', count: 1, body });
+    const answer = await update(session.id, { noteTemplateIds: [DAP] });
+    expect([answer.status, answer.body.type]).toEqual([504, UNCLEAR]);
+    await world.settle();
+    expect(texts(await notesOf(session.id))).not.toContain('Of another.');
+    expect(await templatesOf(session)).toEqual([SOAP]);
   });
 
   it('returns 200 once its answer is stored, even if the database is unavailable afterwards', async () => {

@@ -10,7 +10,7 @@ import { useArrivingSessions } from './arriving-sessions.js';
 
 const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
 const sessions = useArrivingSessions(world);
-const { newSession, toEnd, show, shownAs, notesOf, read, refresh, regenerate, unheard, tell } = sessions;
+const { newSession, toEnd, show, shownAs, notesOf, read, refresh, regenerate, fetchAnother, unheard, tell } = sessions;
 
 const get = async <Body>(path: string) => (await world.call<Body>('GET', `/v1/sessions/${path}`)).body;
 
@@ -271,11 +271,14 @@ describe('notes that change', () => {
     expect([await shown(), sessions.fetches()]).toEqual([before, fetches + 1]);
   });
 
-  it('are stored despite a document that cannot be read', async () => {
+  it.each([
+    ['lines', { notes: 'none' }],
+    ['id', { sessionDocumentId: 'a\0b' }],
+  ])('are stored despite a document whose %s cannot be read', async (_what, odd) => {
     const session = newSession();
     toEnd(session);
     await read(session, 1);
-    session.documents.set(SOAP, { ...session.documents.get(SOAP), notes: 'none' } as never);
+    session.documents.set(SOAP, { ...session.documents.get(SOAP), ...odd } as never);
     beginRegeneration(world.platform.simulator.state, session, [DAP]);
     toEnd(session);
     expect((await read(session, 2)).documents).toMatchObject([
@@ -290,6 +293,7 @@ describe('notes that change', () => {
     await read(session, 1);
     world.platform.simulator.state.sessions.remove(session);
     await refresh(session);
+    await fetchAnother();
     const { goneAt } = await shownAs(session.sessionId, 'Done');
     expect(goneAt).not.toBeNull();
     expect((await get<NotesResponse>(`${session.sessionId}/notes`)).documents).toHaveLength(2);

@@ -411,7 +411,7 @@ CREATE TABLE "sessions" (
     "answers" INTEGER NOT NULL DEFAULT 0,
     "fetched_at" TIMESTAMPTZ(3),
     "state_from_events" BOOLEAN NOT NULL DEFAULT false,
-    "incomplete" BOOLEAN NOT NULL DEFAULT false,
+    "incomplete" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "not_found_at" TIMESTAMPTZ(3),
     "fault" TEXT,
     "failures" INTEGER NOT NULL DEFAULT 0,
@@ -438,12 +438,13 @@ CREATE INDEX "sessions_client_user_ids_idx" ON "sessions" USING GIN ("client_use
 CREATE INDEX "sessions_partner_appointment_id_idx" ON "sessions"("partner_appointment_id");
 -- What is due, counted, told and watched: a few rows of many.
 CREATE INDEX "sessions_due_idx" ON "sessions"("lane", "due_at", "id") WHERE "due_at" IS NOT NULL;
+CREATE INDEX "sessions_incomplete_idx" ON "sessions"("fetched_at") WHERE "incomplete" <> '{}';
 CREATE INDEX "sessions_changed_idx" ON "sessions"("id") WHERE "changed";
 CREATE UNIQUE INDEX "sessions_same_as_key" ON "sessions"("same_as");
 CREATE INDEX "sessions_backlog_idx" ON "sessions"("fault") WHERE "due_at" IS NOT NULL AND "wanted_generation" > "fetched_generation";
 -- Sessions whose newest event no fetch has answered yet, by that event.
 CREATE INDEX "sessions_awaited_idx" ON "sessions"("last_event_at") WHERE "due_at" IS NOT NULL AND "wanted_generation" > "fetched_generation" AND ("fetched_at" IS NULL OR "last_event_at" > "fetched_at");
-CREATE INDEX "sessions_refused_idx" ON "sessions"("id") WHERE "due_at" IS NOT NULL AND "fault" = 'platform-unauthorized';
+CREATE INDEX "sessions_refused_idx" ON "sessions"("fault") WHERE "due_at" IS NOT NULL AND "fault" IN ('platform-unauthorized', 'platform-address', 'unreadable-answer');
 
 CREATE TABLE "session_documents" (
     "id" UUID NOT NULL,

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '../../config/env.js';
+import { weakSecretWarnings } from '../../config/secret-strength.js';
 import { checkDataFolder } from '../../database/data-folder.js';
 import { calledAddresses } from '../../platform/contract/addresses.js';
 import { capabilitiesOf } from '../../platform/contract/capabilities.js';
@@ -28,6 +29,7 @@ export function allChecks(env: Env, serviceUrl: string, starter: string): Checks
     // The keys of the embedded database are stored next to it.
     ...(url && { Keys: () => keysFinding(url, keys), Access: () => accessFinding(url, env.adminKey !== undefined) }),
     Queues: () => queueFinding(env),
+    Secrets: () => secretsFinding(env),
     Contract: () => contractFinding(env),
     Addresses: () => addressesFinding(env),
     Platform: () => platformFinding(env.PLATFORM_BASE_URL),
@@ -51,6 +53,12 @@ async function queueFinding(env: Env): Promise<Finding> {
   if (!env.REDIS_URL) return ok('on PostgreSQL, since REDIS_URL is not set');
   const warning = await prepareQueueStore(env, '');
   return warning ? faulty(warning, 'Check REDIS_URL.') : ok('on Redis, which drops nothing (noeviction)');
+}
+
+/** A warning and not a fault, because the platform chose them. */
+function secretsFinding(env: Env): Finding {
+  const [warning, ...more] = weakSecretWarnings(env);
+  return warning === undefined ? ok('those of the platform are long and varied') : unknown(warning, ...more);
 }
 
 function contractFinding(env: Env): Finding {

@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyBodyParser, FastifyInstance, FastifyRequest } from 'fastify';
 import type { Clock } from '../../config/clock.js';
 import type { Env } from '../../config/env.js';
 import { unsupportedMediaType } from '../problem/fault.js';
 import { Problem } from '../problem/problem.js';
+import { charsetOf, decodeText, jsonShapeFault, mediaTypeOf } from './json-text.js';
 import { shapeProblem } from './validation.js';
 
 /**
@@ -47,9 +48,19 @@ export function installBodyPolicy(fastify: FastifyInstance, limits: Limits, cloc
   });
 }
 
-/** The media type of a Content-Type header in lower case, without parameters. */
-export function mediaTypeOf(contentType: string | undefined): string {
-  return contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+/**
+ * Reads JSON bodies: strictly in UTF-8, because a replaced byte would change a name, and within bounds, because validation
+ * recurses over levels. No request of this API has more than five.
+ */
+export function jsonBodyParser(fastify: FastifyInstance): FastifyBodyParser<Buffer> {
+  const parse = fastify.getDefaultJsonParser('error', 'error') as FastifyBodyParser<string>;
+  return (request, bytes, done) => {
+    const text = decodeText(bytes);
+    if (text === undefined) return done(new Problem(400, 'bad-json', 'The body is not valid UTF-8. Send it in UTF-8.'));
+    const fault = jsonShapeFault(text);
+    if (fault) return done(new Problem(400, 'too-deep', `The body is ${fault}. Flatten it.`));
+    return parse(request, text, done);
+  };
 }
 
 const isMultipart = (headers: IncomingHttpHeaders) => mediaTypeOf(headers['content-type']) === 'multipart/form-data';
@@ -81,8 +92,10 @@ function prepareBody(request: FastifyRequest): Problem | undefined {
     return undefined;
   }
   if (body !== undefined && isMultipart(headers)) return undefined;
-  if (mediaTypeOf(headers['content-type']) !== 'application/json')
+  const type = headers['content-type'];
+  if (mediaTypeOf(type) !== 'application/json')
     return unsupportedMediaType(body === 'multipart' ? 'application/json or multipart/form-data' : 'application/json');
+  if (!/^utf-?8$/.test(charsetOf(type))) return unsupportedMediaType('application/json in UTF-8');
   if ((headers['content-encoding'] ?? 'identity').trim().toLowerCase() === 'identity') return undefined;
   const detail = 'Compressed bodies are not taken; send it without Content-Encoding.';
   return new Problem(415, 'unsupported-encoding', detail);

@@ -1,10 +1,10 @@
 import { Type } from 'class-transformer';
 import { ArrayMaxSize, IsEmail, IsString, MinLength, ValidateNested } from 'class-validator';
 import { Problem } from '../problem/problem.js';
-import { DEEPEST, shapeProblem, validationPipe } from './validation.js';
+import { shapeProblem, validationPipe } from './validation.js';
 
-const MOST_MEMBERS = 100;
-const MOST_ITEMS = 1_000;
+const MAX_MEMBERS = 100;
+const MAX_ITEMS = 1_000;
 
 class Item {
   @IsString()
@@ -70,25 +70,22 @@ test('a hostile body gets a short answer', async () => {
   expect(text.length).toBeLessThan(10_000);
 });
 
-const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)]);
 const object = (members: number) => Object.fromEntries(Array.from({ length: members }, (_, at) => [`m${at}`, at]));
 
 it.each<[string, unknown]>([
   ['no value', undefined],
   ['null', null],
   ['a text', 'x'.repeat(1_000_000)],
-  ['as many levels as are allowed', nested(DEEPEST)],
-  ['as many members as are allowed', object(MOST_MEMBERS)],
-  ['as many items as are allowed', { list: Array(MOST_ITEMS).fill(1) }],
+  ['as many members as are allowed', object(MAX_MEMBERS)],
+  ['as many items as are allowed', { list: Array(MAX_ITEMS).fill(1) }],
 ])('%s is fit to be validated', (_, value) => {
   expect(shapeProblem(value)).toBeUndefined();
 });
 
-it.each<[string, unknown, string, string | undefined]>([
-  ['one level too many', nested(DEEPEST + 1), 'levels', undefined],
-  ['one member too many', object(MOST_MEMBERS + 1), 'members', ''],
-  ['one item too many', { 'a/b': { '~': Array(MOST_ITEMS + 1).fill(1) } }, 'items', '/a~1b/~0'],
-  ['one member too many in a list', [1, object(MOST_MEMBERS + 1)], 'members', '/1'],
+it.each<[string, unknown, string, string]>([
+  ['one member too many', object(MAX_MEMBERS + 1), 'members', ''],
+  ['one item too many', { 'a/b': { '~': Array(MAX_ITEMS + 1).fill(1) } }, 'items', '/a~1b/~0'],
+  ['one member too many in a list', [1, object(MAX_MEMBERS + 1)], 'members', '/1'],
 ])('%s is not', (_, value, what, pointer) => {
   const problem = shapeProblem(value);
   expect(problem?.detail).toContain(what);

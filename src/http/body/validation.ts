@@ -50,28 +50,28 @@ export function validationPipe(): ValidationPipe {
   });
 }
 
-/** Levels of a JSON body; validation recurses over them. No request of this API has more than five. */
-export const DEEPEST = 50;
+/** Maximum members of an object, and items of a list, because validation compares them with each other. */
+const MAX_MEMBERS = 100;
+const MAX_ITEMS = 1_000;
 
-/** Members of one object, and items of one list: validation compares them with each other. */
-const MOST_MEMBERS = 100;
-const MOST_ITEMS = 1_000;
+/** Maximum characters of a name in a pointer. */
+const MAX_NAME_LENGTH = 64;
 
-/** Characters of a name that a pointer repeats. */
-const LONGEST_NAME = 64;
-
-/** Refuses what would make validation costly, in linear time: levels, members of an object, items of a list. */
-export function shapeProblem(value: unknown, pointer = '', levels = DEEPEST): Problem | undefined {
+/**
+ * Rejects a value that would be costly to validate, in linear time: too many members of an object or items of a list.
+ *
+ * @param value of a query, which is flat, or of a body, whose depth was checked when it was read
+ */
+export function shapeProblem(value: unknown, pointer = ''): Problem | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
-  if (levels === 0) return new Problem(400, 'too-deep', `The body nests more than ${DEEPEST} levels; flatten it.`);
   const names = Object.keys(value);
-  const [most, what] = Array.isArray(value) ? [MOST_ITEMS, 'items'] : [MOST_MEMBERS, 'members'];
-  if (names.length > most)
-    return faultsProblem('The request', [{ pointer, detail: `must hold no more than ${most} ${what}` }]);
+  const [max, what] = Array.isArray(value) ? [MAX_ITEMS, 'items'] : [MAX_MEMBERS, 'members'];
+  if (names.length > max)
+    return faultsProblem('The request', [{ pointer, detail: `must hold no more than ${max} ${what}` }]);
   for (const name of names) {
     const member = (value as Record<string, unknown>)[name];
     if (typeof member !== 'object') continue;
-    const problem = shapeProblem(member, pointer + pointerStep(name), levels - 1);
+    const problem = shapeProblem(member, pointer + pointerStep(name));
     if (problem) return problem;
   }
   return undefined;
@@ -79,5 +79,5 @@ export function shapeProblem(value: unknown, pointer = '', levels = DEEPEST): Pr
 
 /** One step of a JSON Pointer, escaped as RFC 6901 §3 says. */
 function pointerStep(name: string): string {
-  return `/${name.slice(0, LONGEST_NAME).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  return `/${name.slice(0, MAX_NAME_LENGTH).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }

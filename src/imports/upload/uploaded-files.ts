@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import { within } from '../../config/within.js';
-import { mediaTypeOf } from '../../http/body/body-policy.js';
+import { mediaTypeOf } from '../../http/body/json-text.js';
 import { bodyTooLarge } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { ImportFormat, ImportKind } from '../parse/row/import-row.js';

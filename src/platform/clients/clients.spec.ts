@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { Metrics } from '../../http/server/metrics.js';
+import type { PlatformError } from '../contract/platform-errors.js';
 import type { Session } from '../contract/session-answer.js';
 import type { PlatformHttp } from '../http/platform-http.js';
 import {
@@ -37,6 +38,9 @@ const session: Session = {
 };
 /** Longer than the maximum of a database index. */
 const UNSTORABLE = { userId: 'u'.repeat(3_000) };
+const fail = () => {
+  throw new Error('The call succeeded.');
+};
 const unreadable = (place: string) =>
   expect.objectContaining({ kind: 'unknown-outcome', message: expect.stringContaining(place) });
 
@@ -175,9 +179,9 @@ describe('the platform client', () => {
       await expect(sessions.createSession(request)).rejects.toEqual(unreadable('/sessionId'));
     });
 
-    it('reads and updates a session, and keeps fields that the spec does not name', async () => {
-      answering({ ...session, extra: { kept: true } });
-      expect(await sessions.getSession('s1')).toEqual({ ...session, extra: { kept: true } });
+    it('reads and updates a session', async () => {
+      answering({ ...session, extra: 'not of the spec' });
+      expect(await sessions.getSession('s1')).toEqual({ ...session, incomplete: [] });
       expect(await sessions.updateSession('s1', { input: { text: 'y' } })).toMatchObject(session);
       expect(last()).toBe('PATCH /api/v2/therapy-session/s1 {"input":{"text":"y"}}');
       expect(await sessions.updateSessionTemplates('s1', ['t2'])).toMatchObject(session);
@@ -185,22 +189,43 @@ describe('the platform client', () => {
     });
 
     it.each([
-      [{ ...session, state: 'Paused' }, '/state'],
-      [{ ...session, clientUserIds: 'c' }, '/clientUserIds'],
-      [{ ...session, clientUserIds: ['c', 1] }, '/clientUserIds/1'],
+      [{ ...session, state: 7 }, '/state'],
+      [{ ...session, sessionId: null }, '/sessionId'],
       ['Done', 'the top'],
     ])('locates the fault of an answer that is not a Session: %#', async (answer, place) => {
       answering(answer);
       await expect(sessions.getSession('s1')).rejects.toEqual(unreadable(`(not a Session: ${place})`));
     });
 
-    it('leaves out an unreadable optional field, and counts it', async () => {
+    it('loses an unreadable part, and counts it', async () => {
       const metrics = new Metrics();
       const counted = new PlatformClient(http, contract, metrics);
-      answering({ ...session, topics: [{ headline: 'h', start: 0, end: 1 }] });
-      const { topics: _unreadable, ...rest } = session;
-      expect(await counted.getSession('s1')).toEqual(rest);
+      answering({ ...session, topics: 'none' });
+      expect(await counted.getSession('s1')).toEqual({ ...session, incomplete: ['topics'] });
       expect(await metrics.registry.metrics()).toContain('platform_session_parts_left_out_total{part="topics"} 1');
+    });
+
+    describe('if the answer is about another session', () => {
+      const A = '6F1C2A34-5b6d-4e7f-8a9b-0c1d2e3f4a5b';
+      const B = '0e1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b';
+      const calls: [string, () => Promise<unknown>][] = [
+        ['getSession', () => sessions.getSession(A)],
+        ['updateSession', () => sessions.updateSession(A, { input: { text: 'y' } })],
+        ['updateSessionTemplates', () => sessions.updateSessionTemplates(A, ['t2'])],
+      ];
+
+      it.each(calls)('%s fails as unreadable, without showing an id', async (_operation, call) => {
+        answering({ ...session, sessionId: B });
+        const error: PlatformError = await call().then(fail, (reason) => reason);
+        expect([error.kind, error.isUnreadable]).toEqual(['unknown-outcome', true]);
+        expect(error.message).toContain("(another session's id at /sessionId)");
+        expect(inspect(error)).not.toContain(B);
+      });
+
+      it.each(calls)('%s accepts the same id in another case', async (_operation, call) => {
+        answering({ ...session, sessionId: A.toUpperCase() });
+        expect(await call()).toMatchObject({ sessionId: A.toLowerCase() });
+      });
     });
 
     it('reads a session of several megabytes', async () => {
@@ -209,18 +234,48 @@ describe('the platform client', () => {
       expect((await sessions.getSession('s1')).topics?.[0]?.gist).toHaveLength(text.length);
     });
 
-    it('reads a processing session at the locations of the contract, and keeps the whole answer', async () => {
-      answering({ data: { id: 's9' } });
-      expect(await sessions.getProcessingSession('x')).toEqual({
-        sessionId: 's9',
-        session: undefined,
-        raw: { data: { id: 's9' } },
+    describe('of a processing id', () => {
+      const get = { method: 'GET', path: '/{processingId}' };
+      const reading = (response: Record<string, string>) => {
+        const located = contractOf({
+          apiKey: { header: 'K' },
+          operations: { getProcessingSession: { ...get, response } },
+        });
+        return new PlatformClient(httpTo(platform.url, located), located, new Metrics());
+      };
+      const both = { sessionId: '/id', session: '/s' };
+
+      it('reads the id at the location of the contract, and keeps the whole answer', async () => {
+        const raw = { data: { id: 's9' } };
+        answering(raw);
+        expect(await sessions.getProcessingSession('x')).toEqual({ sessionId: 's9', session: undefined, raw });
+        expect(await sessions.getProcessingSession('x', { expectedSessionId: 's9' })).toMatchObject({ raw });
       });
-      const get = { method: 'GET', path: '/{processingId}', response: { session: '/s' } };
-      const whole = contractOf({ apiKey: { header: 'K' }, operations: { getProcessingSession: get } });
-      answering({ s: session });
-      const other = new PlatformClient(httpTo(platform.url, whole), whole, new Metrics());
-      expect(await other.getProcessingSession('x')).toMatchObject({ sessionId: 's1', session });
+
+      it('reads the session, and takes its id', async () => {
+        answering({ s: session });
+        expect(await reading({ session: '/s' }).getProcessingSession('x')).toMatchObject({ sessionId: 's1', session });
+        answering({ id: 's1', s: session });
+        expect(await reading(both).getProcessingSession('x')).toMatchObject({ sessionId: 's1', session });
+      });
+
+      it('fails as unreadable if the answer names two sessions', async () => {
+        answering({ id: 's2', s: session });
+        const failing = reading(both).getProcessingSession('x');
+        await expect(failing).rejects.toEqual(unreadable("(another session's id at /s/sessionId)"));
+      });
+
+      it.each([
+        [{ sessionId: '/id' }, '/id'],
+        [{ session: '/s' }, '/s/sessionId'],
+        [both, '/id'],
+      ])('fails as unreadable if an earlier answer named another session (%j)', async (response, place) => {
+        answering({ id: 's1', s: session });
+        const failing = reading(response as Record<string, string>).getProcessingSession('x', {
+          expectedSessionId: 's0',
+        });
+        await expect(failing).rejects.toEqual(unreadable(`(another session's id at ${place})`));
+      });
     });
 
     it('requests an upload URL, with the method and headers for the file', async () => {

@@ -5,6 +5,7 @@ import { Contract } from '../contract/contract.js';
 import { readSession, type SessionAnswer } from '../contract/session-answer.js';
 import {
   type CreateTherapySessionRequest,
+  platformKey,
   type SubmitComplianceJobRequest,
   type UpdateTherapySessionRequest,
 } from '../contract/wire-types.js';
@@ -54,16 +55,16 @@ export class RecorderToken {
  */
 @Injectable()
 export class PlatformClient {
-  private readonly leftOut: ReturnType<typeof Metrics.prototype.counter<'part'>>;
+  private readonly incompleteParts: ReturnType<typeof Metrics.prototype.counter<'part'>>;
 
   constructor(
     private readonly http: PlatformHttp,
     private readonly contract: Contract,
     metrics: Metrics,
   ) {
-    this.leftOut = metrics.counter(
+    this.incompleteParts = metrics.counter(
       'platform_session_parts_left_out_total',
-      'Unreadable optional fields of sessions, by field; the rest of the session was accepted',
+      'Fields of sessions that were not completely readable, by field; all readable parts were accepted',
       ['part'],
     );
   }
@@ -75,28 +76,38 @@ export class PlatformClient {
 
   async getSession(sessionId: string, options: CallOptions = {}): Promise<SessionAnswer> {
     const call = { operation: 'getSession', parameters: { sessionId } } as const;
-    return this.http.call({ ...call, ...options }, (answer) => this.sessionIn(answer));
+    return this.http.call({ ...call, ...options }, (answer) => this.sessionIn(answer, sessionId));
   }
 
   /** Changes a session. Absent fields stay unchanged. */
   async updateSession(sessionId: string, body: UpdateTherapySessionRequest): Promise<SessionAnswer> {
     const call = { operation: 'updateSession', parameters: { sessionId }, body } as const;
-    return this.http.call(call, (answer) => this.sessionIn(answer));
+    return this.http.call(call, (answer) => this.sessionIn(answer, sessionId));
   }
 
   /** Adds or reprocesses note templates (deprecated by the spec in favour of `updateSession`). */
   async updateSessionTemplates(sessionId: string, noteTemplateIds: string[]): Promise<SessionAnswer> {
     const call = { operation: 'updateSessionTemplates', parameters: { sessionId }, body: { noteTemplateIds } } as const;
-    return this.http.call(call, (answer) => this.sessionIn(answer));
+    return this.http.call(call, (answer) => this.sessionIn(answer, sessionId));
   }
 
-  /** Reads the session of a processing id. */
-  async getProcessingSession(processingId: string, options: CallOptions = {}): Promise<ProcessingSessionAnswer> {
+  /**
+   * Reads the session of a processing id.
+   *
+   * @param options `expectedSessionId` is the session that an earlier answer named; an answer that names another one is
+   *   unreadable
+   */
+  async getProcessingSession(
+    processingId: string,
+    { expectedSessionId, ...options }: CallOptions & { expectedSessionId?: string | undefined } = {},
+  ): Promise<ProcessingSessionAnswer> {
     const call = { operation: 'getProcessingSession', parameters: { processingId } } as const;
     const { response } = this.contract.operations.getProcessingSession;
     return this.http.call({ ...call, ...options }, (answer) => {
-      const session = response.session === undefined ? undefined : this.sessionIn(answer);
-      const sessionId = response.sessionId === undefined ? session?.sessionId : answer.requiredId('sessionId');
+      const named = response.sessionId === undefined ? undefined : answer.requiredId('sessionId');
+      if (named !== undefined) requireSession(answer, named, expectedSessionId, answer.placeOf('sessionId'));
+      const session = response.session === undefined ? undefined : this.sessionIn(answer, named ?? expectedSessionId);
+      const sessionId = named ?? session?.sessionId;
       return { sessionId, session, raw: answer.body };
     });
   }
@@ -146,10 +157,18 @@ export class PlatformClient {
     return this.http.call(call, (answer) => new RecorderToken(answer.requiredText('otpToken')));
   }
 
-  private sessionIn(answer: PlatformAnswer): SessionAnswer {
+  /** @param expectedId the session that the answer must be about, if that is known */
+  private sessionIn(answer: PlatformAnswer, expectedId: string | undefined): SessionAnswer {
     const reading = readSession(answer.value('session'));
     if ('fault' in reading) return answer.unreadable(`not a Session: ${answer.placeOf('session', reading.fault)}`);
-    for (const part of reading.leftOut) this.leftOut.inc({ part });
-    return reading.session;
+    const { session } = reading;
+    requireSession(answer, session.sessionId, expectedId, answer.placeOf('session', '/sessionId'));
+    for (const part of session.incomplete) this.incompleteParts.inc({ part });
+    return session;
   }
+}
+
+/** Otherwise the notes of one client could be stored for another. @throws {PlatformError} that shows no id */
+function requireSession(answer: PlatformAnswer, id: string, expectedId: string | undefined, place: string): void {
+  if (expectedId !== undefined && platformKey(expectedId) !== id) answer.unreadable(`another session's id at ${place}`);
 }

@@ -25,11 +25,7 @@ interface OperationFacts {
   creates: boolean;
   /** True if the API key is always sent as `Authorization: Bearer`, which the spec shows only for this operation. */
   bearerAlways: boolean;
-  /** Maximum size of an answer, in bytes. */
-  answerLimit: number;
 }
-
-const MIB = 1024 * 1024;
 
 const usual = {
   parameters: [],
@@ -39,15 +35,13 @@ const usual = {
   bodyIsShown: true,
   creates: false,
   bearerAlways: false,
-  answerLimit: MIB,
 } as const satisfies Omit<OperationFacts, 'about'>;
 
 /** Pointers to fields at the top of an answer. */
 const shown = (...names: string[]) => Object.fromEntries(names.map((name) => [name, `/${name}`]));
 
 const post = { ...usual, method: 'POST' } as const;
-/** The limit fits a long transcript. */
-const session = { ...usual, response: { session: '' }, answerLimit: 64 * MIB };
+const session = { ...usual, response: { session: '' } };
 const uploadUrl = { ...usual, bodyIsShown: false, needs: ['uploadUrl', 'fileUrl'] };
 
 /** Every operation of the platform. */
@@ -138,7 +132,6 @@ const OPERATION_FACTS = {
     mayRead: ['state'],
     bodyIsShown: false,
     endStates: true,
-    answerLimit: 16 * MIB,
   },
   initiateAuth: {
     about: 'Returns a token that opens the recorder. The key is always sent as `Authorization: Bearer`.',

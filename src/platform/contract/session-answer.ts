@@ -1,126 +1,166 @@
-import * as v from 'valibot';
-import { mapIds, platformKey, SESSION_STATES } from './wire-types.js';
+import { isObject, listOf, listOrNone, mapOf, number, objectOf, orElse, type Read, text } from './read-parts.js';
+import { isPlatformId, platformKey, SESSION_STATES, type SessionState } from './wire-types.js';
 
-const text = v.string();
-const filledText = v.pipe(text, v.regex(/\S/));
-const number = v.pipe(v.number(), v.finite());
+/** An id of the platform that a database can store, as its `platformKey`. */
+const id: Read<string> = (value) => (isPlatformId(value) && value.trim() !== '' ? platformKey(value) : undefined);
+
+/** A text that a database can store and index. */
+const storableText: Read<string> = (value) => (value === '' || isPlatformId(value) ? value : undefined);
+
+const userId: Read<string> = (value) => (typeof value === 'string' ? platformKey(value) : undefined);
+
 const span = { start: number, end: number };
 
-/** Valibot's objects include arrays. */
-const isNoArray = (value: unknown) => !Array.isArray(value);
-
-/** An object with at least these fields. */
-const fields = <Entries extends v.ObjectEntries>(entries: Entries) =>
-  v.pipe(v.custom<object>(isNoArray), v.object(entries));
-
-/** An object with any keys. Valibot's record skips some, such as `constructor`. */
-const mapOf = <Value extends v.GenericSchema>(value: Value) =>
-  v.custom<Record<string, v.InferOutput<Value>>>(
-    (map) =>
-      typeof map === 'object' &&
-      map !== null &&
-      isNoArray(map) &&
-      Object.values(map).every((item) => v.is(value, item)),
+/** Numbers by user id. */
+const measure = <Name extends string>(...names: Name[]) =>
+  mapOf(
+    objectOf({}, Object.fromEntries(names.map((name) => [name, number])) as Record<Name, Read<number>>),
+    platformKey,
   );
 
-/** Numbers by user id. */
-function measure<Name extends string>(...names: Name[]) {
-  const entries = Object.fromEntries(names.map((name) => [name, v.nullish(number)]));
-  return v.nullish(mapOf(fields(entries as Record<Name, v.NullishSchema<typeof number, undefined>>)));
-}
+/** A line. Without a category it still has its text. */
+const line = objectOf(
+  { category: orElse(text, ''), text },
+  {
+    categoryName: text,
+    /** Above 0 for a bulleted list item within its category. */
+    formatting: objectOf({}, { nestingLevel: number }),
+  },
+);
+const documentFields = objectOf({ sessionDocumentId: id, noteTemplateId: id, notes: listOrNone(line) }, {});
 
-const note = fields({
-  category: text,
-  categoryName: v.nullish(text),
-  text,
-  /** Above 0 for a bulleted list item within its category. */
-  formatting: v.nullish(fields({ nestingLevel: v.nullish(number) })),
-});
+export type Note = NonNullable<ReturnType<typeof line>>;
 
 /** The document of one template. */
-const sessionDocument = fields({
-  sessionDocumentId: filledText,
-  noteTemplateId: filledText,
-  notes: v.array(note),
-});
+export interface SessionDocument {
+  sessionDocumentId: string;
+  noteTemplateId: string;
+  notes: Note[];
+  /** True if a line, its category or its formatting is unreadable. */
+  incomplete?: true;
+}
 
-/** The required fields. */
-const sessionCore = fields({
-  sessionId: filledText,
-  noteTemplateIds: v.array(text),
-  providerUserId: filledText,
-  clientUserIds: v.array(text),
-  state: v.picklist(SESSION_STATES),
-});
+const sessionDocument: Read<SessionDocument> = (value, lost) => {
+  const lostParts = { any: false };
+  const fields = documentFields(value, () => {
+    lostParts.any = true;
+  });
+  if (fields === undefined) return undefined;
+  if (lostParts.any) lost();
+  const { sessionDocumentId, noteTemplateId, notes } = fields;
+  return { sessionDocumentId, noteTemplateId, notes, ...(lostParts.any && { incomplete: true as const }) };
+};
+
+/** Fields that the spec requires, and without which the rest is still of use. */
+const REQUIRED_PARTS = {
+  providerUserId: id,
+  noteTemplateIds: listOrNone(id),
+  clientUserIds: listOrNone(id),
+} as const;
 
 /** The optional fields. */
-const SESSION_PARTS = {
-  partnerAppointmentId: v.nullish(text),
-  date: v.nullish(text),
-  sessionCreatedAt: v.nullish(text),
-  error: v.nullish(fields({ code: text, message: text })),
-  sessionDurationMs: v.nullish(number),
-  recordingDurationMs: v.nullish(number),
+const OPTIONAL_PARTS = {
+  partnerAppointmentId: storableText,
+  date: text,
+  sessionCreatedAt: text,
+  error: objectOf({ code: text, message: text }, {}),
+  sessionDurationMs: number,
+  recordingDurationMs: number,
   /** Valid for a limited time. */
-  recordingUrl: v.nullish(text),
-  transcript: v.nullish(
-    fields({
+  recordingUrl: text,
+  transcript: objectOf(
+    {},
+    {
       /** Times are in milliseconds from the start of the recording. */
-      utterances: v.nullish(
-        v.array(fields({ ...span, text, speaker: text, words: v.array(fields({ ...span, text })) })),
+      utterances: listOf(
+        objectOf({ ...span, text, speaker: text, words: listOf(objectOf({ ...span, text }, {})) }, {}),
       ),
       /** User ids by speaker label; a user may have several labels. */
-      speakerMapping: v.nullish(mapOf(text)),
-    }),
+      speakerMapping: mapOf(userId),
+    },
   ),
-  topics: v.nullish(v.array(fields({ ...span, headline: text, gist: text }))),
-  namedEntities: v.nullish(v.array(fields({ entityType: text, name: text, summary: v.nullish(text) }))),
-  notes: v.nullish(v.array(sessionDocument)),
-  analyticsSummary: v.nullish(
-    fields({
+  topics: listOf(objectOf({ ...span, headline: text, gist: text }, {})),
+  namedEntities: listOf(objectOf({ entityType: text, name: text }, { summary: text })),
+  notes: listOf(sessionDocument),
+  analyticsSummary: objectOf(
+    {},
+    {
       talkingRatio: measure('ratio', 'ratioLongTerm', 'duration', 'durationLongTerm'),
       speechCadence: measure('cadence', 'cadenceLongTerm'),
       responseTime: measure('time', 'timeLongTerm'),
       sentiment: measure('positive', 'positiveLongTerm', 'negative', 'negativeLongTerm'),
       timePerspective: measure('future', 'futureLongTerm', 'past', 'pastLongTerm'),
-    }),
+    },
   ),
-};
+} as const;
 
-export type Session = v.InferOutput<typeof sessionCore> &
-  v.InferOutput<v.ObjectSchema<typeof SESSION_PARTS, undefined>>;
-export type Transcript = NonNullable<Session['transcript']>;
-export type SessionDocument = v.InferOutput<typeof sessionDocument>;
-export type Note = v.InferOutput<typeof note>;
+const PARTS: Readonly<Record<string, Read<unknown>>> = { ...REQUIRED_PARTS, ...OPTIONAL_PARTS };
 
-type SessionPart = keyof typeof SESSION_PARTS;
+type Values<Readers> = { [Name in keyof Readers]?: Readers[Name] extends Read<infer T> ? T : never };
+type OrNull<Fields> = { [Name in keyof Fields]: Fields[Name] | null };
 
-/** The readable part of a Session. */
-export interface SessionAnswer extends Session {
-  /** True if some documents are unreadable, so that the platform has more notes than `notes`. */
-  notesIncomplete?: boolean;
-}
+/** A Session as the spec has it. */
+export type Session = Required<Values<typeof REQUIRED_PARTS>> &
+  OrNull<Values<typeof OPTIONAL_PARTS>> & { sessionId: string; state: SessionState };
+
+/** A part of a Session that an answer can lose. */
+export type SessionPart = 'state' | keyof typeof REQUIRED_PARTS | keyof typeof OPTIONAL_PARTS;
 
 /**
- * Reads a Session (spec, Resources), with ids as their `platformKey`. Fields that the spec does not name are kept. An
- * invalid optional field counts as absent, and an invalid document of `notes` does not affect the others. Each field is
- * read up to its first fault, so that an answer full of faults costs no more.
- *
- * @returns the Session and its invalid optional fields, or the JSON Pointer of the first invalid required field
+ * The readable part of a Session (spec, Resources), with ids as their `platformKey`. A field that is absent although the
+ * spec requires it is unreadable: what is known of it stays.
  */
-export function readSession(value: unknown): { session: SessionAnswer; leftOut: SessionPart[] } | { fault: string } {
-  const core = v.safeParse(sessionCore, value, { abortEarly: true });
-  if (!core.success) return { fault: (core.issues[0].path ?? []).map(({ key }) => `/${key}`).join('') };
-  const session = { ...(value as SessionAnswer) };
-  const leftOut = (Object.keys(SESSION_PARTS) as SessionPart[]).filter(
-    (part) => !v.is(SESSION_PARTS[part], session[part]),
-  );
-  for (const part of leftOut) {
-    if (part !== 'notes' || !Array.isArray(session.notes)) delete session[part];
-    else {
-      session.notes = session.notes.filter((document) => v.is(sessionDocument, document));
-      session.notesIncomplete = true;
-    }
+export interface SessionAnswer extends Values<typeof REQUIRED_PARTS>, OrNull<Values<typeof OPTIONAL_PARTS>> {
+  sessionId: string;
+  /** One of SESSION_STATES, or another text of the platform. */
+  state: string;
+  /** True if the spec does not name the state. */
+  isStateUnknown?: true;
+  /** The parts that are not or not completely readable. */
+  incomplete: readonly SessionPart[];
+  /** True if some documents are unreadable, so that the platform has more notes than `notes`. */
+  notesIncomplete?: true;
+}
+
+export type Transcript = NonNullable<SessionAnswer['transcript']>;
+
+/** Maximum characters of a state. */
+const MAX_STATE_LENGTH = 64;
+
+const KNOWN_STATES: ReadonlySet<string> = new Set(SESSION_STATES);
+
+/**
+ * Reads a Session. Loses only the smallest unreadable parts: a field, or a document, line, word or user of a list. The
+ * cost is linear in the answer, regardless of its faults.
+ *
+ * @returns the Session, or the JSON Pointer of the fault without which it is none
+ */
+export function readSession(value: unknown): { session: SessionAnswer } | { fault: string } {
+  if (!isObject(value)) return { fault: '' };
+  const sessionId = id(value.sessionId, () => {});
+  if (sessionId === undefined) return { fault: '/sessionId' };
+  const { state } = value;
+  if (!isPlatformId(state) || state.trim() === '' || state.length > MAX_STATE_LENGTH) return { fault: '/state' };
+  const isStateUnknown = !KNOWN_STATES.has(state);
+  const incomplete = new Set<string>(isStateUnknown ? ['state'] : []);
+  const parts: Record<string, unknown> = {};
+  for (const [part, read] of Object.entries(PARTS)) {
+    const field = value[part];
+    const isOptional = part in OPTIONAL_PARTS;
+    if (isOptional && field === null) parts[part] = null;
+    if (isOptional && (field === undefined || field === null)) continue;
+    const readable = read(field, () => incomplete.add(part));
+    if (readable === undefined) incomplete.add(part);
+    else parts[part] = readable;
   }
-  return { session: mapIds(session, platformKey), leftOut };
+  const { notes } = parts as Pick<SessionAnswer, 'notes'>;
+  const session = {
+    sessionId,
+    state,
+    ...(isStateUnknown && { isStateUnknown }),
+    ...(parts as Partial<SessionAnswer>),
+    incomplete: [...incomplete] as SessionPart[],
+    ...(notes && notes.length < (value.notes as unknown[]).length && { notesIncomplete: true as const }),
+  };
+  return { session };
 }

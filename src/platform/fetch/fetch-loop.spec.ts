@@ -54,6 +54,7 @@ class Rows implements FetchWork {
       id,
       dueMs: clock.ms,
       failures: 0,
+      fault: null,
       refused_at: null,
       due_at: null,
       traceparents: [],
@@ -88,13 +89,12 @@ class Rows implements FetchWork {
     lock: async (_tx: unknown, { key }: { key: string }) => ({ ...this.row(key), now: this.clock.now() }),
     settle: async (_tx: unknown, { key }: { key: string }, outcome: { set: string; values: readonly unknown[] }) => {
       const row = this.row(key);
-      if (outcome.set.startsWith('answer')) row.failures = 0;
-      else {
-        const [code, failures, waitMs] = outcome.values as [string, number, number];
-        row.dueMs = this.clock.ms + waitMs;
-        row.failures += failures;
-        if (code === 'platform-unauthorized') row.refused_at = this.clock.now();
-      }
+      const isAnswer = outcome.set.startsWith('answer');
+      const [code, failures, waitMs, isRefusal] = outcome.values as [string, number, number, boolean?];
+      if (isRefusal && (code !== 'maybe-gone' || row.fault !== code)) row.refused_at = this.clock.now();
+      row.fault = isAnswer ? null : code;
+      row.failures = isAnswer ? 0 : row.failures + failures;
+      if (!isAnswer) row.dueMs = this.clock.ms + waitMs;
       return true;
     },
   };
@@ -203,8 +203,108 @@ describe('the fetch loop', () => {
     expect(rows.rows[1]?.stored).toEqual(['new']);
   });
 
-  test('fetches an unknown row again, within a minute at first, and finally once a day', async () => {
+  describe('a server that may not be the platform', () => {
+    const notFound = () => fails('not-found', { status: 404 });
+    const ELSEWHERE: [string, () => never][] = [
+      ['a redirect', () => fails('rejected', { status: 302, isWrongAddress: true })],
+      ['a page with 200', () => fails('unknown-outcome', { status: 200, isWrongAddress: true })],
+      ['a page with 404', () => fails('not-found', { status: 404, isWrongAddress: true })],
+    ];
+
+    test.each(ELSEWHERE)(
+      '%s pauses all fetches and settles nothing, until a probe succeeds',
+      async (_what, elsewhere) => {
+        let mended = false;
+        const { rows, loop } = setUp(4, () => (mended ? answer : elsewhere()));
+        for (let round = 0; round < 10; round += 1) {
+          await loop.run();
+          clock.ms += 60_000;
+        }
+        expect(calls.length).toBeLessThanOrEqual(10);
+        expect(rows.rows.every(({ failures, fault }) => failures === 0 && fault !== 'gone')).toBe(true);
+        mended = true;
+        for (let round = 0; round < 2; round += 1) {
+          clock.ms += 300_000;
+          await loop.run();
+        }
+        expect(rows.rows.every(({ stored }) => stored.length === 1)).toBe(true);
+      },
+    );
+
+    test('a redirect for only one row counts for that row, and delays no other', async () => {
+      const { rows, loop } = setUp(3, (row) => (row.id === 0 ? fails('rejected', { isWrongAddress: true }) : answer));
+      for (let round = 0; round < 6; round += 1) {
+        await loop.run();
+        clock.ms += 10_000;
+      }
+      expect(rows.rows.map(({ stored, failures }) => [stored.length, failures > 0])).toEqual([
+        [0, true],
+        [1, false],
+        [1, false],
+      ]);
+    });
+
+    test('a 404 to every fetch never makes a row gone', async () => {
+      const { rows, loop } = setUp(3, notFound);
+      for (let round = 0; round < 100; round += 1) {
+        await loop.run();
+        clock.ms += 900_000;
+      }
+      expect(rows.rows.map(({ fault }) => fault)).toEqual(Array(3).fill('maybe-gone'));
+      // Soon after the URL is right, every row is fetched.
+      expect(Math.max(...rows.rows.map(({ dueMs }) => dueMs - clock.ms))).toBeLessThanOrEqual(900_000);
+    });
+
+    test.each<[string, () => never]>([['a 404', notFound], ...ELSEWHERE.slice(2)])(
+      '%s makes its row gone once another row was fetched after the first one',
+      async (_what, elsewhere) => {
+        const { rows, loop } = setUp(2, (row) => (row.id === 0 ? elsewhere() : answer));
+        (rows.rows[1] as Row).dueMs += 60_000;
+        await loop.run();
+        clock.ms += 10_000;
+        await loop.run();
+        expect(rows.rows[0]).not.toMatchObject({ fault: 'gone' });
+        clock.ms += 60_000;
+        await loop.run();
+        clock.ms += 600_000;
+        await loop.run();
+        expect(rows.rows[0]).toMatchObject({ fault: 'gone' });
+      },
+    );
+
+    test('a row that is gone stays gone for a process that has fetched nothing yet', async () => {
+      const { rows, loop } = setUp(1, notFound);
+      Object.assign(rows.rows[0] as Row, { fault: 'gone', refused_at: new Date(0) });
+      await loop.run();
+      expect(rows.rows[0]).toMatchObject({ fault: 'gone' });
+    });
+
+    test('a 404 from before the start of the process proves nothing', async () => {
+      const { rows, loop } = setUp(1, notFound);
+      Object.assign(rows.rows[0] as Row, { fault: 'maybe-gone', refused_at: new Date(-5_000) });
+      await loop.run();
+      expect(rows.rows[0]).toMatchObject({ fault: 'maybe-gone', refused_at: new Date(-5_000) });
+    });
+
+    test('a 403 is not about one row because of its earlier 404', async () => {
+      let isRefused = false;
+      const { rows, loop } = setUp(2, (row) => (row.id === 1 ? answer : isRefused ? refused() : notFound()));
+      const [row, other] = rows.rows as [Row, Row];
+      other.dueMs += 5_000;
+      await loop.run();
+      clock.ms += 5_000;
+      await loop.run();
+      expect(row).toMatchObject({ fault: 'maybe-gone', failures: 2 });
+      isRefused = true;
+      clock.ms += 10_000;
+      await loop.run();
+      expect(row).toMatchObject({ fault: 'platform-unauthorized', failures: 2 });
+    });
+  });
+
+  test('fetches a row that is gone again, within a minute at first, and finally once a day', async () => {
     const { rows, loop } = setUp(1, () => fails('not-found'));
+    (rows.rows[0] as Row).fault = 'gone';
     const waits: number[] = [];
     for (let time = 0; time < 20; time += 1) {
       await loop.run();

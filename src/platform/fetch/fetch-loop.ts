@@ -8,7 +8,7 @@ import { leaveTraces } from '../../queue/due-rows/traces.js';
 import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { UnreadableValue } from '../../vault/unreadable-value.js';
 import { PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';
-import { FetchPause, isPauseCause, type PauseCause } from './fetch-pause.js';
+import { FetchPause, isPauseCause, isRefusal, type PauseCause } from './fetch-pause.js';
 
 /** The backoff after a failed fetch. */
 const FAULT_BACKOFF = { baseMs: 2_000, maxMs: 15 * 60_000 };
@@ -16,9 +16,9 @@ const FAULT_BACKOFF = { baseMs: 2_000, maxMs: 15 * 60_000 };
 /** The backoff after a 404. It grows over two days, from seconds for things that the platform has just created. */
 const NOT_FOUND_BACKOFF = { baseMs: 4_000, maxMs: 24 * 3_600_000 };
 
-/** The codes of failed fetches in rows and metrics. */
+/** The codes of failed fetches in rows and metrics, in addition to `gone` for a 404 that is not that of a wrong URL. */
 const CODES = {
-  'not-found': 'gone',
+  'not-found': 'maybe-gone',
   unauthorized: 'platform-unauthorized',
   unreachable: 'platform-unreachable',
   'rate-limited': 'rate-limited',
@@ -31,7 +31,9 @@ const CODES = {
 export interface FetchColumns extends DueColumns {
   /** Consecutive faults of this row. */
   failures: number;
-  /** When the platform last rejected the key for this row. */
+  /** The code of the last one. */
+  fault: string | null;
+  /** If that is a refusal: when the platform last rejected the key or the URL for this row, or first answered 404. */
   refused_at: Date | null;
 }
 
@@ -48,7 +50,7 @@ export interface Fetched<Row> {
   row: Row & { now: Date };
 }
 
-/** Rows of one kind that are updated by fetches. Their table has `fault` and the `FetchColumns`. */
+/** Rows of one kind that are updated by fetches. Their table has the `FetchColumns`. */
 interface FetchWork<Row extends FetchColumns, Answer> extends DueWork<Row> {
   readonly table: DueTable;
   /** Counts fetches by outcome. */
@@ -95,9 +97,10 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
   async storeFault({ lease }: Leased<Row>, code: string, waitMs: number, failures: 0 | 1 = 0): Promise<void> {
     await this.due.settle(this.parts.database.pool, lease, {
       set: `fault = $1, failures = failures + $2,
-        refused_at = CASE WHEN $1 = 'platform-unauthorized' THEN clock_timestamp() ELSE refused_at END,
+        refused_at = CASE WHEN $4 AND ($1 <> 'maybe-gone' OR fault IS DISTINCT FROM $1) THEN clock_timestamp()
+          ELSE refused_at END,
         due_at = clock_timestamp() + $3 * interval '1 millisecond'`,
-      values: [code, failures, waitMs],
+      values: [code, failures, waitMs, isRefusal(code)],
     });
   }
 
@@ -141,17 +144,21 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
 
   private async failed(claim: Leased<Row>, error: unknown): Promise<void> {
     if (this.shutdown.signal.aborted) return this.storeFault(claim, 'stopped', 0);
-    const code = faultOf(error);
+    const fault = faultOf(error);
+    const isGone = error instanceof PlatformError && error.kind === 'not-found' && this.isKnownGone(claim, fault);
+    const code = isGone ? 'gone' : fault;
     this.fetches.inc({ outcome: code });
     annotate({ 'notebridge.outcome': code });
     markFailed(code);
     if (isPauseCause(code)) return this.begin(claim, code, (error as PlatformError).retryAfterMs);
-    if (code === 'gone') {
-      this.pause.succeeded(this.parts.clock.monotonicMs());
-      return this.storeNotFound(claim, this.backoffOf(claim, NOT_FOUND_BACKOFF));
-    }
-    this.pause.releaseProbe();
-    return this.putOff(claim, code);
+    // A 404 shows that a server answers, but not that it is the platform.
+    if (fault === 'maybe-gone') this.pause.end();
+    else this.pause.releaseProbe();
+    return isGone ? this.storeNotFound(claim, this.backoffOf(claim, NOT_FOUND_BACKOFF)) : this.putOff(claim, code);
+  }
+
+  private isKnownGone(claim: Leased<Row>, fault: string): boolean {
+    return claim.row.fault === 'gone' || this.isOnlyThisRow(claim, fault);
   }
 
   /** Stores an outcome, and removes the causes from before the claim. */
@@ -181,16 +188,21 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     return backoffMs(row.failures + 1, this.parts.random.fraction(), bounds);
   }
 
-  /** Pauses all fetches, except after a 403 for a row whose last 403 was followed by a success of another row. */
+  /** True if another row was fetched since this row was refused for the same reason. */
+  private isOnlyThisRow({ row }: Leased<Row>, code: string): boolean {
+    if (row.fault !== code || row.refused_at === null) return false;
+    const { clock } = this.parts;
+    return this.pause.succeededSince(clock.monotonicMs() - (clock.now().getTime() - row.refused_at.getTime()));
+  }
+
+  /** Pauses all fetches, unless only this row is refused. */
   private async begin(claim: Leased<Row>, code: PauseCause, askedMs: number | undefined): Promise<void> {
     const { clock, random } = this.parts;
-    const now = clock.monotonicMs();
-    const { refused_at: refusedAt } = claim.row;
-    const refusedMs = refusedAt ? now - (clock.now().getTime() - refusedAt.getTime()) : undefined;
-    if (code === 'platform-unauthorized' && refusedMs !== undefined && this.pause.succeededSince(refusedMs)) {
+    if (isRefusal(code) && this.isOnlyThisRow(claim, code)) {
       this.pause.releaseProbe();
       return this.putOff(claim, code);
     }
+    const now = clock.monotonicMs();
     const waitMs = this.pause.begin(code, now, random.fraction(), askedMs) - now;
     this.log.warn({ msg: `all fetches are paused (${this.rows.name})`, code, forMs: Math.round(waitMs) });
     // Due after all other rows, so that the probe after the pause is another row.
@@ -201,5 +213,6 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
 
 function faultOf(error: unknown): string {
   if (!(error instanceof PlatformError)) return 'internal';
+  if (error.isWrongAddress) return 'platform-address';
   return error.isUnreadable ? 'unreadable-answer' : CODES[error.kind];
 }

@@ -34,7 +34,13 @@ describe('a pause of all fetches', () => {
     expect(pause.begin('rate-limited', 100, 0.5, 500)).toBe(30_000);
   });
 
-  test('a 403 is about one session if another was fetched after its last one', () => {
+  test('ends when a server answers, which is no success of a fetch', () => {
+    pause.begin('platform-unreachable', 0, 0.5);
+    pause.end();
+    expect([pause.mayFetch(1), pause.succeededSince(-1_000_000)]).toEqual([true, false]);
+  });
+
+  test('a refusal is about one session if another was fetched after its last one', () => {
     expect(pause.succeededSince(1_000)).toBe(false);
     pause.succeeded(2_000);
     expect(pause.succeededSince(1_000)).toBe(true);

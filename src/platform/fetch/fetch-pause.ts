@@ -6,19 +6,24 @@ export type PauseCause = (typeof PAUSE_CAUSES)[number];
 
 export const isPauseCause = (code: string): code is PauseCause => PAUSE_CAUSES.some((cause) => cause === code);
 
+/** Faults that may be those of the key or the URL, or those of one row. */
+const REFUSALS: readonly string[] = ['platform-unauthorized', 'platform-address', 'maybe-gone'];
+
+export const isRefusal = (code: string): boolean => REFUSALS.includes(code);
+
 /** The backoff if the platform did not ask for a wait. */
 const BOUNDS = { baseMs: 2_000, maxMs: 5 * 60_000 };
 
 /**
  * Pauses all fetches of a process after a fault that affects every one, and then lets one through as a probe. Otherwise a
- * rejected key, or a platform that is down, would use up the attempts of every session.
+ * rejected key, a wrong URL or a platform that is down would use up the attempts of every session.
  */
 export class FetchPause {
   private until = 0;
   private failures = 0;
   private probing = false;
   private code: PauseCause | null = null;
-  private succeededAt = 0;
+  private succeededAt = Number.NEGATIVE_INFINITY;
 
   /** True if a fetch may start. After a pause only one may, until it is answered. */
   mayFetch(nowMs: number): boolean {
@@ -33,14 +38,14 @@ export class FetchPause {
     this.probing = false;
   }
 
-  /** Ends the pause, because the platform did what was asked. */
+  /** Ends the pause, because the platform fetched a row. */
   succeeded(nowMs: number): void {
     this.succeededAt = nowMs;
-    this.answered();
+    this.end();
   }
 
-  /** Ends the pause, because the platform answered. */
-  answered(): void {
+  /** Ends the pause, because a server answered. */
+  end(): void {
     this.failures = 0;
     this.code = null;
     this.probing = false;
@@ -62,7 +67,7 @@ export class FetchPause {
     return this.until;
   }
 
-  /** True if another fetch has succeeded since a row was rejected, so that the key is not at fault. */
+  /** True if another fetch has succeeded since a row was refused, so that neither the key nor the URL is at fault. */
   succeededSince(refusedMs: number): boolean {
     return this.succeededAt > refusedMs;
   }

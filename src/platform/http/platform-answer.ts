@@ -1,10 +1,22 @@
+import { setImmediate as turnOfLoop } from 'node:timers/promises';
+import { decodeText, jsonShapeFault } from '../../http/body/json-text.js';
 import { readPointer } from '../contract/json-pointer.js';
 import type { OperationName } from '../contract/operations.js';
 import { PlatformError } from '../contract/platform-errors.js';
 import { isPlatformId, platformKey } from '../contract/wire-types.js';
 
+/** The bytes of an answer, and the charset that it names for them. */
+export interface AnswerBytes {
+  bytes: Uint8Array;
+  charset: string;
+}
+
+/** Answers above this size are read in steps. */
+const LARGE_BYTES = 1024 * 1024;
+
 /** A 2xx answer. Its readers throw a {@link PlatformError} `unknown-outcome` if the answer lacks a value. */
 export class PlatformAnswer {
+  #text: string | undefined;
   #parsed: { value: unknown } | undefined;
   /** The ids that were read, in the platform's own spelling. */
   readonly ids: string[] = [];
@@ -13,9 +25,20 @@ export class PlatformAnswer {
   constructor(
     readonly operation: OperationName,
     readonly status: number,
-    private readonly text: string,
+    private readonly content: AnswerBytes,
     private readonly pointers: Readonly<Record<string, string | undefined>>,
   ) {}
+
+  /** Decodes and parses a large answer, and lets other work run in between. A fault is thrown when a value is read. */
+  async prepare(): Promise<void> {
+    if (this.content.bytes.length < LARGE_BYTES) return;
+    try {
+      await turnOfLoop(this.text);
+      await turnOfLoop(this.body);
+    } catch {
+      // Some calls read no value.
+    }
+  }
 
   /** The whole answer. */
   get body(): unknown {
@@ -77,22 +100,44 @@ export class PlatformAnswer {
     return isFilled && fits(value) ? value : this.unreadable(`no ${what} at ${this.placeOf(name)}`);
   }
 
+  private get text(): string {
+    this.#text ??= this.decode();
+    return this.#text;
+  }
+
+  private decode(): string {
+    const text = decodeText(this.content.bytes, this.content.charset);
+    if (text === undefined) return this.unreadable('an answer that is not in its charset');
+    const fault = jsonShapeFault(text);
+    return fault === undefined ? text : this.unreadable(`an answer ${fault}`);
+  }
+
   private parse(): unknown {
+    const { text } = this;
     try {
-      return JSON.parse(this.text.replace(/^\uFEFF/, ''));
+      return JSON.parse(text);
     } catch {
-      return this.unreadable(this.text === '' ? 'an empty answer' : 'an answer that is not JSON');
+      return this.unreadable(text === '' ? 'an empty answer' : 'an answer that is not JSON');
     }
   }
 }
 
-/** Converts an answer other than 2xx to an error. @param now the time to which a Retry-After date is compared */
+/** Maximum bytes of an answer other than 2xx: it has a message of 500 characters at most. */
+export const MAX_ERROR_BYTES = 64 * 1024;
+
+/**
+ * Converts an answer other than 2xx to an error.
+ *
+ * @param answer without `content` if that is too long to contain a message
+ * @param now the time to which a Retry-After date is compared
+ */
 export function errorForAnswer(
   operation: PlatformError['operation'],
-  answer: { status: number; retryAfter: string | undefined; text: string; isPage?: boolean },
+  answer: { status: number; retryAfter: string | undefined; content?: AnswerBytes | undefined; isPage?: boolean },
   now: Date,
 ): PlatformError {
-  const { status, text } = answer;
+  const { status, content } = answer;
+  const text = (content && decodeText(content.bytes, content.charset)) ?? '';
   const facts = {
     status,
     retryAfterMs: retryAfterMs(answer.retryAfter, now),

@@ -116,37 +116,121 @@ describe('one HTTP attempt', () => {
     expect((await create()).body).toEqual({ userId: 'u' });
   });
 
-  it.each([
-    [400, 'rejected'],
-    [401, 'unauthorized'],
-    [403, 'unauthorized'],
-    [404, 'not-found'],
-    [408, 'unknown-outcome'],
-    [409, 'rejected'],
-    [422, 'rejected'],
-    [425, 'unknown-outcome'],
-    [429, 'rate-limited'],
-    [500, 'unknown-outcome'],
-    [502, 'unknown-outcome'],
-    [503, 'unknown-outcome'],
-  ])('%i is %s', async (status, kind) => {
-    const error = await failing((_request, response) => json(response, status, { message: 'No.' }));
-    expect(error).toMatchObject({ kind, status, platformMessage: 'No.' });
-    expect(platform.heard).toHaveLength(1);
+  describe('an answer other than JSON with 2xx', () => {
+    /** For each status the kind, and whether JSON, a page and an empty body show a wrong address. */
+    const OUTCOMES: [status: number, PlatformError['kind'], json: boolean, page: boolean][] = [
+      [301, 'rejected', true, true],
+      [302, 'rejected', true, true],
+      [308, 'rejected', true, true],
+      [400, 'rejected', false, true],
+      [401, 'unauthorized', false, false],
+      [403, 'unauthorized', false, false],
+      [404, 'not-found', false, true],
+      [405, 'rejected', true, true],
+      [408, 'unknown-outcome', false, false],
+      [409, 'rejected', false, true],
+      [422, 'rejected', false, true],
+      [425, 'unknown-outcome', false, false],
+      [429, 'rate-limited', false, false],
+      [500, 'unknown-outcome', false, false],
+      [502, 'unknown-outcome', false, false],
+      [503, 'unknown-outcome', false, false],
+      [504, 'unknown-outcome', false, false],
+    ];
+    const BODIES: [what: string, type: string, text: string][] = [
+      ['JSON', 'application/json', '{"message":"No."}'],
+      ['nothing', 'text/plain', ''],
+      ['a page', 'text/html; charset=utf-8', '<h1>No.</h1>'],
+      ['a page that is not called one', 'text/plain', ' <!DOCTYPE html><p>No.'],
+    ];
+    const table = OUTCOMES.flatMap(([status, kind, json, page]) =>
+      BODIES.map(
+        ([what, type, text]) => [status, what, kind, what.includes('page') ? page : json, type, text] as const,
+      ),
+    );
+
+    it.each(table)(
+      '%i with %s is %s, from a wrong address: %s',
+      async (status, _what, kind, isWrongAddress, type, text) => {
+        const error = await failing((_request, response) =>
+          response.writeHead(status, { 'content-type': type }).end(text),
+        );
+        expect(error).toMatchObject({ kind, status, isWrongAddress });
+        expect(error.platformMessage).toBe(text.startsWith('{') ? 'No.' : undefined);
+        expect(platform.heard).toHaveLength(1);
+      },
+    );
+
+    it.each(BODIES.slice(2))(
+      '200 with %s: a create may have worked, other calls had a wrong address',
+      async (_what, type, text) => {
+        const page: Answer = (_request, response) => response.writeHead(200, { 'content-type': type }).end(text);
+        expect(await failing(page)).toMatchObject({ kind: 'unknown-outcome', status: 200, isWrongAddress: false });
+        const check = await failure(http.call({ operation: 'checkUser', body }, () => undefined));
+        expect(check).toMatchObject({ kind: 'unknown-outcome', isWrongAddress: true });
+      },
+    );
   });
 
-  it.each([
-    ['a redirect', 302, '', 'text/plain', true],
-    ['a 405', 405, '{}', 'application/json', true],
-    ['a web page', 404, '<h1>Not Found</h1>', 'text/html; charset=utf-8', true],
-    ['a web page that is not called one', 200, ' <!DOCTYPE html><p>Hi', 'text/plain', true],
-    ['a 404', 404, '{}', 'application/json', false],
-    ['a 400', 400, '{}', 'application/json', false],
-    ['the page of a gateway', 502, '<html>', 'text/html', false],
-    ['the page of a guard', 403, '<html>', 'text/html', false],
-  ])('%s (%i): a wrong address or not', async (_what, status, text, type, isWrongAddress) => {
-    const error = await failing((_request, response) => response.writeHead(status, { 'content-type': type }).end(text));
-    expect(error).toMatchObject({ status, isWrongAddress });
+  it('lets other work run between the steps of reading a large answer', async () => {
+    const text = JSON.stringify({ userId: 'u', more: 'x'.repeat(2 * 1024 * 1024) });
+    platform.answer = (_request, response) => response.writeHead(200).end(text);
+    const parse = jest.spyOn(JSON, 'parse');
+    let isBetween = false;
+    parse.mockImplementationOnce(() => {
+      setImmediate(() => {
+        isBetween = true;
+      });
+      return { userId: 'u' };
+    });
+    const read = (answer: { requiredId(name: string): string }) => [answer.requiredId('userId'), isBetween];
+    expect(await http.call({ operation: 'createProvider', body }, read)).toEqual(['u', true]);
+    parse.mockRestore();
+  });
+
+  it('does not fail for an unreadable large answer that nothing reads', async () => {
+    platform.answer = (_request, response) => response.writeHead(200).end('['.repeat(2 * 1024 * 1024));
+    await http.call({ operation: 'deleteUser', parameters: { userId: 'u-1' } }, () => undefined);
+    await expect(http.call({ operation: 'createProvider', body }, (answer) => answer.body)).rejects.toThrow(
+      '100 levels',
+    );
+  });
+
+  describe('a text', () => {
+    const answering = (bytes: Buffer, type: string, status = 200) => {
+      platform.answer = (_request, response) => response.writeHead(status, { 'content-type': type }).end(bytes);
+    };
+
+    it.each([
+      ['application/json', 'utf8'],
+      ['application/json; charset=ISO-8859-1', 'latin1'],
+      ['application/json;charset="utf-16"', 'utf16le'],
+    ] as const)('of the type %s is decoded as it says', async (type, encoding) => {
+      answering(Buffer.from('{"name":"Zo\xeb"}', encoding), type);
+      expect((await create()).body).toEqual({ name: 'Zo\xeb' });
+    });
+
+    it.each(['application/json', 'application/json; charset=klingon'])(
+      'that is not in the charset of %s makes the answer unreadable',
+      async (type) => {
+        const bytes = Buffer.from('{"name":"Zo\xeb"}', 'latin1');
+        answering(bytes, type);
+        const answer = await create();
+        expect(() => answer.body).toThrow(expect.objectContaining({ isUnreadable: true }));
+        expect(() => answer.body).toThrow('(an answer that is not in its charset)');
+        answering(bytes, type, 400);
+        expect(await failure(create())).toMatchObject({ kind: 'rejected', platformMessage: undefined });
+      },
+    );
+
+    it.each([
+      ['nested 200,000 deep', '['.repeat(200_000), 'nested more than 100 levels'],
+      ['of 1,000,001 objects', `[${Array(1_000_000).fill('{}').join(',')}]`, 'of more than 1000000 objects and lists'],
+    ])('%s is unreadable', async (_what, text, reason) => {
+      answering(Buffer.from(text), 'application/json');
+      const answer = await create();
+      expect(() => answer.value('userId')).toThrow(`(an answer ${reason})`);
+    });
   });
 
   it('is measured only by its operation and outcome', async () => {
@@ -218,15 +302,29 @@ describe('one HTTP attempt', () => {
     expect(cut.kind).toBe('unknown-outcome');
   });
 
-  it('has an unknown outcome if the answer is too large, compressed or not', async () => {
-    const large = Buffer.alloc(2 * 1024 * 1024, ' ');
-    expect(await failing((_request, response) => response.writeHead(200).end(large))).toMatchObject({
-      kind: 'unknown-outcome',
-    });
-    const packed = await failing((_request, response) =>
-      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(large)),
-    );
-    expect(packed.kind).toBe('unknown-outcome');
+  it.each([false, true])(
+    'is unreadable if it is larger than PLATFORM_ANSWER_LIMIT (compressed: %s)',
+    async (isPacked) => {
+      const limited = httpTo(platform.url, undefined, { ...TIMEOUT, PLATFORM_ANSWER_LIMIT: '1 MiB' });
+      const send = (bytes: number) => {
+        const text = `{"userId":"u"}`.padEnd(bytes);
+        const encoding = isPacked ? { 'content-encoding': 'gzip' } : {};
+        platform.answer = (_request, response) =>
+          response.writeHead(200, encoding).end(isPacked ? gzipSync(text) : text);
+      };
+      send(1024 * 1024);
+      expect((await create({}, limited)).body).toEqual({ userId: 'u' });
+      send(1024 * 1024 + 1);
+      const error = await failure(create({}, limited));
+      expect(error).toMatchObject({ kind: 'unknown-outcome', isUnreadable: true });
+      expect(error.message).toContain('(an answer of more than PLATFORM_ANSWER_LIMIT, 1048576 bytes)');
+      limited.onApplicationShutdown();
+    },
+  );
+
+  it('keeps its status if a failure is longer than a message can be', async () => {
+    const error = await failing((_request, response) => json(response, 422, { message: 'x'.repeat(100_000) }));
+    expect(error).toMatchObject({ kind: 'rejected', status: 422, platformMessage: undefined });
   });
 
   it('has an unknown outcome if the answer is not HTTP', async () => {

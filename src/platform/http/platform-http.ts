@@ -1,7 +1,9 @@
+import type { Readable } from 'node:stream';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import axios from 'axios';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
+import { charsetOf, mediaTypeOf } from '../../http/body/json-text.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { Contract } from '../contract/contract.js';
@@ -9,7 +11,7 @@ import type { JsonValue } from '../contract/contract-schema.js';
 import { factsOf, OPERATION_NAMES, type OperationName } from '../contract/operations.js';
 import { PLATFORM_ERROR_KINDS, PlatformError } from '../contract/platform-errors.js';
 import { resettableAgents, sendWithin } from './connections.js';
-import { errorForAnswer, PlatformAnswer } from './platform-answer.js';
+import { errorForAnswer, MAX_ERROR_BYTES, PlatformAnswer } from './platform-answer.js';
 import { SpellingsRepository } from './spellings.repository.js';
 
 /** Options of a call. */
@@ -95,6 +97,7 @@ export class PlatformHttp implements OnApplicationShutdown {
     try {
       const answer = await this.attempt(call);
       annotate({ 'http.response.status_code': answer.status });
+      await answer.prepare();
       const result = read(answer);
       measure('ok');
       for (const id of answer.ids) this.spellings.learnFromAnswer(id);
@@ -122,36 +125,59 @@ export class PlatformHttp implements OnApplicationShutdown {
     if (!spelled || connectMs <= 0) throw new PlatformError('unreachable', operation, { reason: 'database' });
     const request = platformRequest(this.contract, platform, spelled);
     const bounds = { connectMs, totalMs: this.env.PLATFORM_TIMEOUT_SECONDS * 1_000, signal };
-    const { status, headers, data } = await sendWithin(this.clock, operation, bounds, (transport, stop) =>
-      axios.request<Buffer>({
+    const { status, headers, bytes } = await sendWithin(this.clock, operation, bounds, async (transport, stop) => {
+      const { data, ...answer } = await axios.request<Readable>({
         ...request,
         headers: { 'user-agent': 'notebridge', 'content-type': false, ...request.headers },
-        responseType: 'arraybuffer',
+        responseType: 'stream',
         transformRequest: [],
         transformResponse: [],
         validateStatus: () => true,
         maxRedirects: 0,
-        maxContentLength: factsOf(operation).answerLimit,
         proxy: false,
         signal: stop,
         transport,
         ...(factsOf(operation).creates ? this.fresh : this.kept),
-      }),
-    );
-    const text = data.toString('utf8');
+      });
+      const limit = isSuccess(answer.status) ? this.env.PLATFORM_ANSWER_LIMIT : MAX_ERROR_BYTES;
+      return { ...answer, bytes: await bytesOf(data, limit) };
+    });
     const header = (name: string) => (typeof headers[name] === 'string' ? headers[name] : undefined);
+    const contentType = header('content-type');
+    const content = bytes && { bytes, charset: charsetOf(contentType) };
     // APIs do not answer with a web page, so this is another server, or a URL that the platform does not know.
-    const isPage = isHtml(header('content-type'), text);
-    if (status < 200 || status >= 300)
-      throw errorForAnswer(operation, { status, retryAfter: header('retry-after'), text, isPage }, this.clock.now());
-    if (!isPage) return new PlatformAnswer(operation, status, text, this.contract.operations[operation].response);
-    const facts = { status, reason: 'a web page instead of an answer', isWrongAddress: true };
-    throw new PlatformError('unknown-outcome', operation, facts);
+    const isPage = isHtml(contentType, bytes);
+    if (!isSuccess(status)) {
+      const answer = { status, retryAfter: header('retry-after'), content, isPage };
+      throw errorForAnswer(operation, answer, this.clock.now());
+    }
+    const unreadable = (reason: string, isWrongAddress = false) =>
+      new PlatformError('unknown-outcome', operation, { status, reason, isWrongAddress });
+    // A gateway may send a page after the platform created something.
+    if (isPage) throw unreadable('a web page instead of an answer', !factsOf(operation).creates);
+    if (!content)
+      throw unreadable(`an answer of more than PLATFORM_ANSWER_LIMIT, ${this.env.PLATFORM_ANSWER_LIMIT} bytes`);
+    return new PlatformAnswer(operation, status, content, this.contract.operations[operation].response);
   }
 }
 
-function isHtml(contentType = '', text: string): boolean {
-  return /^text\/html\b/i.test(contentType) || /^<(?:!doctype html|html)\b/i.test(text.slice(0, 200).trimStart());
+const isSuccess = (status: number) => status >= 200 && status < 300;
+
+/** Reads an answer. @returns undefined if it is longer than the limit; the rest is not read, and the connection closed */
+async function bytesOf(answer: Readable, limit: number): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > limit) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function isHtml(contentType: string | undefined, bytes: Buffer | undefined): boolean {
+  const beginning = bytes?.toString('latin1', 0, 200).trimStart() ?? '';
+  return mediaTypeOf(contentType) === 'text/html' || /^<(?:!doctype html|html)\b/i.test(beginning);
 }
 
 const PLACEHOLDER = /\{([A-Za-z]+)\}/g;

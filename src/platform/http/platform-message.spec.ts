@@ -2,9 +2,10 @@ import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { errorForAnswer } from './platform-answer.js';
 
-const platformMessage = (body: unknown) =>
-  errorForAnswer('checkUser', { status: 400, retryAfter: undefined, text: JSON.stringify(body) }, new Date(0))
+const messageIn = (bytes: Buffer, charset = 'utf-8') =>
+  errorForAnswer('checkUser', { status: 400, retryAfter: undefined, content: { bytes, charset } }, new Date(0))
     .platformMessage;
+const platformMessage = (body: unknown) => messageIn(Buffer.from(JSON.stringify(body)));
 
 describe('the message of the platform', () => {
   it.each([
@@ -20,6 +21,15 @@ describe('the message of the platform', () => {
     ['', undefined],
   ])('%j: %j', (body, words) => {
     expect(platformMessage(body)).toBe(words);
+  });
+
+  it('is decoded in the charset of the answer, or absent', () => {
+    const bytes = Buffer.from('Zo\xeb', 'latin1');
+    expect([messageIn(bytes, 'iso-8859-1'), messageIn(bytes), messageIn(bytes, 'klingon')]).toEqual([
+      'Zo\xeb',
+      undefined,
+      undefined,
+    ]);
   });
 
   it('is one line of at most 500 characters, for any answer', () => {

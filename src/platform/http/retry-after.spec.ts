@@ -4,7 +4,7 @@ import { errorForAnswer } from './platform-answer.js';
 
 const now = new Date('2026-03-04T05:06:07.500Z');
 const retryAfterMs = (retryAfter: string | undefined, at: Date) =>
-  errorForAnswer('checkUser', { status: 429, retryAfter, text: '' }, at).retryAfterMs;
+  errorForAnswer('checkUser', { status: 429, retryAfter }, at).retryAfterMs;
 
 describe('Retry-After', () => {
   it('reads seconds', () => {

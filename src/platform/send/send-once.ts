@@ -139,7 +139,7 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
       return this.pauseAll(attempt, cause, fault.retryAfterMs);
     }
     if (fault.kind === 'not-configured') return this.notSent(attempt, fault.kind);
-    this.pause.answered();
+    this.pause.end();
     const message = fault.platformMessage ?? '';
     return this.keep(attempt, 'rejected', () =>
       this.storeOutcome(attempt.lease, (tx, row) => this.requests.storeRejected(tx, row, message)),

@@ -6,12 +6,13 @@ import { urlToHttpOptions } from 'node:url';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
+import { charsetOf } from '../../http/body/json-text.js';
 import type { ProblemTypes } from '../../http/problem/described-problems.js';
 import { codeOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 import { PlatformError, platformProblem } from '../contract/platform-errors.js';
 import { type ConnectionWatch, STRICT_TLS, sendWithin } from '../http/connections.js';
-import { errorForAnswer } from '../http/platform-answer.js';
+import { errorForAnswer, MAX_ERROR_BYTES } from '../http/platform-answer.js';
 import { ADDRESS_NOT_PUBLIC, checkPublicUrl, guardedLookup } from './public-url.js';
 
 /** Options of an upload. */
@@ -48,8 +49,6 @@ export class UploadSourceError extends Error {
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const IDLE_MS = 60_000;
-/** Maximum bytes of an error answer to read. */
-const ANSWER_LIMIT = 64 * 1024;
 
 /** Streams files to upload URLs with back-pressure and without the API key. Never follows redirects. */
 @Injectable()
@@ -154,14 +153,14 @@ async function readAnswer(response: IncomingMessage) {
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       size += chunk.length;
-      if (size > ANSWER_LIMIT) break;
+      if (size > MAX_ERROR_BYTES) break;
       chunks.push(chunk);
     }
   } catch {
     // The status is enough.
   }
-  const text = Buffer.concat(chunks).toString('utf8');
-  return { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'], text };
+  const content = { bytes: Buffer.concat(chunks), charset: charsetOf(response.headers['content-type']) };
+  return { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'], content };
 }
 
 /** The problems of failed uploads. */

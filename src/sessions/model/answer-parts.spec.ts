@@ -8,6 +8,7 @@ const lean = (more: Partial<SessionAnswer> = {}): SessionAnswer => ({
   providerUserId: 'p-1',
   clientUserIds: ['c-1'],
   state: 'Done',
+  incomplete: [],
   ...more,
 });
 const KNOWN = {

@@ -1,5 +1,4 @@
 import type { SessionAnswer, SessionDocument } from '../../platform/contract/session-answer.js';
-import type { SessionState } from '../../platform/contract/wire-types.js';
 import type { SessionFacts } from './session-facts.js';
 import type { Freshness, SessionRow } from './session-row.js';
 import type { InsightPart } from './session-seal.js';
@@ -20,7 +19,7 @@ export interface FetchedNotes {
  *
  * @returns undefined if the answer says nothing about notes
  */
-export function fetchedNotes({ notes, notesIncomplete = false, state }: SessionAnswer): FetchedNotes | undefined {
+export function fetchedNotes({ notes, notesIncomplete, state }: SessionAnswer): FetchedNotes | undefined {
   if (notes === undefined || (notes === null && state !== 'Done')) return undefined;
   return { documents: notes ?? [], complete: state === 'Done' && !notesIncomplete };
 }
@@ -141,7 +140,7 @@ const MAX_INTERVAL_MS = 24 * 3_600_000;
 
 /** The fields of a fetched session that determine its next lookup. */
 type LookupSubject = Pick<SessionRow, 'event_state' | 'created_at' | 'last_event_at' | 'reopened_at'> & {
-  state: SessionState;
+  state: string;
 };
 
 /**
@@ -177,7 +176,7 @@ export function nextLookup(
  */
 export function reopening(
   before: Pick<SessionRow, 'state' | 'fetched_at' | 'reopened_at'>,
-  state: SessionState,
+  state: string,
   now: Date,
 ): Date | null {
   if (hasEnded(state)) return null;

@@ -11,6 +11,7 @@ interface KnownDocument {
   revision: number;
   /** Keyed fingerprint of the current notes, in hex. */
   fingerprint: string;
+  incomplete: boolean;
   superseded: boolean;
 }
 
@@ -50,7 +51,10 @@ export function compareDocuments(
   const seen = new Map<string, number>();
   const writes: DocumentWrite[] = [];
   let readable = false;
-  for (const [position, { noteTemplateId, sessionDocumentId, notes: fetched }] of documents.entries()) {
+  for (const [
+    position,
+    { noteTemplateId, sessionDocumentId, incomplete = false, notes: fetched },
+  ] of documents.entries()) {
     const ordinal = seen.get(noteTemplateId) ?? 0;
     seen.set(noteTemplateId, ordinal + 1);
     const place = placeOf(noteTemplateId, ordinal);
@@ -70,6 +74,7 @@ export function compareDocuments(
       position: complete ? position : (before?.position ?? known.length + position),
       revision: (before?.revision ?? 0) + (isNew ? 1 : 0),
       fingerprint,
+      incomplete,
       notes: isNew ? notes : null,
     };
     if (!before || differs(before, write)) writes.push(write);
@@ -86,6 +91,7 @@ function differs(before: KnownDocument, write: DocumentWrite): boolean {
     write.notes !== null ||
     before.superseded ||
     before.position !== write.position ||
+    before.incomplete !== write.incomplete ||
     before.sessionDocumentId !== write.sessionDocumentId
   );
 }

@@ -1,19 +1,20 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Feed, type FeedType } from '../../feed/feed.js';
-import type { SessionEvent, SessionEventType, SessionState } from '../../platform/contract/wire-types.js';
-import { type SessionRow, type ShownState, STATE_OF } from './session-row.js';
+import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
+import { type SessionRow, STATE_OF } from './session-row.js';
 import { SHOWN_ID, SHOWN_PEOPLE } from './shown-columns.js';
 
 /** An event of a session, with the state that it reports. */
 export interface SessionFeedEvent {
   type: FeedType & `session.${string}`;
-  state: ShownState;
+  state: string;
   /** From the platform's event; defaults to the value in the session's row. */
   aiNotesEnabled?: boolean | null;
   code?: string | null;
   notesRevision?: number;
-  incomplete?: boolean;
+  /** Parts of the answer that could not be read completely. */
+  incomplete?: string[];
 }
 
 /** The columns of a session that its feed events show. */
@@ -83,15 +84,15 @@ export function feedEventsOf(
 export function feedEventsOfFetch(
   known: Pick<SessionRow, 'failure_published' | 'incomplete'>,
   fetched: {
-    state: SessionState;
+    state: string;
     notesChanged: boolean;
     notesRevision: number;
-    incomplete: boolean;
+    incomplete: string[];
     code: string | null;
   },
 ): SessionFeedEvent[] {
   const { state, notesRevision, incomplete, code } = fetched;
-  const isReady = fetched.notesChanged || (incomplete && !known.incomplete);
+  const isReady = fetched.notesChanged || incomplete.some((part) => !known.incomplete.includes(part));
   return [
     ...(isReady ? [{ type: 'session.notes-ready', state, notesRevision, incomplete } as const] : []),
     ...(state === 'Error' && !known.failure_published ? [{ type: 'session.failed', state, code } as const] : []),

@@ -1,13 +1,16 @@
 import type { Columns } from '../../database/columns.js';
 import type { SessionEvent, SessionEventType, SessionState } from '../../platform/contract/wire-types.js';
 
-/** The shown state: the platform's, or one of this service until the platform has one. */
-export type ShownState = SessionState | 'Requested' | 'Unknown' | 'Rejected';
+/** The state until the platform has one. */
+const OWN_STATES = ['Requested', 'Unknown', 'Rejected'] as const;
 
-const OWN_STATES: ReadonlySet<ShownState> = new Set(['Requested', 'Unknown', 'Rejected']);
+/** The shown states that the specification or this service names. The platform may have others. */
+export type ShownState = SessionState | (typeof OWN_STATES)[number];
+
+export const isOwnState = (state: string): boolean => OWN_STATES.some((own) => own === state);
 
 /** A session's row; see `schema.prisma` for its columns. */
-export type SessionRow = Columns<'Session'> & { state: ShownState; event_state: SessionState | null };
+export type SessionRow = Columns<'Session'> & { event_state: SessionState | null };
 
 /** The merged data of a session's events, independent of fetched answers. */
 export type EventView = Pick<
@@ -33,7 +36,7 @@ export interface Freshness extends Pick<SessionRow, 'wanted_generation' | 'fetch
 export function stateSource(
   row: Pick<SessionRow, 'state' | 'fetched_at' | 'state_from_events'>,
 ): 'platform' | 'events' | null {
-  if (OWN_STATES.has(row.state)) return null;
+  if (isOwnState(row.state)) return null;
   return row.fetched_at !== null && !row.state_from_events ? 'platform' : 'events';
 }
 
@@ -79,6 +82,10 @@ export function applyEvent(view: EventView, event: SessionEvent): EventView {
     ai_notes_started,
     ai_notes_final,
   };
+}
+
+function isPlatformState(state: string): state is SessionState {
+  return Object.hasOwn(STATE_RANK, state);
 }
 
 function laterState(left: SessionState, right: SessionState): SessionState {
@@ -128,8 +135,8 @@ export function shownAfterEvent(
     };
   }
   const isEnding = eventType !== undefined && ENDINGS.includes(eventType);
-  if (canFetch || !isEnding || events.event_state === null || OWN_STATES.has(row.state)) return row;
-  return { ...row, state: laterState(row.state as SessionState, events.event_state) };
+  if (canFetch || !isEnding || events.event_state === null || !isPlatformState(row.state)) return row;
+  return { ...row, state: laterState(row.state, events.event_state) };
 }
 
 /** Prefix of generated correlation ids; an appointment id of the EHR must not start with it. */

@@ -1,7 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { PageResponse } from '../../http/request/page.js';
 import { plainCode } from './session-facts.js';
-import type { ShownState } from './session-row.js';
 
 export class SessionErrorResponse {
   /**
@@ -60,7 +59,8 @@ export class SessionResponse {
   providerUserId!: string | null;
   clientUserIds!: string[];
   noteTemplateIds!: string[];
-  state!: ShownState;
+  /** InProgress, Processing, Done or Error, or another text if the platform has further states; Requested, Unknown or Rejected until the platform has a state */
+  state!: string;
   /** Source of the state: the platform's newest answer or its events; null for Requested, Unknown and Rejected */
   stateFrom!: 'platform' | 'events' | null;
   /** For an `Unknown` session: the partnerAppointmentId that was sent, to look for on the platform. Otherwise null */
@@ -77,6 +77,12 @@ export class SessionResponse {
   sessionDurationMs!: number | null;
   /** Increases with every change of the notes */
   notesRevision!: number;
+  /**
+   * Parts of the platform's newest answer that could not be read completely; empty: none
+   *
+   * @example ["notes"]
+   */
+  incomplete!: string[];
   /** When the last event arrived */
   lastEventAt!: Date | null;
   /** When it was last fetched */
@@ -113,6 +119,8 @@ export class DocumentResponse {
   noteTemplateId!: string;
   /** Number of the newest fetched version of this document */
   revision!: number;
+  /** True if a line, its category or its formatting could not be read */
+  incomplete!: boolean;
   /** When this revision was first fetched */
   fetchedAt!: Date;
   /** Since when the platform no longer has it */

@@ -21,7 +21,10 @@ export function documentAsMarkdown(document: DocumentResponse, level = 1): strin
   const unreadable = document.unreadable
     ? ['These notes cannot be shown: their stored value was changed or moved.']
     : [];
-  return [heading, ...removed, ...unreadable, ...sections].join('\n\n');
+  const incomplete = document.incomplete
+    ? ['Parts of these notes could not be read. The platform has the complete document.']
+    : [];
+  return [heading, ...removed, ...unreadable, ...incomplete, ...sections].join('\n\n');
 }
 
 /** Paragraphs, with adjacent list items in one block. */

@@ -123,12 +123,21 @@ export class SessionReader {
       };
     });
     const versions = new Map(revisions.map((version) => [version.documentId, version]));
-    const shown = documents.flatMap(({ id: documentId, sessionDocumentId, noteTemplateId, revision, supersededAt }) => {
+    const shown = documents.flatMap(({ id: documentId, ...document }) => {
       const version = versions.get(documentId);
       if (!version) return [];
+      const { sessionDocumentId, noteTemplateId, revision, incomplete, supersededAt } = document;
       const { fetchedAt, removedAt } = version;
-      const document = { documentId, sessionDocumentId, noteTemplateId, revision, fetchedAt, supersededAt, removedAt };
-      return [{ ...document, ...this.openNotes(row.id, version) }];
+      const described = {
+        documentId,
+        sessionDocumentId,
+        noteTemplateId,
+        revision,
+        incomplete,
+        fetchedAt,
+        supersededAt,
+      };
+      return [{ ...described, removedAt, ...this.openNotes(row.id, version) }];
     });
     const notes = { sessionId: row.session_id, notesRevision: row.notes_revision, documents: shown };
     return { session: this.view(row), notes };
@@ -263,6 +272,7 @@ export class SessionReader {
       recordingDurationMs: msOf(recordingDurationMs),
       sessionDurationMs: msOf(sessionDurationMs),
       notesRevision: row.notes_revision,
+      incomplete: row.incomplete,
       lastEventAt: row.last_event_at,
       fetchedAt: row.fetched_at,
       goneAt: row.not_found_at,

@@ -22,7 +22,7 @@ interface ProcessingAnswer extends ProcessingSessionAnswer {
 const MAX_LOOKUPS = 2;
 
 /** The ticket of a session without a row. */
-const INITIAL_TICKET: FetchTicket = { generation: 0, answers: 0 };
+const NO_SESSION = { generation: 0, answers: 0, session_id: null };
 
 /** Looks up the sessions of the platform's processing ids. */
 @Injectable()
@@ -35,14 +35,15 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
     contract: Contract,
     parts: DueParts,
   ) {
-    const ticketOf = async ({ session }: ProcessingRow): Promise<FetchTicket> => {
-      if (session === null) return INITIAL_TICKET;
-      const { rows } = await parts.database.pool.query<FetchTicket>(
-        `SELECT wanted_generation - (coalesce(update_until, '-infinity') > clock_timestamp())::int AS generation, answers
+    const knownSession = async ({ session }: ProcessingRow): Promise<FetchTicket & { session_id: string | null }> => {
+      if (session === null) return NO_SESSION;
+      const { rows } = await parts.database.pool.query<FetchTicket & { session_id: string | null }>(
+        `SELECT wanted_generation - (coalesce(update_until, '-infinity') > clock_timestamp())::int AS generation, answers,
+           session_id
          FROM sessions WHERE id = $1`,
         [session],
       );
-      return rows[0] ?? INITIAL_TICKET;
+      return rows[0] ?? NO_SESSION;
     };
     /** Stores the raw answer, makes the session that it names due, and stores the session if it contains one. */
     const storeAnswer = async (
@@ -80,12 +81,13 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
         concurrency: MAX_LOOKUPS,
         isConfigured: () => contract.canCall('getProcessingSession'),
         fetch: async (row, signal) => {
-          const ticket = await ticketOf(row);
-          return { ...(await platform.getProcessingSession(row.processing_id, { signal })), ticket };
+          const { session_id: sessionId, ...ticket } = await knownSession(row);
+          const options = { signal, expectedSessionId: sessionId ?? undefined };
+          return { ...(await platform.getProcessingSession(row.processing_id, options)), ticket };
         },
         storeAnswer: (tx, { claimed }, answer) => storeAnswer(tx, claimed, answer),
         storeNotFound: ({ claimed }, waitMs) => ({
-          set: `fault = 'gone', failures = failures + 1, refused_at = NULL, fetched_generation = $1, due_at =
+          set: `fault = 'gone', failures = failures + 1, fetched_generation = $1, due_at =
             clock_timestamp() + CASE WHEN wanted_generation > $1 THEN $2::float8 ELSE $3 END * interval '1 millisecond'`,
           values: [claimed.wanted_generation, DEBOUNCE_MS, waitMs],
         }),

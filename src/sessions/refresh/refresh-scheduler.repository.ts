@@ -26,7 +26,7 @@ const MAKE_DUE = `wanted_generation = wanted_generation + 1, due_at = clock_time
 
 /** SQL of a due date that `soon` brings forward. A wait after a fault is not shortened. */
 const broughtForward = (table: string, soon: string): string => `CASE
-  WHEN ${table}.failures > 0 AND ${table}.fault IS DISTINCT FROM 'gone' THEN coalesce(${table}.due_at, ${soon})
+  WHEN ${table}.failures > 0 AND coalesce(${table}.fault, '') NOT IN ('gone', 'maybe-gone') THEN coalesce(${table}.due_at, ${soon})
   ELSE least(${table}.due_at, ${soon}) END`;
 
 const DEBOUNCED = `clock_timestamp() + ${DEBOUNCE_MS} * interval '1 millisecond'`;

@@ -26,7 +26,7 @@ import {
 } from '../model/apply-fetch.js';
 import { plainCode, withoutMessage } from '../model/session-facts.js';
 import { feedEventsOfFetch, SessionFeed } from '../model/session-feed.js';
-import { type Freshness, type SessionRow, shownAppointment } from '../model/session-row.js';
+import { type Freshness, isOwnState, type SessionRow, shownAppointment } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { BULK_LANE, EVENT_LANE } from './refresh-scheduler.repository.js';
 import { SessionContentRepository } from './session-content.repository.js';
@@ -109,24 +109,32 @@ export class RefreshRepository {
     if (!fresh) return undefined;
     const { id, now } = row;
     const known = this.seal.openFacts(row);
-    const isErased = await this.content.isErased(tx, session.clientUserIds);
+    // A state of the platform with the name of one of ours would be taken for ours.
+    const state = isOwnState(session.state) ? row.state : session.state;
+    // An unreadable field says nothing.
+    const {
+      providerUserId = row.provider_user_id,
+      clientUserIds = row.client_user_ids,
+      noteTemplateIds = row.note_template_ids,
+    } = session;
+    const isErased = await this.content.isErased(tx, clientUserIds);
     const notes = isErased ? undefined : fetchedNotes(session);
     const stored = notes && (await this.content.storeNotes(tx, id, notes, { now, eventAt }));
     const { readable: notesChanged = false, newRevisions = 0 } = stored ?? {};
     if (!isErased) await this.content.storeInsights(tx, id, fetchedInsights(session), now);
     const answered = factsAfter(session, known);
     const facts = isErased ? withoutMessage(answered) : answered;
-    const reopenedAt = reopening(row, session.state, now);
+    const reopenedAt = reopening(row, state, now);
     const { awaited, rechecks, recheckAt } = awaitedAfterFetch(row, newRevisions, now);
-    const incomplete = session.notesIncomplete ?? false;
+    const incomplete = [...session.incomplete];
     const events = feedEventsOfFetch(row, {
-      state: session.state,
+      state,
       notesChanged,
       notesRevision: row.notes_revision + (notesChanged ? 1 : 0),
       incomplete,
       code: facts.error && plainCode(facts.error.code),
     });
-    const lookupAt = nextLookup({ ...row, reopened_at: reopenedAt, state: session.state }, now, {
+    const lookupAt = nextLookup({ ...row, reopened_at: reopenedAt, state }, now, {
       afterMs: this.env.SESSION_REFRESH_AFTER_SECONDS * 1000,
       everyMs: this.env.SESSION_REFRESH_EVERY_SECONDS * 1000,
     });
@@ -138,14 +146,14 @@ export class RefreshRepository {
          rechecks = $16, incomplete = $17, failure_published = $2 <> 'Done' AND (failure_published OR $18),
          changed = changed OR $8 > 0 OR NOT $14 OR not_found_at IS NOT NULL OR fetched_at IS NULL
            OR (state, provider_user_id, client_user_ids, note_template_ids, partner_appointment_id, incomplete)
-             IS DISTINCT FROM ($2, $3, $4::text[], $5::text[], $6, $17)
+             IS DISTINCT FROM ($2, $3, $4::text[], $5::text[], $6, $17::text[])
        WHERE id = $1`,
       [
         id,
-        session.state,
-        session.providerUserId,
-        session.clientUserIds,
-        session.noteTemplateIds,
+        state,
+        providerUserId,
+        clientUserIds,
+        noteTemplateIds,
         shownAppointment(session.partnerAppointmentId ?? row.event_appointment_id) ?? row.partner_appointment_id,
         this.seal.sealFacts(id, facts),
         notesChanged ? 1 : 0,
@@ -178,7 +186,7 @@ export class RefreshRepository {
     const isGone = row.fetched_at !== null || row.failures >= LOOKUPS_UNTIL_GONE;
     return {
       set: `not_found_at = CASE WHEN $5 THEN coalesce(not_found_at, $1) END, fetched_generation = $2, answers = $3, due_at = $4,
-        fault = 'gone', failures = failures + 1, refused_at = NULL, lane = ${EVENT_LANE},
+        fault = 'gone', failures = failures + 1, lane = ${EVENT_LANE},
         changed = changed OR ($5 AND not_found_at IS NULL)`,
       values: [now, fresh.fetched_generation, fresh.answers, dueAt, isGone],
     };

@@ -184,6 +184,7 @@ export class DeliveriesService {
 
 const MESSAGES: Record<string, string> = {
   'not-json': 'The body is not JSON in UTF-8; sending it again would not help.',
+  'too-deep': 'The body nests too many levels, or has too many objects; sending it again would not help.',
   'not-an-object': 'The body is JSON but no object, so it names no event.',
   'no-event-type': 'The body has no eventType, so what happened is unknown.',
   'unknown-event-type': 'This eventType is not known here; replay the delivery after an upgrade that knows it.',

@@ -139,6 +139,13 @@ test.each([
   expect(parse(text)).toMatchObject({ reason });
 });
 
+test.each([
+  ['nested 200,000 deep', `{"eventType":"SESSION_CREATED","sessionId":${'['.repeat(200_000)}${']'.repeat(200_000)}}`],
+  ['of a million objects', `[${Array(1_000_000).fill('{}').join(',')}]`],
+])('a body %s is too deep', (_what, text) => {
+  expect(parseEvent(Buffer.from(text))).toEqual({ eventType: null, reason: 'too-deep' });
+});
+
 test('bytes that are not UTF-8 are not JSON, and a byte-order mark does no harm', () => {
   expect(parseEvent(Buffer.from('{"eventType":"\xff"}', 'latin1'))).toMatchObject({ reason: 'not-json' });
   const marked = '\ufeff{"eventType":"PROCESSING_SESSION_NOTES_FINISHED"}';

@@ -1,3 +1,4 @@
+import { decodeText, jsonShapeFault } from '../../http/body/json-text.js';
 import { readPointer } from '../../platform/contract/json-pointer.js';
 import {
   EVENT_TYPES,
@@ -68,7 +69,9 @@ const FIELDS: Record<EventType, Fields> = {
 
 /** Reads the body of a genuine delivery. @returns the event, or a reason why the body can't be acted on */
 export function parseEvent(bytes: Uint8Array): UnderstoodEvent | { eventType: string | null; reason: string } {
-  const body = parseJson(bytes);
+  const text = decodeText(bytes);
+  if (text !== undefined && jsonShapeFault(text)) return { eventType: null, reason: 'too-deep' };
+  const body = parseJson(text);
   if (body === undefined) return { eventType: null, reason: 'not-json' };
   if (!isObject(body)) return { eventType: null, reason: 'not-an-object' };
   const { eventType } = body;
@@ -102,10 +105,9 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function parseJson(bytes: Uint8Array): unknown {
+function parseJson(text = ''): unknown {
   try {
-    // A byte-order mark is dropped; bytes that are not UTF-8 throw.
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
