@@ -2,7 +2,7 @@ import type { FetchedNotes } from './apply-fetch.js';
 import type { NoteResponse } from './session-view.js';
 
 /** A stored document. */
-interface KnownDocument {
+export interface KnownDocument {
   id: string;
   noteTemplateId: string;
   ordinal: number;

@@ -8,6 +8,14 @@ import type { NoteResponse } from './session-view.js';
 export const INSIGHT_PARTS = ['transcript', 'topics', 'namedEntities', 'analytics'] as const;
 export type InsightPart = (typeof INSIGHT_PARTS)[number];
 
+/** The columns of `session_insights`. */
+export const INSIGHT_COLUMNS: Record<InsightPart, string> = {
+  transcript: 'transcript',
+  topics: 'topics',
+  namedEntities: 'named_entities',
+  analytics: 'analytics',
+};
+
 /** Identifies the notes of one revision: bound to the session, so that they cannot be moved to another. */
 interface RevisionKey {
   session: string;
@@ -24,10 +32,7 @@ export class SessionSeal {
   readonly processingAnswer: SealedColumn<unknown>;
 
   constructor(private readonly vault: Vault) {
-    const insight = (part: InsightPart) => {
-      const column = part === 'namedEntities' ? 'named_entities' : part;
-      return [part, new SealedColumn(vault, 'session_insights', column)];
-    };
+    const insight = (part: InsightPart) => [part, new SealedColumn(vault, 'session_insights', INSIGHT_COLUMNS[part])];
     this.insights = Object.fromEntries(INSIGHT_PARTS.map(insight)) as SessionSeal['insights'];
     this.facts = new SealedColumn(vault, 'sessions', 'facts');
     this.request = new SealedColumn(vault, 'session_requests', 'body');

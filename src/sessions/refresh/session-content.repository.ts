@@ -2,14 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
-import { PrismaService, toBytes } from '../../database/prisma.service.js';
 import { isOfDeletedClient } from '../../people/store/person-users.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import type { FetchedInsights, FetchedNotes } from '../model/apply-fetch.js';
-import { compareDocuments, type DocumentChanges } from '../model/note-documents.js';
+import { compareDocuments, type DocumentChanges, type KnownDocument } from '../model/note-documents.js';
 import { withoutMessage } from '../model/session-facts.js';
 import type { SessionRow } from '../model/session-row.js';
-import { INSIGHT_PARTS, type InsightPart, SessionSeal } from '../model/session-seal.js';
+import { INSIGHT_COLUMNS, INSIGHT_PARTS, SessionSeal } from '../model/session-seal.js';
 
 /** Statements that remove the content of the sessions $1. */
 const REMOVALS = [
@@ -26,13 +25,31 @@ const REMOVALS = [
 export const areDeleted = (users: string): string => `NOT EXISTS (
   SELECT FROM unnest(${users}) AS member (user_id) WHERE (${isOfDeletedClient('user_id')}) IS NOT TRUE)`;
 
+const KNOWN_DOCUMENTS = `
+  SELECT id, note_template_id AS "noteTemplateId", ordinal, session_document_id AS "sessionDocumentId", position, revision,
+    encode(fingerprint, 'hex') AS fingerprint, incomplete, superseded_at IS NOT NULL AS superseded
+  FROM session_documents WHERE session = $1`;
+
+/** Stores documents of session $1, and the revisions that have notes ($10). */
+const STORE_DOCUMENTS = `
+  WITH documents AS (
+    INSERT INTO session_documents (session, id, note_template_id, ordinal, session_document_id, position, revision,
+      fingerprint, incomplete)
+    SELECT $1, * FROM unnest($2::uuid[], $3::text[], $4::int[], $5::text[], $6::int[], $7::int[], $8::bytea[], $9::bool[])
+    ON CONFLICT (id) DO UPDATE SET session_document_id = excluded.session_document_id, position = excluded.position,
+      revision = excluded.revision, fingerprint = excluded.fingerprint, incomplete = excluded.incomplete,
+      superseded_at = NULL)
+  INSERT INTO document_revisions (document, revision, session_document_id, notes, fetched_at, event_at)
+  SELECT revised.*, $11, $12
+  FROM unnest($2::uuid[], $7::int[], $5::text[], $10::bytea[]) AS revised (document, revision, session_document_id, notes)
+  WHERE notes IS NOT NULL`;
+
 type StoredNotes = Pick<DocumentChanges, 'readable' | 'newRevisions'>;
 
 /** Stores the encrypted content of sessions, whose rows must be locked. */
 @Injectable()
 export class SessionContentRepository {
   constructor(
-    private readonly prisma: PrismaService,
     private readonly seal: SessionSeal,
     private readonly env: Env,
   ) {}
@@ -49,32 +66,30 @@ export class SessionContentRepository {
     fetched: FetchedNotes,
     { now, eventAt }: { now: Date; eventAt: Date | null },
   ): Promise<StoredNotes> {
-    const prisma = await this.prisma.in(tx);
-    const rows = await prisma.sessionDocument.findMany({ where: { ourSessionId } });
-    const known = rows.map(({ fingerprint, supersededAt, ...row }) => ({
-      ...row,
-      fingerprint: Buffer.from(fingerprint).toString('hex'),
-      superseded: supersededAt !== null,
-    }));
+    const { rows: known } = await tx.query<KnownDocument>(KNOWN_DOCUMENTS, [ourSessionId]);
     const changes = compareDocuments(known, fetched, (notes) => this.seal.fingerprintNotes(notes));
-    for (const { id: knownId, noteTemplateId, ordinal, notes, ...current } of changes.writes) {
-      const id = knownId ?? randomUUID();
-      const data = { ...current, fingerprint: toBytes(Buffer.from(current.fingerprint, 'hex')) };
-      await prisma.sessionDocument.upsert({
-        where: { id },
-        create: { ...data, id, ourSessionId, noteTemplateId, ordinal },
-        update: { ...data, supersededAt: null },
-      });
-      if (notes === null) continue;
-      const { revision, sessionDocumentId } = current;
-      const sealed = toBytes(this.seal.sealNotes({ session: ourSessionId, document: id, revision }, notes));
-      await prisma.documentRevision.create({
-        data: { documentId: id, revision, sessionDocumentId, notes: sealed, fetchedAt: now, eventAt },
-      });
+    const writes = changes.writes.map((write) => ({ ...write, id: write.id ?? randomUUID() }));
+    if (writes.length > 0) {
+      await tx.query(STORE_DOCUMENTS, [
+        ourSessionId,
+        writes.map(({ id }) => id),
+        writes.map(({ noteTemplateId }) => noteTemplateId),
+        writes.map(({ ordinal }) => ordinal),
+        writes.map(({ sessionDocumentId }) => sessionDocumentId),
+        writes.map(({ position }) => position),
+        writes.map(({ revision }) => revision),
+        writes.map(({ fingerprint }) => Buffer.from(fingerprint, 'hex')),
+        writes.map(({ incomplete }) => incomplete),
+        writes.map(({ id: document, revision, notes }) =>
+          notes === null ? null : this.seal.sealNotes({ session: ourSessionId, document, revision }, notes),
+        ),
+        now,
+        eventAt,
+      ]);
     }
     if (changes.superseded.length > 0) {
-      const data = { supersededAt: now };
-      await prisma.sessionDocument.updateMany({ where: { id: { in: changes.superseded } }, data });
+      const supersede = 'UPDATE session_documents SET superseded_at = $2 WHERE id = ANY ($1::uuid[])';
+      await tx.query(supersede, [changes.superseded, now]);
     }
     return changes;
   }
@@ -83,15 +98,23 @@ export class SessionContentRepository {
   async storeInsights(tx: PoolClient, ourSessionId: string, insights: FetchedInsights, fetchedAt: Date): Promise<void> {
     const parts = INSIGHT_PARTS.filter((part) => insights[part] !== undefined);
     if (parts.length === 0) return;
-    const prisma = await this.prisma.in(tx);
-    const fingerprint = toBytes(this.seal.fingerprintInsights(parts.map((part) => [part, insights[part]])));
-    if (await prisma.sessionInsights.count({ where: { ourSessionId, fingerprint } })) return;
-    const data = { fingerprint, fetchedAt, removedAt: null, ...this.sealed(ourSessionId, parts, insights) };
-    await prisma.sessionInsights.upsert({
-      where: { ourSessionId },
-      create: { ourSessionId, ...data },
-      update: data,
-    });
+    const fingerprint = this.seal.fingerprintInsights(parts.map((part) => [part, insights[part]]));
+    const unchanged = 'SELECT FROM session_insights WHERE session = $1 AND fingerprint = $2';
+    if ((await tx.query(unchanged, [ourSessionId, fingerprint])).rowCount === 1) return;
+    const columns = parts.map((part) => INSIGHT_COLUMNS[part]);
+    const placeholders = parts.map((_, at) => `$${at + 4}`);
+    await tx.query(
+      `INSERT INTO session_insights (session, fingerprint, fetched_at, ${columns.join(', ')})
+       VALUES ($1, $2, $3, ${placeholders.join(', ')})
+       ON CONFLICT (session) DO UPDATE SET fingerprint = excluded.fingerprint, fetched_at = excluded.fetched_at,
+         removed_at = NULL, ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}`,
+      [
+        ourSessionId,
+        fingerprint,
+        fetchedAt,
+        ...parts.map((part) => this.seal.insights[part].sealNullable(ourSessionId, insights[part])),
+      ],
+    );
   }
 
   /**
@@ -130,10 +153,5 @@ export class SessionContentRepository {
       [removed.map(([id]) => id), removed.map(([, facts]) => facts)],
     );
     return removed.length;
-  }
-
-  private sealed(session: string, parts: readonly InsightPart[], insights: FetchedInsights) {
-    const sealed = parts.map((part) => [part, this.seal.insights[part].sealNullable(session, insights[part])] as const);
-    return Object.fromEntries(sealed.map(([part, bytes]) => [part, bytes && toBytes(bytes)]));
   }
 }
