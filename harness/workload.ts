@@ -170,7 +170,14 @@ async function checkDocuments({ service, simulator, adminKey }: Target): Promise
 /** Reads the feed, the deliveries, the audit log, health and metrics. */
 export async function readAsOperator({ service, adminKey }: Target): Promise<void> {
   const { body } = await service.call<Page<FeedEventResponse>>('GET', '/v1/events?limit=5');
-  await service.call('GET', `/v1/events?after=${body.items.at(-1)?.cursor}`);
+  const after = `after=${body.items.at(-1)?.cursor}`;
+  for (const filter of [
+    '',
+    '&types=session.failed',
+    '&subject=clients/c-b-1',
+    '&subject=clients/c-b-1&types=session.failed',
+  ])
+    await service.call('GET', `/v1/events?${after}${filter}`);
   await service.call('GET', '/v1/webhook-deliveries');
   await service.call('GET', '/v1/webhook-deliveries?state=failed');
   await service.call('GET', '/v1/webhook-rejections');

@@ -4,7 +4,8 @@ import { fullReadsOf, GROWING, longReadsOf, OF_SESSIONS } from '../../harness/ho
 import { asIfThereWere, fillTo, forgetStatistics } from '../../harness/query-plans.js';
 import { readAsOperator, runWorkload } from '../../harness/workload.js';
 import { Database } from '../../src/database/database.js';
-import { Feed } from '../../src/feed/feed.js';
+import { FeedReader } from '../../src/feed/feed-reader.js';
+import { SubjectIds } from '../../src/feed/subject-ids.js';
 import type { Scenario } from '../scenario.js';
 import { ADMIN_KEY, type World } from '../world.js';
 
@@ -70,10 +71,11 @@ async function duringDay(world: World, admin: pg.Client, day: string, people: nu
   world.oracle.same('a process that is asked to stop ends with', await service.kill('SIGTERM'), 0);
 }
 
-/** A page of a client's export, of one client with many events of others around. */
+/** The events in a client's export, among many events of others. */
 async function readEventsOfClient({ postgres }: World): Promise<void> {
   const database = new Database(postgres.url);
-  await new Feed(database).about(['clients/c-b-1', 'sessions/of-no-event'], '0', 500);
+  const feed = new FeedReader(database, new SubjectIds());
+  for await (const _ of feed.about(['clients/c-b-1', 'sessions/of-no-event']));
   await database.onApplicationShutdown();
 }
 

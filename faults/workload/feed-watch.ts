@@ -1,5 +1,6 @@
 import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
 import type { FeedType } from '../../src/feed/feed.js';
+import { numberOf } from '../../src/feed/feed-cursor.js';
 import type { World } from '../world.js';
 
 /** Reads the change feed from its beginning for as long as faults go on, as an EHR that never sleeps. */
@@ -23,7 +24,7 @@ export class FeedWatch {
     await this.readToEnd();
     this.stopping = true;
     await this.reading;
-    const cursors = this.events.map(({ cursor }) => Number(cursor));
+    const cursors = this.events.map(({ cursor }) => Number(numberOf(cursor)));
     this.world.oracle.none(
       'the feed gives each event once and in order',
       cursors.filter((cursor, place) => cursor !== place + 1),

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import { familyOf } from '../database/former-ids.js';
 import type { FeedEventResponse } from '../feed/feed.dto.js';
-import { Feed } from '../feed/feed.js';
+import { FeedReader } from '../feed/feed-reader.js';
 import { ImportMentions } from '../imports/report/import-mentions.js';
 import { PersonRecords } from '../people/api/person-records.js';
 import { SessionRecords } from '../sessions/read/session-records.js';
@@ -38,7 +38,7 @@ export class ClientExport {
     private readonly people: PersonRecords,
     private readonly sessions: SessionRecords,
     private readonly imports: ImportMentions,
-    private readonly feed: Feed,
+    private readonly feed: FeedReader,
   ) {}
 
   /**
@@ -73,9 +73,7 @@ export class ClientExport {
 
   private async *events(externalIds: string[], sessionIds: readonly string[]): AsyncGenerator<FeedEventResponse> {
     const ofSessions = await this.sessions.feedSubjectsOf(sessionIds);
-    const subjects = [...externalIds.map((id) => `clients/${encodeURIComponent(id)}`), ...ofSessions];
-    const events = paged((after) => this.feed.about(subjects, after || '0', PAGE));
-    for await (const { id: _, ...event } of events) yield event;
+    yield* this.feed.about([...externalIds.map((id) => `clients/${encodeURIComponent(id)}`), ...ofSessions]);
   }
 }
 

@@ -121,6 +121,7 @@ export class Database implements OnApplicationShutdown {
   readonly silence: SilenceWatch;
   private readonly looking: NodeJS.Timeout;
   private readonly beforeEnds = new WeakMap<pg.PoolClient, () => Promise<void>>();
+  private readonly afterCommits = new WeakMap<pg.PoolClient, Set<() => void>>();
 
   /** @param url of the runtime role */
   constructor(readonly url: string) {
@@ -156,11 +157,13 @@ export class Database implements OnApplicationShutdown {
       await tx.query('BEGIN');
       const result = await work(tx).finally(() => this.leave(tx));
       await tx.query('COMMIT');
+      for (const run of this.afterCommits.get(tx) ?? []) run();
       return result;
     } catch (error) {
       broken = isStale(error) || !(await rolledBack(tx));
       throw error;
     } finally {
+      this.afterCommits.delete(tx);
       tx.release(broken);
     }
   }
@@ -168,6 +171,16 @@ export class Database implements OnApplicationShutdown {
   /** Runs `leave` before the transaction of `tx` ends. A later call replaces it. */
   beforeEnd(tx: pg.PoolClient, leave: () => Promise<void>): void {
     this.beforeEnds.set(tx, leave);
+  }
+
+  /**
+   * Runs `run` once the transaction of `tx` has committed, and never after a rollback. A lost answer to COMMIT or a crash
+   * may prevent the run, so use it for notifications only.
+   *
+   * @param run must not throw; the same function runs only once per transaction
+   */
+  afterCommit(tx: pg.PoolClient, run: () => void): void {
+    this.afterCommits.set(tx, (this.afterCommits.get(tx) ?? new Set()).add(run));
   }
 
   private async leave(tx: pg.PoolClient): Promise<void> {

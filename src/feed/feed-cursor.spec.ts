@@ -1,27 +1,56 @@
-import { startOf } from './feed-cursor.js';
+import { checkPosition, startOf } from './feed-cursor.js';
 
 type ReadUpTo = { lastEventId?: string; after?: string; cursor?: string };
 
 test.each<[ReadUpTo, string]>([
   [{}, '0'],
-  [{ cursor: '5' }, '5'],
-  [{ after: '6', cursor: '5' }, '6'],
-  [{ after: '5', cursor: '10' }, '10'],
-  [{ lastEventId: '7', after: '6', cursor: '5' }, '7'],
-  [{ lastEventId: '7', after: '9' }, '9'],
-])('%j goes on behind %s', ({ lastEventId, after, cursor: page }, cursor) => {
+  [{ after: 'latest' }, 'latest'],
+  [{ cursor: '1-5' }, '1-5'],
+  [{ after: '0', cursor: '1-5' }, '1-5'],
+  [{ lastEventId: '1-7', after: 'latest' }, '1-7'],
+  [{ after: '1-6', cursor: '1-5' }, '1-6'],
+  [{ after: '1-5', cursor: '1-10' }, '1-10'],
+  [{ after: '1-9', cursor: '2-1' }, '2-1'],
+  [{ lastEventId: '1-7', after: '1-6', cursor: '1-5' }, '1-7'],
+])('%j continues after %s', ({ lastEventId, after, cursor: page }, cursor) => {
   expect(startOf(lastEventId, after, page)).toBe(cursor);
 });
 
 test.each<[ReadUpTo, string | undefined]>([
   [{ after: '' }, '/after'],
+  [{ after: '5' }, '/after'],
   [{ after: '-1' }, '/after'],
-  [{ after: '1.5' }, '/after'],
-  [{ after: '9'.repeat(19) }, '/after'],
-  [{ lastEventId: '7', cursor: 'WyIxIl0' }, '/cursor'],
-  [{ lastEventId: 'x', after: '6' }, undefined],
-])('%j is refused', ({ lastEventId, after, cursor }, pointer) => {
+  [{ after: '1-1.5' }, '/after'],
+  [{ after: `1-${'9'.repeat(19)}` }, '/after'],
+  [{ lastEventId: '1-7', cursor: 'WyIxIl0' }, '/cursor'],
+  [{ lastEventId: 'x', after: '1-6' }, undefined],
+])('%j is not a cursor', ({ lastEventId, after, cursor }, pointer) => {
   expect(() => startOf(lastEventId, after, cursor)).toThrow(
     expect.objectContaining({ status: 400, type: 'bad-cursor', more: pointer === undefined ? {} : { pointer } }),
   );
+});
+
+describe('the position of a reader', () => {
+  const bounds = { epoch: 2n, oldest: 10n, head: 20n };
+  const at = (number: bigint, epoch = 2n) => checkPosition({ epoch, number }, bounds);
+
+  test.each([10n, 15n, 20n])('may be %s of a feed from 10 to 20', (number) => {
+    expect(() => at(number)).not.toThrow();
+  });
+
+  test.each([
+    [9n, 2n, 'deleted by retention'],
+    [21n, 2n, 'ahead of the feed'],
+    [15n, 1n, 'before the database was restored'],
+    [15n, 3n, 'before the database was restored'],
+  ])('is gone at %s of epoch %s, and the problem says why and where to continue', (number, epoch, why) => {
+    expect(() => at(number, epoch)).toThrow(
+      expect.objectContaining({
+        status: 410,
+        type: 'cursor-gone',
+        detail: expect.stringContaining(why),
+        more: { extensions: { continueAfter: '2-10' } },
+      }),
+    );
+  });
 });

@@ -1,13 +1,45 @@
 import { Problem } from '../http/problem/problem.js';
-import { BIGINT } from '../http/request/page.js';
+
+/** Starts at the oldest event that is still available. */
+export const OLDEST = '0';
+
+/** Starts with the events from now on. */
+export const LATEST = 'latest';
+
+/** A position in the feed: its epoch, and the number of the last event read. */
+export interface FeedPosition {
+  epoch: bigint;
+  number: bigint;
+}
+
+/** Where the feed of this database begins and ends, as numbers of events. */
+export interface FeedBounds {
+  epoch: bigint;
+  /** The number before the oldest event that retention has left. */
+  oldest: bigint;
+  /** The number of the newest event. */
+  head: bigint;
+}
+
+const CURSOR = /^(\d{1,18})-(\d{1,18})$/;
+
+export const cursorOf = (epoch: bigint, number: bigint): string => `${epoch}-${number}`;
+
+/** Unpacks a cursor; undefined for `OLDEST`, `LATEST` and a text that is no cursor. */
+export function positionOf(text: string): FeedPosition | undefined {
+  const [, epoch, number] = CURSOR.exec(text) ?? [];
+  return epoch === undefined || number === undefined ? undefined : { epoch: BigInt(epoch), number: BigInt(number) };
+}
+
+/** The number of the event that a valid cursor names. */
+export const numberOf = (cursor: string): bigint => positionOf(cursor)?.number ?? 0n;
 
 /**
- * The cursor behind which a reader goes on: the largest of those that it gives, for a reader that pages or resumes
- * often repeats the `after` with which it began; without any, the beginning.
+ * Chooses where a reader continues: after the latest of the cursors that it gives, because readers that page or resume
+ * often repeat their first `after`. Without a cursor it starts at `OLDEST` or `LATEST`.
  *
  * @param lastEventId the header Last-Event-ID (WHATWG HTML §9.2.4)
- * @throws {Problem} 400 `bad-cursor` when one of them is no cursor: going on from the beginning would send the reader
- *   everything once more
+ * @throws {Problem} 400 `bad-cursor` if one of them is no cursor, because a silent restart would repeat every event
  */
 export function startOf(lastEventId?: string, after?: string, cursor?: string): string {
   const places: [string | undefined, string | undefined][] = [
@@ -15,11 +47,42 @@ export function startOf(lastEventId?: string, after?: string, cursor?: string): 
     [after, '/after'],
     [cursor, '/cursor'],
   ];
+  const given: string[] = [];
   for (const [text, pointer] of places) {
-    if (text === undefined || BIGINT.test(text)) continue;
-    const detail = 'The cursor is not one of the feed; hand back that of the last event that was read, or none.';
-    throw new Problem(400, 'bad-cursor', detail, { pointer });
+    if (text === undefined) continue;
+    if (text !== OLDEST && text !== LATEST && !positionOf(text)) {
+      const detail = 'The cursor is not one of the feed. Use the cursor of a page or an event, 0 or latest.';
+      throw new Problem(400, 'bad-cursor', detail, { pointer });
+    }
+    given.push(text);
   }
-  const given = places.flatMap(([text]) => (text === undefined ? [] : [BigInt(text)]));
-  return String([0n, ...given].sort((a, b) => Number(a - b)).at(-1));
+  const positions = given.filter((text) => positionOf(text)).sort(compareCursors);
+  return positions.at(-1) ?? (given.includes(LATEST) ? LATEST : OLDEST);
+}
+
+/** Orders valid cursors by epoch and number. */
+export function compareCursors(one: string, other: string): number {
+  const [a, b] = [positionOf(one), positionOf(other)];
+  if (!a || !b) return 0;
+  return a.epoch === b.epoch ? Number(a.number - b.number) : Number(a.epoch - b.epoch);
+}
+
+/**
+ * Checks that a reader can continue after a position without missing an event.
+ *
+ * @throws {Problem} 410 `cursor-gone` with `continueAfter`, the cursor from which all available events follow
+ */
+export function checkPosition({ epoch, number }: FeedPosition, bounds: FeedBounds): void {
+  const fault =
+    epoch !== bounds.epoch
+      ? 'The cursor is from before the database was restored, so events may differ from those that you read.'
+      : number > bounds.head
+        ? 'The cursor is ahead of the feed, so the database has lost events that you read.'
+        : number < bounds.oldest
+          ? 'Events after this cursor were deleted by retention before you read them.'
+          : undefined;
+  if (fault === undefined) return;
+  const advice = 'Read the current state of what you mirror, then continue after `continueAfter`.';
+  const extensions = { continueAfter: cursorOf(bounds.epoch, bounds.oldest) };
+  throw new Problem(410, 'cursor-gone', `${fault} ${advice}`, { extensions });
 }

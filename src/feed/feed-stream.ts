@@ -1,101 +1,197 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { KEEP_ALIVE_MS, type SentTogether } from '../access/guard/event-streams.js';
-import type { FeedEventResponse } from './feed.dto.js';
-import { Feed } from './feed.js';
+import { Problem } from '../http/problem/problem.js';
+import type { FeedFilter, FeedPageResponse } from './feed.dto.js';
+import { FeedBell } from './feed-bell.js';
+import { compareCursors, numberOf } from './feed-cursor.js';
+import { FeedReader } from './feed-reader.js';
 
-const POLL_MS = 250;
+/** How often to look for events without a notification. */
+const POLL_MS = 2_000;
 
-/** Events that are read at once. */
+/** Events that one query reads for all waiting readers. */
 const BATCH = 200;
 
-/** A reader that waits for the first event behind a cursor. */
+/** What a reader got, and the rings before it was read: later ones may announce events that it lacks. */
+interface Read {
+  page: FeedPageResponse;
+  heard: number;
+}
+
+/** A reader that waits for the first matching event after a cursor. */
 interface Waiter {
-  after: bigint;
-  resolve(events: FeedEventResponse[]): void;
+  /** Moves past events that do not match. */
+  after: string;
+  heard: number;
+  readonly filter: FeedFilter;
+  resolve(read: Read): void;
   reject(error: unknown): void;
 }
 
-/** Waiting for events, by long polling and by a stream: one query for all readers of this process, however many wait. */
+/** Waits for events, for long polls and streams. One query reads for all readers of this process. */
 @Injectable()
 export class FeedStream {
   private readonly waiting = new Set<Waiter>();
-  private polling = false;
+  private readonly poll = coalesced(() => this.pollOnce());
+  private timer: NodeJS.Timeout | undefined;
+  private rings = 0;
 
-  constructor(private readonly feed: Feed) {}
-
-  /** Reads the events behind a cursor, waiting for the first of them. @param seconds to wait at most */
-  async await(after: string, limit: number, seconds: number, signal: AbortSignal): Promise<FeedEventResponse[]> {
-    const events = await this.feed.read(after, limit);
-    if (events.length > 0 || seconds === 0) return events;
-    return (await this.next(after, seconds * 1000, signal)).slice(0, limit);
+  constructor(
+    private readonly feed: FeedReader,
+    private readonly bell: FeedBell,
+  ) {
+    bell.onRing(() => {
+      this.rings += 1;
+      if (this.waiting.size > 0) this.poll();
+    });
   }
 
-  /** Each event once, in order, with its cursor as the event's id, until the signal aborts. */
-  async *stream(after: string, signal: AbortSignal): AsyncGenerator<SentTogether> {
-    let cursor = after;
-    yield [];
-    let events = await this.feed.read(cursor, BATCH);
-    while (!signal.aborted) {
-      if (events.length > 0) yield events.map((event) => ({ id: event.cursor, event: event.type, data: event }));
-      cursor = events.at(-1)?.cursor ?? cursor;
-      if (events.length === BATCH) events = await this.feed.read(cursor, BATCH);
-      else {
-        events = await this.next(cursor, KEEP_ALIVE_MS, signal);
-        if (events.length === 0 && !signal.aborted) yield [];
-      }
+  /**
+   * Reads the events after a position, and waits for the first one.
+   *
+   * @param seconds the maximum wait
+   * @throws {Problem} 410 `cursor-gone`
+   */
+  async await(
+    after: string,
+    limit: number,
+    seconds: number,
+    signal: AbortSignal,
+    filter: FeedFilter = {},
+  ): Promise<FeedPageResponse> {
+    const endMs = performance.now() + seconds * 1000;
+    for (let from = after; ; ) {
+      const { page, heard } = await this.read(from, limit, filter);
+      const leftMs = endMs - performance.now();
+      if (page.items.length > 0 || leftMs <= 0 || signal.aborted) return page;
+      from = page.cursor;
+      if (page.nextCursor !== null) continue;
+      return firstOf((await this.next({ after: from, heard, filter }, leftMs, signal)).page, limit);
     }
   }
 
   /**
-   * Waits for the first events behind a cursor that has been read to the end.
+   * Opens a stream of events, with their cursors as ids, that ends when the signal aborts.
    *
-   * @param ms milliseconds to wait at most
-   * @returns the events; none when the time is over or the signal aborted
+   * @throws {Problem} 410 `cursor-gone`
    */
-  next(after: string, ms: number, signal: AbortSignal): Promise<FeedEventResponse[]> {
-    if (signal.aborted) return Promise.resolve([]);
-    return new Promise<FeedEventResponse[]>((resolve, reject) => {
+  async open(after: string, signal: AbortSignal, filter: FeedFilter = {}): Promise<AsyncIterable<SentTogether>> {
+    return this.stream(await this.read(after, BATCH, filter), filter, signal);
+  }
+
+  private async *stream(first: Read, filter: FeedFilter, signal: AbortSignal): AsyncGenerator<SentTogether> {
+    let sent: string | undefined;
+    for (let { page, heard } = first; !signal.aborted; ) {
+      const events = page.items.map((event) => ({ id: event.cursor, event: event.type, data: event }));
+      // Readers also resume after events that the filter left out.
+      const position = (events.at(-1)?.id ?? sent) === page.cursor ? [] : [{ id: page.cursor }];
+      yield [...events, ...position];
+      sent = page.cursor;
+      const isEnd = page.nextCursor === null;
+      ({ page, heard } = isEnd
+        ? await this.next({ after: sent, heard, filter }, KEEP_ALIVE_MS, signal)
+        : await this.read(sent, BATCH, filter));
+    }
+  }
+
+  private async read(after: string, limit: number, filter: FeedFilter): Promise<Read> {
+    const heard = this.rings;
+    return { page: await this.feed.read(after, limit, filter), heard };
+  }
+
+  /**
+   * Waits for the first matching events of a reader that has read to the end.
+   *
+   * @param ms the maximum wait
+   * @returns the events; none, with the position read up to, when the time is over or the signal aborts
+   */
+  next(from: Pick<Waiter, 'after' | 'heard' | 'filter'>, ms: number, signal: AbortSignal): Promise<Read> {
+    return new Promise<Read>((resolve, reject) => {
       const waiter: Waiter = {
-        after: BigInt(after),
-        resolve: (events) => end(() => resolve(events)),
+        ...from,
+        resolve: (read) => end(() => resolve(read)),
         reject: (error) => end(() => reject(error)),
       };
-      const abort = () => waiter.resolve([]);
-      const timer = setTimeout(abort, ms);
+      const giveUp = () => {
+        const page = { items: [], cursor: waiter.after, nextCursor: null };
+        waiter.resolve({ page, heard: waiter.heard });
+      };
+      const timeout = setTimeout(giveUp, ms);
       const end = (settle: () => void) => {
         this.waiting.delete(waiter);
-        clearTimeout(timer);
-        signal.removeEventListener('abort', abort);
+        clearTimeout(timeout);
+        signal.removeEventListener('abort', giveUp);
+        if (this.waiting.size === 0) this.stopPolling();
         settle();
       };
-      signal.addEventListener('abort', abort);
       this.waiting.add(waiter);
-      if (!this.polling) void this.pollWhileNeeded();
+      if (signal.aborted) return giveUp();
+      signal.addEventListener('abort', giveUp);
+      this.startPolling();
+      if (this.rings !== waiter.heard) this.poll();
     });
   }
 
-  private async pollWhileNeeded(): Promise<void> {
-    this.polling = true;
-    while (this.waiting.size > 0) {
-      await delay(POLL_MS);
-      await this.poll([...this.waiting]);
-    }
-    this.polling = false;
+  private startPolling(): void {
+    this.bell.listen();
+    this.timer ??= setInterval(() => {
+      this.bell.listen();
+      this.poll();
+    }, POLL_MS);
   }
 
-  /** Reads behind the smallest cursor, and gives each reader what is behind its own. */
-  private async poll(waiting: readonly Waiter[]): Promise<void> {
-    const [least] = waiting.map(({ after }) => after).sort((a, b) => Number(a - b));
-    if (least === undefined) return;
+  private stopPolling(): void {
+    clearInterval(this.timer);
+    this.timer = undefined;
+  }
+
+  /** Reads after the smallest cursor, and gives each reader what it waits for. @returns true if there is more */
+  private async pollOnce(): Promise<boolean> {
+    const waiting = [...this.waiting];
+    const [least] = waiting.map(({ after }) => after).sort(compareCursors);
+    if (least === undefined) return false;
     try {
-      const events = await this.feed.read(String(least), BATCH);
-      for (const waiter of waiting) {
-        const fresh = events.filter(({ cursor }) => BigInt(cursor) > waiter.after);
-        if (fresh.length > 0) waiter.resolve(fresh);
-      }
+      const read = await this.read(least, BATCH, {});
+      await Promise.all(waiting.map((waiter) => this.give(waiter, read).catch(waiter.reject)));
+      return read.page.nextCursor !== null;
     } catch (error) {
-      for (const waiter of waiting) waiter.reject(error);
+      // Only the smallest cursor can be gone.
+      const failed = error instanceof Problem ? waiting.filter(({ after }) => after === least) : waiting;
+      for (const waiter of failed) waiter.reject(error);
+      return failed.length < waiting.length;
     }
   }
+
+  private async give(waiter: Waiter, { page, heard }: Read): Promise<void> {
+    const fresh = page.items.filter(({ cursor }) => numberOf(cursor) > numberOf(waiter.after));
+    const items = await this.feed.filter(fresh, waiter.filter);
+    if (items.length > 0) return waiter.resolve({ page: { ...page, items }, heard });
+    if (fresh.length > 0) waiter.after = page.cursor;
+    waiter.heard = heard;
+  }
+}
+
+/** The first events of a page. */
+function firstOf(page: FeedPageResponse, limit: number): FeedPageResponse {
+  const items = page.items.slice(0, limit);
+  const cursor = items.at(-1)?.cursor;
+  return items.length === page.items.length || cursor === undefined ? page : { items, cursor, nextCursor: cursor };
+}
+
+/** Runs `work` once at a time, and again if it was asked for in the meantime or returned true. */
+function coalesced(work: () => Promise<boolean>): () => void {
+  let isWanted = false;
+  let isRunning = false;
+  const run = async () => {
+    isRunning = true;
+    while (isWanted) {
+      isWanted = false;
+      if (await work()) isWanted = true;
+    }
+    isRunning = false;
+  };
+  return () => {
+    isWanted = true;
+    if (!isRunning) void run();
+  };
 }

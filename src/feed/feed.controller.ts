@@ -27,18 +27,20 @@ export class FeedController {
   /**
    * The change feed, in order: a page, or a stream
    *
-   * @remarks Every event of the platform’s webhooks is published as it comes, whether its subject can be fetched or not: of
+   * @remarks A filtered page considers up to 1,000 events and may be empty: continue after its `cursor`. A cursor is 410
+   * `cursor-gone` if retention deleted an event after it, if it is ahead of the feed, or if the database was restored
+   * since. Every event of the platform’s webhooks is published as it comes, whether its subject can be fetched or not: of
    * sessions session.created, session.processing-started, session.notes-completed, session.completed and
    * session.failed, with aiNotesEnabled as the event says it; processing.finished, processing.notes-finished and
    * user.created. What the platform repeats may be published again. session.notes-ready follows when other notes were
    * fetched.
    */
   @Get()
-  @Problems(STREAM_PROBLEMS, { 400: ['bad-cursor'] })
+  @Problems(STREAM_PROBLEMS, { 400: ['bad-cursor'], 410: ['cursor-gone'] })
   @ApiHeader({
     name: 'Last-Event-ID',
     required: false,
-    description: 'Like `after`; a browser sends it when it opens a stream again',
+    description: 'Like `after`; browsers send it when they reopen a stream',
   })
   @ApiExtraModels(FeedPageResponse)
   @ApiOkResponse({
@@ -57,25 +59,22 @@ export class FeedController {
     const after = startOf(lastEventId, query.after, query.cursor);
     if (accept?.includes('text/event-stream')) {
       await this.streams.send(reply, caller, async () => {
+        const events = await this.feed.open(after, signal, query);
         await this.audit.commit();
-        return this.feed.stream(after, signal);
+        return events;
       });
       return;
     }
-    const items = await this.feed.await(after, query.limit, wait, signal);
+    const page = await this.feed.await(after, query.limit, wait, signal, query);
     if (wait > 0) await this.callers.requireAllowed(caller);
-    for (const { subject } of items) this.audit.about(...subjectOf(subject));
-    if (items.length === 0) this.audit.forget();
+    for (const { subject } of page.items) this.audit.about(...subjectOf(subject));
+    if (page.items.length === 0) this.audit.forget();
     await this.audit.commit();
-    const page: FeedPageResponse = {
-      items,
-      nextCursor: items.length === query.limit ? (items.at(-1)?.cursor ?? null) : null,
-    };
     await reply.send(page);
   }
 }
 
-/** What the paths of events lead to, as the audit trail calls it. */
+/** The kinds of subjects, as the audit trail names them. */
 const KINDS: Record<string, SubjectKind> = {
   clients: 'client',
   providers: 'provider',
@@ -87,7 +86,7 @@ const KINDS: Record<string, SubjectKind> = {
   'webhook-deliveries': 'delivery',
 };
 
-/** What an event is about. @param path its subject, below /v1 @returns nothing's id where the path leads to nothing */
+/** The subject of an event for the audit trail. @param path below /v1 @returns no id if the path has no route */
 function subjectOf(path: string): [SubjectKind, string | null] {
   const slash = path.lastIndexOf('/');
   const kind = KINDS[path.slice(0, slash)];

@@ -1,17 +1,50 @@
-import { IsOptional, IsString } from 'class-validator';
+import { ApiPropertyOptional } from '@nestjs/swagger';
+import { Transform } from 'class-transformer';
+import { IsIn, IsOptional, IsString, MaxLength, type ValidationArguments } from 'class-validator';
 import { PageQuery, PageResponse } from '../http/request/page.js';
-import type { FeedType, PendingFeedEvents } from './feed.js';
+import { FEED_TYPES, type FeedType, type PendingFeedEvents } from './feed.js';
+
+const TYPES = Object.keys(FEED_TYPES);
+
+/** The form of a type. Only such a text is repeated in an error, because others may be personal data. */
+const TYPE_FORM = /^[a-z]{1,20}(\.[a-z-]{1,30})?$/;
+
+function unknownType({ value }: ValidationArguments): string {
+  const unknown: unknown = [value].flat().find((each) => !TYPES.includes(String(each)));
+  const name = TYPE_FORM.test(String(unknown)) ? `"${unknown}" is not one` : 'one of them is unknown';
+  return `must be types of events, separated by commas; ${name}`;
+}
 
 export class FeedQuery extends PageQuery {
-  /** The cursor of the last event that was read; without it, from the first */
+  /** The `cursor` of the last page or event; `0` for the oldest event, `latest` for the events from now on */
   @IsOptional()
   @IsString()
   after?: string;
+
+  /** Only events of these types, separated by commas */
+  @ApiPropertyOptional({ type: String, isArray: false, example: 'session.notes-ready,session.failed' })
+  @IsOptional()
+  @Transform(({ value }) => (typeof value === 'string' ? value.split(',') : value))
+  @IsIn(TYPES, { each: true, message: unknownType })
+  types?: FeedType[];
+
+  /**
+   * Only events about this subject, under any id that it has or had
+   *
+   * @example clients/c-1
+   */
+  @IsOptional()
+  @IsString()
+  @MaxLength(1_000)
+  subject?: string;
 }
+
+/** The events that a reader asks for. */
+export type FeedFilter = Pick<FeedQuery, 'types' | 'subject'>;
 
 /** An event as the EHR reads it. */
 export class FeedEventResponse {
-  /** Grows with every event; hand it back as `after` */
+  /** Its position in the feed: hand it back as `after` */
   cursor!: string;
   type!: FeedType;
   at!: Date;
@@ -29,4 +62,7 @@ export class FeedEventResponse {
 /** Events in their order. */
 export class FeedPageResponse extends PageResponse {
   items!: FeedEventResponse[];
+
+  /** The position read up to, also past events that the filter left out: hand it back as `after` */
+  cursor!: string;
 }

@@ -1,9 +1,16 @@
 import { Global, Module } from '@nestjs/common';
 import { FeedController } from './feed.controller.js';
 import { Feed } from './feed.js';
+import { FeedBell } from './feed-bell.js';
+import { FeedReader } from './feed-reader.js';
 import { FeedStream } from './feed-stream.js';
+import { SubjectIds } from './subject-ids.js';
 
-/** What the EHR has to know. */
+/** The change feed. */
 @Global()
-@Module({ controllers: [FeedController], providers: [Feed, FeedStream], exports: [Feed] })
+@Module({
+  controllers: [FeedController],
+  providers: [Feed, FeedBell, FeedReader, FeedStream, SubjectIds],
+  exports: [Feed, FeedReader, SubjectIds],
+})
 export class FeedModule {}

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../database/database.js';
-import type { FeedEventResponse } from './feed.dto.js';
+import { FeedBell } from './feed-bell.js';
 
 /** What the EHR has to know of: what each event means, as docs/reference/events.md says it. */
 export const FEED_TYPES = {
@@ -45,89 +45,33 @@ export interface PendingFeedEvents {
   data: Record<string, string | number | boolean | null | string[]>;
 }
 
-/** Any fixed number: the transaction that assigns cursors holds this lock. */
-const CURSOR_LOCK = 727_003;
-
-/** More than any page holds: a reader at the end finds a whole page of what comes next. */
-const CURSORS_AT_ONCE = 1_000;
-
-/**
- * The change feed: what the EHR has to know, in the order in which it became true. Writers take no lock: a row gets its
- * cursor from the first reader after its commit. A number drawn by the writers would pass readers by, since
- * transactions commit in another order than they write.
- */
+/** The change feed, for its writers: what the EHR has to know, in the order in which it became visible. */
 @Injectable()
 export class Feed {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly bell: FeedBell,
+  ) {}
 
-  /** Adds an event, which stands or falls with the transaction. */
+  /** Appends an event in a transaction, whose commit wakes waiting readers. */
   async append(tx: PoolClient, { type, subject, data }: PendingFeedEvents): Promise<void> {
     await tx.query('INSERT INTO feed_events (type, at, subject, data) VALUES ($1, clock_timestamp(), $2, $3)', [
       type,
       subject,
       JSON.stringify(data),
     ]);
+    this.database.afterCommit(tx, this.bell.ring);
   }
 
   /**
-   * The events behind a cursor, in order: each once, and none ever comes to stand before one that was read.
-   *
-   * @param after `0` for the first
+   * Ends the validity of all cursors, because a restored database may give their numbers to other events. The time is
+   * part of the epoch, because a second restore of one backup must not repeat the epoch of the first.
    */
-  async read(after: string, limit: number): Promise<FeedEventResponse[]> {
-    await this.assignCursors();
-    const { rows } = await this.database.pool.query<FeedEventResponse>(
-      'SELECT cursor, type, at, subject, data FROM feed_events WHERE cursor > $1 ORDER BY cursor LIMIT $2',
-      [after, limit],
+  async raiseEpoch(tx: PoolClient): Promise<void> {
+    await tx.query(
+      `INSERT INTO feed_epochs (epoch)
+       SELECT greatest(coalesce(max(epoch), 1) + 1, extract(epoch FROM clock_timestamp())::bigint) FROM feed_epochs`,
     );
-    return rows;
-  }
-
-  /** The cursor of the newest event among the first 1,000 that no reader has seen yet; `0` before the first event. */
-  async head(): Promise<string> {
-    await this.assignCursors();
-    const { rows } = await this.database.pool.query<{ head: string }>(
-      'SELECT coalesce(max(cursor), 0)::text AS head FROM feed_events',
-    );
-    return rows[0]?.head ?? '0';
-  }
-
-  /** The events about certain subjects, in the order in which they were written. @param after id of the last one seen */
-  async about(
-    subjects: readonly string[],
-    after: string,
-    limit: number,
-  ): Promise<(FeedEventResponse & { id: string })[]> {
-    const { rows } = await this.database.pool.query<FeedEventResponse & { id: string }>(
-      // OFFSET 0: by the index of subjects, and not by walking over everybody's events in the order of their ids.
-      `SELECT * FROM (SELECT id, cursor, type, at, subject, data FROM feed_events
-         WHERE subject = ANY ($2) AND id > $1 OFFSET 0) AS theirs ORDER BY id LIMIT $3`,
-      [after, subjects, limit],
-    );
-    return rows;
-  }
-
-  /**
-   * Assigns the next cursors to the oldest committed events without one: more than a page's worth, but not all, so that the
-   * first reader of a long feed gets a quick answer. Without such events it takes no lock.
-   */
-  private async assignCursors(): Promise<void> {
-    // ORDER BY selects the partial index. Without it the planner may expect no cursor on any event, and read the table.
-    const { rowCount } = await this.database.pool.query(
-      'SELECT 1 FROM feed_events WHERE cursor IS NULL ORDER BY id LIMIT 1',
-    );
-    if (rowCount === 0) return;
-    await this.database.transaction(async (tx) => {
-      await tx.query('SELECT pg_advisory_xact_lock($1)', [CURSOR_LOCK]);
-      await tx.query(
-        `UPDATE feed_events f SET cursor = last.cursor + fresh.place
-         FROM (SELECT coalesce(max(cursor), 0) AS cursor FROM feed_events) AS last,
-           (SELECT id, row_number() OVER (ORDER BY id) AS place FROM
-             (SELECT id FROM feed_events WHERE cursor IS NULL ORDER BY id LIMIT $1) AS oldest) AS fresh
-         WHERE f.id = fresh.id`,
-        [CURSORS_AT_ONCE],
-      );
-    });
   }
 }
 

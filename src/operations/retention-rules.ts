@@ -27,8 +27,8 @@ interface Rule {
 }
 
 /**
- * What is removed, by the kind that the audit trail names. The last event of the feed that has a cursor stays, behind
- * which the next ones are given. A plan that nobody applied is cancelled, which the imports' own count brings to its end.
+ * What is removed, by the kind that the audit trail names. Events of the feed leave
+ * in the order of their cursors, so that the oldest one left shows which cursors are gone; the last one stays. A plan that nobody applied is cancelled, which the imports' own count brings to its end.
  * Of a finished import the outcomes stay; what could still be retried by what its row says no longer can. Notes and
  * insights leave their row with its fingerprint, by which a later fetch finds that nothing is new; a compliance job leaves
  * its ids and its end.
@@ -49,7 +49,10 @@ export function retentionRules(env: Env): Record<string, Rule> {
     ),
     events: rule(
       env.FEED_RETENTION_DAYS,
-      deletion('feed_events', 'at < $1 AND (cursor IS NULL OR cursor < (SELECT max(cursor) FROM feed_events))'),
+      `WITH oldest AS MATERIALIZED (
+         SELECT ctid, cursor, at FROM feed_events WHERE cursor > 0 ORDER BY cursor LIMIT ${BATCH + 1})
+       DELETE FROM feed_events WHERE ctid = ANY (ARRAY(SELECT ctid FROM oldest
+         WHERE cursor < least((SELECT min(cursor) FROM oldest WHERE at >= $1), (SELECT max(cursor) FROM oldest))))`,
     ),
     handedOut: rule(env.RECORDINGS_RETENTION_DAYS, deletion('handed_out_urls', 'handed_out_at < $1')),
     rejections: rule(usual, deletion('webhook_rejections', `minute < greatest($1, now() - interval '14 days')`)),

@@ -3,6 +3,7 @@ import { Audit } from '../access/audit/audit.js';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
+import { FeedReader } from '../feed/feed-reader.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { BATCH, retentionRules } from './retention-rules.js';
 
@@ -23,6 +24,7 @@ export class Retention implements OnModuleInit, OnModuleDestroy {
     private readonly clock: Clock,
     private readonly poller: Poller,
     private readonly audit: Audit,
+    private readonly feed: FeedReader,
   ) {}
 
   onModuleInit(): void {
@@ -38,6 +40,8 @@ export class Retention implements OnModuleInit, OnModuleDestroy {
 
   /** Removes what is old, in batches of their own transactions. @returns how many rows of each kind went */
   async dropOld(): Promise<Record<string, number>> {
+    // Only numbered events leave the feed, because readers notice a deletion by its numbers.
+    await this.feed.numberAll();
     const dropped: Record<string, number> = {};
     for (const [kind, { days, statement }] of Object.entries(retentionRules(this.env))) {
       if (days === 'off') continue;

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { Env } from '../../src/config/env.js';
 import { Database, withClient } from '../../src/database/database.js';
+import { FeedBell } from '../../src/feed/feed-bell.js';
 import { UploadConnectionPool } from '../../src/imports/upload/upload-connections.js';
 import { createPatientPostgresBackend, workerOptions } from '../../src/queue/backend/backend.js';
 import { WorkerProcess } from '../../src/queue/due-rows/worker-process.js';
@@ -44,6 +45,13 @@ const CONNECTIONS: Record<string, (query: (client: Pick<pg.Pool, 'query'>) => Pr
   heartbeats: (query) => query(poolOf(WorkerProcess, 'own')),
   uploads: (query) => query(poolOf(UploadConnectionPool, 'pool')),
   webhooks: (query) => query(poolOf(InboxWriterRepository, 'pool')),
+  'feed readers': async (query) => {
+    const bell = world.get(FeedBell);
+    const isListening = new Promise<void>((resolve) => bell.onRing(resolve));
+    bell.listen();
+    await isListening;
+    return query(Reflect.get(bell, 'client') as pg.Client);
+  },
   queues: async (query) => {
     const { connection } = workerOptions(world.get(Env)) as { connection: object };
     const backend = createPatientPostgresBackend('inbox', { connection } as never);

@@ -120,7 +120,7 @@ describe('readers', () => {
       const names = seen.map(({ data }) => `${data.writer}/${data.number}`);
       for (let writer = 0; writer < WRITERS; writer += 1)
         expect(byWriter(names, writer)).toEqual(byWriter(committed, writer));
-      expect(seen.map(({ cursor }) => Number(cursor))).toEqual(committed.map((_, place) => place + 1));
+      expect(seen.map(({ cursor }) => cursor)).toEqual(committed.map((_, place) => `1-${place + 1}`));
     },
   );
 
@@ -145,8 +145,8 @@ describe('readers', () => {
     for (const client of [late, holder]) client.release();
     const read = (await one).items.map(({ subject, cursor }) => `${cursor} ${subject}`);
     expect([read, await two]).toMatchObject([
-      ['1 first', '2 last'],
-      { items: [{}, {}, { subject: 'late', cursor: '3' }] },
+      ['1-1 first', '1-2 last'],
+      { items: [{}, {}, { subject: 'late', cursor: '1-3' }] },
     ]);
   });
 
@@ -170,7 +170,7 @@ describe('readers', () => {
       ({ items } = await readPage(`limit=200&after=${read.at(-1) ?? 0}`));
       read.push(...items.map(({ cursor }) => cursor));
     }
-    expect(read).toEqual(Array.from({ length: 2_500 }, (_, at) => String(at + 1)));
+    expect(read).toEqual(Array.from({ length: 2_500 }, (_, at) => `1-${at + 1}`));
   });
 
   test('have at most EVENT_STREAMS_PER_KEY streams per key', async () => {

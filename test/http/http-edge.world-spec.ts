@@ -244,7 +244,7 @@ describe('a caller that waits', () => {
     const { returned } = await begun;
     caller.abort();
     await expect(waiting).rejects.toThrow();
-    expect(await returned).toEqual([]);
+    expect(await returned).toMatchObject({ page: { items: [] } });
   });
 
   test('is answered when the service stops', async () => {

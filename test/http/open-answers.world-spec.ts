@@ -1,5 +1,7 @@
 import { StreamedAnswers } from '../../src/access/guard/streamed-answers.js';
 import type { NewApiKeyResponse } from '../../src/access/keys/api-keys.dto.js';
+import { Database } from '../../src/database/database.js';
+import { Feed } from '../../src/feed/feed.js';
 import { FeedStream } from '../../src/feed/feed-stream.js';
 import { nextCall } from '../world/next-call.js';
 import { useWorld } from '../world/use-world.js';
@@ -62,11 +64,11 @@ const ENDS: [string, () => Promise<Caller>][] = [
 ];
 
 const tell = (subject: string) =>
-  world.sql(`INSERT INTO feed_events (type, subject, data) VALUES ('person.synced', $1, '{}')`, [subject]);
+  world.get(Database).transaction((tx) => world.get(Feed).append(tx, { type: 'person.synced', subject, data: {} }));
 
 /** What a stream of events brings until it ends. */
 async function openStream(headers: Record<string, string>) {
-  const { body } = await ask('GET', '/v1/events?after=5000', { ...headers, accept: 'text/event-stream' });
+  const { body } = await ask('GET', '/v1/events?after=1-5000', { ...headers, accept: 'text/event-stream' });
   const stream = { received: '', ended: Promise.resolve('') };
   const read = async () => {
     for await (const chunk of body ?? []) stream.received += Buffer.from(chunk).toString();
@@ -112,7 +114,7 @@ test.each(ENDS)('open answers to a caller are cut when %s', async (_, comeIn) =>
   const stream = await openStream(headers);
   await waits;
   const waitsAlso = nextCall(FeedStream.prototype, 'next');
-  const waiting = ask('GET', '/v1/events?after=5000', { ...headers, prefer: 'wait=60' });
+  const waiting = ask('GET', '/v1/events?after=1-5000', { ...headers, prefer: 'wait=60' });
   await waitsAlso;
   await end();
   await tell('clients/afterwards');

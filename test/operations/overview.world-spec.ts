@@ -113,9 +113,9 @@ test('shows the head of the feed even if no client reads the feed', async () => 
   await write();
   const { feedCursor } = await overview();
   await write();
-  expect(Number((await overview()).feedCursor)).toBe(Number(feedCursor) + 1);
+  expect([feedCursor, (await overview()).feedCursor]).toEqual(['1-1', '1-2']);
   const { body } = await world.call<{ items: object[] }>('GET', `/v1/events?after=${feedCursor}`);
-  expect(body.items).toMatchObject([{ cursor: String(Number(feedCursor) + 1) }]);
+  expect(body.items).toMatchObject([{ cursor: '1-2' }]);
 });
 
 test('shows the delay from event to note, and the oldest event without its note', async () => {

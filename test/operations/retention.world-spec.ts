@@ -4,6 +4,7 @@ import { Audit } from '../../src/access/audit/audit.js';
 import { Clock } from '../../src/config/clock.js';
 import { Env } from '../../src/config/env.js';
 import { Database } from '../../src/database/database.js';
+import { FeedReader } from '../../src/feed/feed-reader.js';
 import { Retention } from '../../src/operations/retention.js';
 import { Poller } from '../../src/queue/notifier/poller.js';
 import type { RevisionsResponse } from '../../src/sessions/model/session-view.js';
@@ -19,7 +20,7 @@ const count = async (from: string) => (await sql(`SELECT 1 FROM ${from}`)).lengt
 function drop(settings: Partial<Env> = {}): Promise<Record<string, number>> {
   const env = Object.assign(new Env(), { RETENTION_DAYS: 90 }, settings);
   const [database, clock, poller, audit] = [world.get(Database), world.get(Clock), world.get(Poller), world.get(Audit)];
-  return new Retention(database, env, clock, poller, audit).dropOld();
+  return new Retention(database, env, clock, poller, audit, world.get(FeedReader)).dropOld();
 }
 
 describe('retention after 100 days', () => {
@@ -74,17 +75,18 @@ describe('retention after 100 days', () => {
       expect([table, await count(table)]).toEqual([table, 1]);
   });
 
-  test('drops feed events except the last one with a cursor, so that cursors continue', async () => {
+  test('drops the oldest feed events, numbered or not, and never the last one, so that cursors continue', async () => {
     await sql(`INSERT INTO feed_events (cursor, type, at, subject, data)
       SELECT c, 't', now(), 's', '{}' FROM unnest(ARRAY[1, 2, 3, NULL]) AS c`);
     await passes();
     await sql(`INSERT INTO feed_events (type, subject, data) VALUES ('young', 's', '{}')`);
     expect((await drop({ FEED_RETENTION_DAYS: 101 })).events).toBe(0);
-    expect((await drop()).events).toBe(3);
-    expect(await sql('SELECT cursor, type FROM feed_events ORDER BY id')).toEqual([
-      { cursor: '3', type: 't' },
-      { cursor: null, type: 'young' },
-    ]);
+    expect((await drop()).events).toBe(4);
+    const left = () => sql('SELECT cursor, type FROM feed_events ORDER BY id');
+    expect(await left()).toEqual([{ cursor: '5', type: 'young' }]);
+    await passes();
+    expect((await drop()).events).toBe(0);
+    expect(await left()).toHaveLength(1);
   });
 
   test('drops the personal data in rows of finished imports, and keeps their outcomes', async () => {

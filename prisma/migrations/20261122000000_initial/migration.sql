@@ -614,10 +614,16 @@ CREATE TABLE "feed_events" (
     CONSTRAINT "feed_events_pkey" PRIMARY KEY ("id")
 );
 CREATE UNIQUE INDEX "feed_events_cursor_key" ON "feed_events"("cursor");
--- The events of one client, for an export.
-CREATE INDEX "feed_events_subject_id_idx" ON "feed_events"("subject", "id");
+-- The events about one subject.
+CREATE INDEX "feed_events_subject_cursor_idx" ON "feed_events"("subject", "cursor") WHERE "cursor" IS NOT NULL;
 -- The next cursors go to the oldest events without one.
 CREATE INDEX "feed_events_without_cursor_idx" ON "feed_events"("id") WHERE "cursor" IS NULL;
+
+CREATE TABLE "feed_epochs" (
+    "epoch" BIGINT NOT NULL,
+    "started_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT "feed_epochs_pkey" PRIMARY KEY ("epoch")
+);
 
 CREATE TABLE "platform_spellings" (
     "id" TEXT NOT NULL,

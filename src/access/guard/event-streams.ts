@@ -6,12 +6,8 @@ import { Problem } from '../../http/problem/problem.js';
 import type { Principal } from '../identity/scopes.js';
 import { StreamedAnswers } from './streamed-answers.js';
 
-/** An event of a stream. */
-interface ServerSentEvent {
-  id?: string;
-  event: string;
-  data: object;
-}
+/** An event of a stream. An id alone moves the position from which the reader resumes. */
+type ServerSentEvent = { id?: string; event: string; data: object } | { id: string };
 
 /** Events that are sent together; none at all are a comment, which keeps an idle connection open. */
 export type SentTogether = readonly ServerSentEvent[];
@@ -71,6 +67,7 @@ async function* textOf(events: AsyncIterable<SentTogether>): AsyncGenerator<stri
   for await (const sent of events) yield sent.length === 0 ? ': still here\n\n' : sent.map(eventText).join('');
 }
 
-function eventText({ id, event, data }: ServerSentEvent): string {
-  return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+function eventText(sent: ServerSentEvent): string {
+  const id = sent.id === undefined ? '' : `id: ${sent.id}\n`;
+  return 'event' in sent ? `${id}event: ${sent.event}\ndata: ${JSON.stringify(sent.data)}\n\n` : `${id}\n`;
 }

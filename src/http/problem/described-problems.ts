@@ -64,6 +64,7 @@ const FIELD_FAULT = {
 const EXTENSIONS = {
   choices: { ...texts, description: 'The actions that are accepted now' },
   clients: count,
+  continueAfter: { ...text, description: 'The cursor from which all available events follow' },
   code: { ...text, description: 'Why a file cannot be read' },
   count,
   errors: { type: 'array', items: FIELD_FAULT, description: 'All fields at fault' },

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { within } from '../../config/within.js';
 import { Database } from '../../database/database.js';
-import { Feed } from '../../feed/feed.js';
+import { FeedReader } from '../../feed/feed-reader.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { isDatabaseUnavailable } from '../../http/problem/fault.js';
 import { Contract } from '../../platform/contract/contract.js';
@@ -102,7 +102,7 @@ export class OverviewRepository {
     private readonly database: Database,
     private readonly calls: RateLimiterRepository,
     private readonly contract: Contract,
-    private readonly feed: Feed,
+    private readonly feed: FeedReader,
   ) {}
 
   /** Reads all but the feed's head on one connection. What can't be read in time, and what would come after it, is null. */

@@ -1,8 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../access/audit/audit.js';
 import { Database } from '../../database/database.js';
-import { type Family, STANDS_FOR } from '../../database/former-ids.js';
+import { type Family, familyOf, STANDS_FOR } from '../../database/former-ids.js';
+import { SubjectIds } from '../../feed/subject-ids.js';
 import type { ProblemTypes } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../model/person.js';
@@ -36,11 +37,19 @@ function movedProblem(kind: PersonKind, { code, current }: Successor, status: 30
 
 /** The former ids of people. An id in it is never used for another person. */
 @Injectable()
-export class FormerIdsRepository {
+export class FormerIdsRepository implements OnModuleInit {
   constructor(
     private readonly database: Database,
     private readonly audit: Audit,
+    private readonly subjectIds: SubjectIds,
   ) {}
+
+  onModuleInit(): void {
+    for (const kind of ['provider', 'client']) {
+      const find = async (id: string) => (await familyOf(this.database.pool, kind, id)).externalIds;
+      this.subjectIds.register(`${kind}s`, find);
+    }
+  }
 
   /** The successors of those ids that are former ones. */
   async find(kind: PersonKind, ids: readonly string[], tx?: PoolClient): Promise<Map<string, Successor>> {

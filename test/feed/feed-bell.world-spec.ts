@@ -1,0 +1,83 @@
+import { Database } from '../../src/database/database.js';
+import type { FeedPageResponse } from '../../src/feed/feed.dto.js';
+import { Feed } from '../../src/feed/feed.js';
+import { FeedBell } from '../../src/feed/feed-bell.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld();
+
+const append = () =>
+  world
+    .get(Database)
+    .transaction((tx) => world.get(Feed).append(tx, { type: 'person.synced', subject: 'clients/c', data: {} }));
+
+/** Counts the rings that a process hears, and resolves for each. */
+function hearing(bell: FeedBell) {
+  let heard = 0;
+  bell.onRing(() => {
+    heard += 1;
+  });
+  return { next: (what: string, before = heard) => world.eventually(what, () => heard > before), count: () => heard };
+}
+
+const LISTENERS = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'notebridge-feed'`;
+
+test('a commit rings in other processes, over one connection per process that has waiting readers', async () => {
+  const { app, url } = await world.startAnother();
+  const bell = app.get(FeedBell);
+  const rings = hearing(bell);
+  expect(await world.sql(LISTENERS)).toEqual([]);
+  const connected = rings.next('the other process listens');
+  bell.listen();
+  bell.listen();
+  await connected;
+  const rung = rings.next('the other process hears the commit');
+  await append();
+  await rung;
+  expect(await world.sql(LISTENERS)).toHaveLength(1);
+  expect(url).not.toBe(world.url);
+});
+
+test('a lost connection is replaced after its backoff', async () => {
+  const { app } = await world.startAnother();
+  const bell = app.get(FeedBell);
+  const rings = hearing(bell);
+  const connected = rings.next('the process listens');
+  bell.listen();
+  await connected;
+  const [first] = await world.sql<{ pid: number }>(LISTENERS);
+  await world.sql(`SELECT pg_terminate_backend($1)`, [first?.pid]);
+  await world.eventually('the loss is noticed', () => Reflect.get(bell, 'client') === undefined);
+  bell.listen();
+  expect(Reflect.get(bell, 'client')).toBeUndefined();
+  await world.advance('1 s');
+  const again = rings.next('the process listens again');
+  bell.listen();
+  await again;
+  const rung = rings.next('the process hears the next commit');
+  await append();
+  await rung;
+});
+
+test('a transaction with several events rings once, after its commit; a rollback does not ring', async () => {
+  const rang = jest.spyOn(world.get(FeedBell), 'ring');
+  const database = world.get(Database);
+  const event = { type: 'person.synced', subject: 'clients/c', data: {} } as const;
+  const fails = database.transaction(async (tx) => {
+    await world.get(Feed).append(tx, event);
+    throw new Error('taken back');
+  });
+  await expect(fails).rejects.toThrow('taken back');
+  expect(rang).not.toHaveBeenCalled();
+  await database.transaction(async (tx) => {
+    for (let events = 0; events < 3; events += 1) await world.get(Feed).append(tx, event);
+    expect(rang).not.toHaveBeenCalled();
+  });
+  expect(rang).toHaveBeenCalledTimes(1);
+});
+
+test('readers get events without any notification, by polling', async () => {
+  const waiting = world.call<FeedPageResponse>('GET', '/v1/events', { wait: 60 });
+  await world.sql(`INSERT INTO feed_events (type, subject, data) VALUES ('person.synced', 'clients/c', '{}')`);
+  expect((await waiting).body.items).toHaveLength(1);
+});
