@@ -8,13 +8,17 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Audit } from '../access/audit/audit.js';
 import { WithoutText } from '../access/guard/clinical-text.interceptor.js';
 import { CreationId, Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
+import { Env } from '../config/env.js';
 import { Problems } from '../http/problem/described-problems.js';
 import { dropRest } from '../http/request/request-source.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
+import { requireCapability } from '../platform/contract/capabilities.js';
+import { Contract } from '../platform/contract/contract.js';
 import { PLATFORM_PROBLEMS } from '../platform/contract/platform-errors.js';
 import { UPLOAD_PROBLEMS } from '../platform/upload/upload-stream.js';
 import {
@@ -26,14 +30,21 @@ import {
   ComplianceUploadResponse,
   JOB_REQUEST_BODY,
   jobBody,
-  jobWithoutResult,
+  jobWithoutText,
   ResolveJobRequest,
 } from './compliance.dto.js';
-import { ComplianceService } from './compliance.service.js';
+import { ComplianceJobs } from './compliance-jobs.js';
+import type { ComplianceRequest } from './job.js';
 import { readComplianceForm } from './pdf-form.js';
+import { PdfUploads } from './pdf-uploads.js';
 
-/** Bytes of a job's JSON: signed URLs of a few hundred files. */
+/** Maximum bytes of a job's JSON: signed URLs of a few hundred files. */
 const JOB_BODY_LIMIT = 1024 ** 2;
+
+/** How long a submission waits for the platform's id without `Prefer: wait`. */
+const SUBMIT_WAIT_SECONDS = 10;
+
+const REJECTIONS = ['abandoned', 'platform-rejected'];
 
 /** Checks of PDF documents against named criteria. */
 @ApiTags('compliance')
@@ -41,37 +52,41 @@ const JOB_BODY_LIMIT = 1024 ** 2;
 @Controller('v1/compliance')
 @Scopes('compliance')
 export class ComplianceController {
-  constructor(private readonly compliance: ComplianceService) {}
+  constructor(
+    private readonly jobs: ComplianceJobs,
+    private readonly uploads: PdfUploads,
+    private readonly contract: Contract,
+    private readonly env: Env,
+    private readonly audit: Audit,
+  ) {}
 
   @Post('jobs')
   @ApiOperation({
     summary: 'Submits PDFs, as a form or by the URLs of uploaded files',
-    description: "201 once the platform's id is known, else 202.",
+    description: `201 once the platform's id is known, otherwise 202. Without \`Prefer: wait\` the response waits up to ${SUBMIT_WAIT_SECONDS} seconds for it.`,
     requestBody: JOB_REQUEST_BODY,
   })
   @HttpCode(201)
   @RouteOptions({ body: 'multipart', bodyLimit: JOB_BODY_LIMIT })
   @Problems(PLATFORM_PROBLEMS, UPLOAD_PROBLEMS, {
-    400: ['repeated-part', 'unknown-part'],
-    404: ['unknown-job'],
+    400: [...REJECTIONS, 'repeated-part', 'unknown-part'],
     422: ['not-a-pdf', 'url-not-allowed'],
   })
   @Idempotent()
   @ApiCreatedResponse({ type: ComplianceJobResponse })
-  @ApiAcceptedResponse({ type: ComplianceJobResponse, description: 'Stored; submitted as soon as possible' })
-  @WithoutText(jobWithoutResult)
+  @ApiAcceptedResponse({ type: ComplianceJobResponse, description: 'Stored, and shown as Requested or Unknown' })
+  @WithoutText(jobWithoutText)
   async submit(
     @CreationId() id: string,
-    @PreferWait() wait: number,
+    @PreferWait(SUBMIT_WAIT_SECONDS) seconds: number,
     @ClientDisconnect() signal: AbortSignal,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ComplianceJobResponse> {
-    this.compliance.require('compliance-submit');
-    const submission = request.isMultipart()
-      ? await this.fromForm(id, request, signal)
-      : await this.fromJson(request.body);
-    const job = await this.compliance.submit(id, submission, wait, signal);
+    requireCapability('compliance-submit', this.contract, this.env);
+    const body = request.isMultipart() ? await this.upload(id, request, signal) : await jobBody(request.body);
+    if (!request.isMultipart()) await this.uploads.checkUrls(body.files);
+    const job = await this.jobs.submit(id, body, { seconds, signal });
     reply.header('location', `/v1/compliance/jobs/${job.id}`).code(job.jobId === null ? 202 : 201);
     return job;
   }
@@ -85,31 +100,32 @@ export class ComplianceController {
     @Body() dto: ComplianceUploadRequest,
     @ClientDisconnect() signal: AbortSignal,
   ): Promise<ComplianceUploadResponse> {
-    return this.compliance.uploadUrl(dto.size ?? 0, signal);
+    requireCapability('compliance-upload', this.contract, this.env);
+    return this.uploads.uploadUrl(dto.size ?? 0, signal);
   }
 
   /**
    * Jobs without their results, newest first
    *
-   * @remarks Jobs in the state Unknown wait for an operator.
+   * @remarks Jobs in the state Unknown, and those with a `review`, wait for an operator.
    */
   @Get('jobs')
   @Problems({ 400: ['bad-cursor'] })
   @ApiOkResponse({ type: ComplianceJobPageResponse })
   async list(@Query() query: ComplianceJobsQuery): Promise<ComplianceJobPageResponse> {
-    return this.compliance.list(query);
+    return this.jobs.list(query);
   }
 
   /** A job with its result, by our id or the platform's */
   @Get('jobs/:id')
   @Problems({ 404: ['unknown-job'] })
-  @WithoutText(jobWithoutResult)
+  @WithoutText(jobWithoutText)
   async show(
     @Param('id') id: string,
-    @PreferWait() wait: number,
+    @PreferWait() seconds: number,
     @ClientDisconnect() signal: AbortSignal,
   ): Promise<ComplianceJobResponse> {
-    return this.compliance.show(id, wait, signal);
+    return this.jobs.show(id, { seconds, signal });
   }
 
   /**
@@ -118,32 +134,29 @@ export class ComplianceController {
    * @remarks `link`: names its job on the platform. `create`: sends it again. `abandon`: ends it.
    */
   @Post('jobs/:id/resolve')
-  @Problems(PLATFORM_PROBLEMS, {
-    404: ['unknown-job'],
-    409: ['job-taken', 'wrong-state'],
-    422: ['job-id-needed'],
-  })
+  @Problems({ 400: REJECTIONS, 404: ['unknown-job'], 409: ['job-taken', 'wrong-state'], 422: ['job-id-needed'] })
   @HttpCode(200)
   @ApiOkResponse({ type: ComplianceJobResponse })
-  @WithoutText(jobWithoutResult)
-  async resolve(@Param('id') id: string, @Body() dto: ResolveJobRequest): Promise<ComplianceJobResponse> {
-    return this.compliance.resolve(id, dto);
+  @WithoutText(jobWithoutText)
+  async resolve(
+    @Param('id') id: string,
+    @Body() dto: ResolveJobRequest,
+    @PreferWait(SUBMIT_WAIT_SECONDS) seconds: number,
+    @ClientDisconnect() signal: AbortSignal,
+  ): Promise<ComplianceJobResponse> {
+    return this.jobs.resolve(id, dto, { seconds, signal });
   }
 
-  private async fromForm(id: string, request: FastifyRequest, signal: AbortSignal) {
-    this.compliance.require('compliance-upload');
-    await this.compliance.recordStart(id);
+  /** Uploads the files of a form as they arrive. */
+  private async upload(id: string, request: FastifyRequest, signal: AbortSignal): Promise<ComplianceRequest> {
+    requireCapability('compliance-upload', this.contract, this.env);
+    this.audit.about('compliance-job', id);
+    await this.audit.commitBegun();
     try {
-      return await jobBody(await readComplianceForm(request.parts(), (pdf) => this.compliance.upload(pdf, signal)));
+      return await jobBody(await readComplianceForm(request.parts(), (pdf) => this.uploads.upload(pdf, signal)));
     } catch (error) {
       await dropRest(request.raw);
       throw error;
     }
-  }
-
-  private async fromJson(body: unknown) {
-    const submission = await jobBody(body);
-    await this.compliance.checkUrls(submission.files);
-    return submission;
   }
 }

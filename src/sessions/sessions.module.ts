@@ -49,13 +49,7 @@ import { SessionUpdates } from './update/session-updates.js';
     SessionUpdates,
     SessionsHealth,
   ],
-  exports: [
-    SessionSeal,
-    SessionRecords,
-    SessionEventsRepository,
-    RefreshRepository,
-    RequestOutcomes,
-  ],
+  exports: [SessionSeal, SessionRecords, SessionEventsRepository, RefreshRepository, RequestOutcomes],
 })
 export class SessionsModule {}
 
