@@ -54,7 +54,8 @@ const SMALL = [
   'session_requests_open_idx',
   'session_requests_open_key',
   'sessions_refused_idx',
-  'sessions_pending_events_idx',
+  'compliance_jobs_unannounced_idx',
+  'compliance_jobs_review_created_at_id_idx', // of the jobs that await a decision
   'feed_events_without_cursor_idx',
 ];
 

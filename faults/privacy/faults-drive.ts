@@ -95,7 +95,7 @@ function callsOf(
     [
       'POST',
       /compliance\/job$/,
-      () => ehr.ask('POST', '/v1/compliance/jobs', { body: pdf, headers: { prefer: 'wait=0' } }),
+      () => ehr.ask('POST', '/v1/compliance/jobs', { body: pdf }),
     ],
   ];
 }

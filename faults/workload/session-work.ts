@@ -61,9 +61,6 @@ export class SessionWork {
     await this.hearEverything();
     world.counts.deliveries += deliveries.list().length;
     await this.checkNotes();
-    await world.reach('no news of a session is left', async () => {
-      return (await world.count('sessions WHERE pending_events_at IS NOT NULL')) === 0;
-    });
     await feed.readToEnd();
     await this.checkRequests(feed);
   }
