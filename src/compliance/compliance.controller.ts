@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { Body, Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import {
   ApiAcceptedResponse,
@@ -14,12 +15,15 @@ import { CreationId, Idempotent } from '../access/idempotency/idempotency.interc
 import { Scopes } from '../access/identity/scopes.js';
 import { Env } from '../config/env.js';
 import { Problems } from '../http/problem/described-problems.js';
+import { Problem } from '../http/problem/problem.js';
 import { dropRest } from '../http/request/request-source.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
+import { FileUploads } from '../platform/clients/file-uploads.js';
 import { requireCapability } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
 import { PLATFORM_PROBLEMS } from '../platform/contract/platform-errors.js';
+import { HandedOutUrls } from '../platform/upload/handed-out-urls.js';
 import { UPLOAD_PROBLEMS } from '../platform/upload/upload-stream.js';
 import {
   ComplianceJobPageResponse,
@@ -35,8 +39,7 @@ import {
 } from './compliance.dto.js';
 import { ComplianceJobs } from './compliance-jobs.js';
 import type { ComplianceRequest } from './job.js';
-import { readComplianceForm } from './pdf-form.js';
-import { PdfUploads } from './pdf-uploads.js';
+import { pdfFile, readComplianceForm } from './pdf-form.js';
 
 /** Maximum bytes of a job's JSON: signed URLs of a few hundred files. */
 const JOB_BODY_LIMIT = 1024 ** 2;
@@ -54,7 +57,8 @@ const REJECTIONS = ['abandoned', 'platform-rejected'];
 export class ComplianceController {
   constructor(
     private readonly jobs: ComplianceJobs,
-    private readonly uploads: PdfUploads,
+    private readonly uploads: FileUploads,
+    private readonly handedOut: HandedOutUrls,
     private readonly contract: Contract,
     private readonly env: Env,
     private readonly audit: Audit,
@@ -84,8 +88,7 @@ export class ComplianceController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ComplianceJobResponse> {
     requireCapability('compliance-submit', this.contract, this.env);
-    const body = request.isMultipart() ? await this.upload(id, request, signal) : await jobBody(request.body);
-    if (!request.isMultipart()) await this.uploads.checkUrls(body.files);
+    const body = await (request.isMultipart() ? this.fromForm(id, request, signal) : this.fromJson(request.body));
     const job = await this.jobs.submit(id, body, { seconds, signal });
     reply.header('location', `/v1/compliance/jobs/${job.id}`).code(job.jobId === null ? 202 : 201);
     return job;
@@ -101,7 +104,8 @@ export class ComplianceController {
     @ClientDisconnect() signal: AbortSignal,
   ): Promise<ComplianceUploadResponse> {
     requireCapability('compliance-upload', this.contract, this.env);
-    return this.uploads.uploadUrl(dto.size ?? 0, signal);
+    await this.audit.commitBegun();
+    return this.uploads.address('compliance', pdfFile(dto.size ?? 0), signal);
   }
 
   /**
@@ -148,15 +152,29 @@ export class ComplianceController {
   }
 
   /** Uploads the files of a form as they arrive. */
-  private async upload(id: string, request: FastifyRequest, signal: AbortSignal): Promise<ComplianceRequest> {
+  private async fromForm(id: string, request: FastifyRequest, signal: AbortSignal): Promise<ComplianceRequest> {
     requireCapability('compliance-upload', this.contract, this.env);
     this.audit.about('compliance-job', id);
     await this.audit.commitBegun();
+    const signals = { asking: signal, sending: signal };
+    const upload = (pdf: Buffer) =>
+      this.uploads.send('compliance', pdfFile(pdf.length), () => Readable.from([pdf]), signals);
     try {
-      return await jobBody(await readComplianceForm(request.parts(), (pdf) => this.uploads.upload(pdf, signal)));
+      return await jobBody(await readComplianceForm(request.parts(), upload));
     } catch (error) {
       await dropRest(request.raw);
       throw error;
     }
+  }
+
+  /** Rejects files whose URL did not come from `uploadUrl` (spec, Compliance job submission). */
+  private async fromJson(body: unknown): Promise<ComplianceRequest> {
+    const request = await jobBody(body);
+    const urls = request.files.map(({ url }) => url);
+    const known = await this.handedOut.known('compliance', urls);
+    const position = urls.findIndex((url) => !known.has(url));
+    if (position === -1) return request;
+    const detail = `The url of the file at position ${position} did not come from POST /v1/compliance/upload-url. Upload the file there, then send the url of that answer.`;
+    throw new Problem(422, 'url-not-allowed', detail, { pointer: `/files/${position}/url` });
   }
 }

@@ -155,12 +155,10 @@ export class ComplianceJobPageResponse extends PageResponse {
 }
 
 const PDF: SchemaObject = { type: 'string', format: 'binary' };
-
-const listOf = (values: readonly string[]): SchemaObject => ({
-  type: 'array',
-  items: { type: 'string', enum: [...values] },
-  description: 'Repeat the part, or separate values by commas',
-});
+const REPEATED = 'Repeat the part, or separate values by commas';
+const listOf = (values: readonly string[]) =>
+  ({ type: 'array', items: { type: 'string', enum: [...values] }, description: REPEATED }) satisfies SchemaObject;
+const FILES = `PDFs of at most ${PDF_LIMIT_BYTES / 1024 ** 2} MiB each. Their ids are file-1, file-2, …; a part with another name gives its file that id.`;
 
 /** OpenAPI description of the body of `POST /v1/compliance/jobs`. */
 export const JOB_REQUEST_BODY: RequestBodyObject = {
@@ -171,12 +169,7 @@ export const JOB_REQUEST_BODY: RequestBodyObject = {
         type: 'object',
         required: ['files'],
         properties: {
-          files: {
-            type: 'array',
-            items: PDF,
-            minItems: 1,
-            description: `PDFs of at most ${PDF_LIMIT_BYTES / 1024 ** 2} MiB each. Their ids are file-1, file-2, …; a part with another name gives its file that id.`,
-          },
+          files: { type: 'array', items: PDF, minItems: 1, description: FILES },
           criteria: listOf(COMPLIANCE_CRITERIA),
           criteriaGroups: listOf(COMPLIANCE_CRITERIA_GROUPS),
         },

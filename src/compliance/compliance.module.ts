@@ -8,22 +8,13 @@ import { JobEventsHandler } from './job-events.handler.js';
 import { JobOutcomes } from './job-outcomes.repository.js';
 import { JobSender } from './job-sender.js';
 import { JobsRepository } from './jobs.repository.js';
-import { PdfUploads } from './pdf-uploads.js';
 import { ComplianceProcessor, ResultRefresher } from './result-refresher.js';
 
 /** Compliance jobs, submitted for the EHR and tracked until their results; and the events of smart edit jobs. */
 @Module({
   imports: [PlatformModule],
   controllers: [ComplianceController],
-  providers: [
-    ComplianceJobs,
-    PdfUploads,
-    ComplianceSeal,
-    JobsRepository,
-    JobOutcomes,
-    JobEventsHandler,
-    ComplianceHealth,
-  ],
+  providers: [ComplianceJobs, ComplianceSeal, JobsRepository, JobOutcomes, JobEventsHandler, ComplianceHealth],
   exports: [ComplianceSeal, JobOutcomes],
 })
 export class ComplianceModule {}

@@ -14,6 +14,9 @@ import { afterEvent, afterLongWait, factsOf, type JobFeedEvent } from './job-rul
 export const SHOWN_ID = `coalesce((SELECT submitted.id FROM compliance_jobs submitted WHERE submitted.same_as = j.id
   ORDER BY submitted.created_at LIMIT 1), j.id)`;
 
+/** SQL assignments of a row that nothing is sent or looked up for. */
+const AT_REST = `fault = NULL, due_at = NULL, ${RELEASE}`;
+
 /** Maximum time that an event of an unknown job waits for the answer to a submission, in seconds. */
 const MAX_EVENT_WAIT_SECONDS = 5;
 
@@ -39,33 +42,22 @@ export class JobOutcomes {
 
   /** Stores that the platform rejected a submission. @param message of the platform */
   async rejected(tx: PoolClient, { id }: JobRow, message: string): Promise<void> {
-    await tx.query(
-      `UPDATE compliance_jobs SET state = 'Rejected', message = $2, review = NULL, fault = NULL, due_at = NULL, ${RELEASE},
-         updated_at = clock_timestamp() WHERE id = $1`,
-      [id, this.seal.message.seal(id, message)],
-    );
-    await this.publish(tx, id, {
-      type: 'compliance.failed',
-      state: 'Rejected',
-      hasResult: false,
-      code: 'platform-rejected',
-    });
+    const sealed = this.seal.message.seal(id, message);
+    await change(tx, id, `state = 'Rejected', message = $2, review = NULL, ${AT_REST}`, sealed);
+    const code = 'platform-rejected';
+    await this.publish(tx, id, { type: 'compliance.failed', state: 'Rejected', hasResult: false, code });
   }
 
   /** Stores that an attempt may have taken effect. */
   async unknown(tx: PoolClient, { id }: JobRow): Promise<void> {
-    const review = 'submission-unknown';
-    await tx.query(
-      `UPDATE compliance_jobs SET state = 'Unknown', review = $2, fault = NULL, due_at = NULL, ${RELEASE},
-         updated_at = clock_timestamp() WHERE id = $1`,
-      [id, review],
-    );
-    await this.publish(tx, id, { type: 'compliance.needs-review', state: 'Unknown', hasResult: false, code: review });
+    const code = 'submission-unknown';
+    await change(tx, id, `state = 'Unknown', review = $2, ${AT_REST}`, code);
+    await this.publish(tx, id, { type: 'compliance.needs-review', state: 'Unknown', hasResult: false, code });
   }
 
   /** Stores that a late answer showed that an attempt had no effect. */
-  async requestedAgain(tx: PoolClient, { id }: JobRow): Promise<void> {
-    await tx.query('UPDATE compliance_jobs SET review = NULL, updated_at = clock_timestamp() WHERE id = $1', [id]);
+  requestedAgain(tx: PoolClient, { id }: JobRow): Promise<void> {
+    return change(tx, id, 'review = NULL');
   }
 
   /**
@@ -77,29 +69,22 @@ export class JobOutcomes {
    * @returns false if the job belongs to another submission
    */
   async settle(tx: PoolClient, own: JobRow, jobId: string, acceptedAt = 'NULL'): Promise<boolean> {
-    const { rows } = await tx.query<JobRow>('SELECT * FROM compliance_jobs WHERE job_id = $1 AND id <> $2 FOR UPDATE', [
-      jobId,
-      own.id,
-    ]);
-    const [first] = rows;
+    const other = 'SELECT * FROM compliance_jobs WHERE job_id = $1 AND id <> $2 FOR UPDATE';
+    const [first] = (await tx.query<JobRow>(other, [jobId, own.id])).rows;
     if (first && first.attempted_at !== null) return false;
-    await tx.query(
-      `UPDATE compliance_jobs SET state = 'Submitted', job_id = $2, same_as = $3, accepted_at = ${acceptedAt},
-         request = CASE WHEN $3::uuid IS NULL THEN request END, ended_at = NULL, announced_at = NULL, review = NULL,
-         fault = NULL, failures = 0, refused_at = NULL, ${RELEASE}, lane = ${LANES.lookups},
-         due_at = CASE WHEN $3::uuid IS NULL THEN clock_timestamp() + $4 * interval '1 second' END,
-         updated_at = clock_timestamp()
-       WHERE id = $1`,
-      [own.id, first ? null : jobId, first?.id ?? null, this.env.COMPLIANCE_REFRESH_AFTER_SECONDS],
-    );
-    if (!first) return true;
-    const request = ifReadable(() => this.seal.request.open(own.id, own.request)) ?? null;
-    await tx.query(
-      `UPDATE compliance_jobs SET request = $2, attempted_at = $3, updated_at = clock_timestamp() WHERE id = $1`,
-      [first.id, request && this.seal.request.seal(first.id, request), own.attempted_at],
-    );
+    const settled = `state = 'Submitted', accepted_at = ${acceptedAt}, ended_at = NULL, announced_at = NULL, review = NULL,
+      failures = 0, refused_at = NULL, lane = ${LANES.lookups}, fault = NULL, ${RELEASE}`;
+    if (!first) {
+      const set = `${settled}, job_id = $2, due_at = clock_timestamp() + $3 * interval '1 second'`;
+      await change(tx, own.id, set, jobId, this.env.COMPLIANCE_REFRESH_AFTER_SECONDS);
+      return true;
+    }
+    await change(tx, own.id, `${settled}, job_id = NULL, request = NULL, due_at = NULL, same_as = $2`, first.id);
     // The submission may itself be the row of an event, to which an earlier one leads.
     await tx.query('UPDATE compliance_jobs SET same_as = $2 WHERE same_as = $1', [own.id, first.id]);
+    const request = ifReadable(() => this.seal.request.open(own.id, own.request));
+    const sealed = this.seal.request.sealNullable(first.id, request);
+    await change(tx, first.id, 'request = $2, attempted_at = $3', sealed, own.attempted_at);
     return true;
   }
 
@@ -123,16 +108,13 @@ export class JobOutcomes {
       [jobId, tracesNow()],
     );
     const [row] = rows as [JobRow];
-    const change = afterEvent(factsOf(row), end, canReadEnds);
-    if (!change) return;
+    const news = afterEvent(factsOf(row), end, canReadEnds);
+    if (!news) return;
     // Without a lease, the answer of a lookup in flight is not stored: it may be older than the event.
-    await tx.query(
-      `UPDATE compliance_jobs SET state = $2, announced_at = CASE WHEN $3 THEN clock_timestamp() END,
-         ended_at = coalesce(ended_at, clock_timestamp()), due_at = clock_timestamp(), ${RELEASE},
-         updated_at = clock_timestamp() WHERE id = $1`,
-      [row.id, change.job.state, change.job.isAnnounced],
-    );
-    await this.publish(tx, row.id, change.publish);
+    const set = `state = $2, announced_at = CASE WHEN $3 THEN clock_timestamp() END, due_at = clock_timestamp(),
+      ended_at = coalesce(ended_at, clock_timestamp()), ${RELEASE}`;
+    await change(tx, row.id, set, news.job.state, news.job.isAnnounced);
+    await this.publish(tx, row.id, news.publish);
   }
 
   /** For the poller: when the next job needs a review because its result cannot be read. */
@@ -147,9 +129,9 @@ export class JobOutcomes {
          ORDER BY ended_at LIMIT 100 FOR UPDATE SKIP LOCKED`,
       );
       for (const row of rows) {
-        const change = afterLongWait(factsOf(row));
-        await tx.query('UPDATE compliance_jobs SET review = $2 WHERE id = $1', [row.id, change?.job.review]);
-        await this.publish(tx, row.id, change?.publish ?? null);
+        const news = afterLongWait(factsOf(row));
+        await change(tx, row.id, 'review = $2', news?.job.review);
+        await this.publish(tx, row.id, news?.publish ?? null);
       }
     });
   }
@@ -165,4 +147,9 @@ export class JobOutcomes {
     const { type, hasResult, ...more } = event;
     await this.feed.append(tx, { type, subject, data: { jobId, ...more, result: hasResult ? subject : null } });
   }
+}
+
+/** Changes one row. @param set SQL assignments, whose parameters start at $2 */
+async function change(tx: PoolClient, id: string, set: string, ...values: unknown[]): Promise<void> {
+  await tx.query(`UPDATE compliance_jobs SET ${set}, updated_at = clock_timestamp() WHERE id = $1`, [id, ...values]);
 }
