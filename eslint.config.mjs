@@ -14,7 +14,7 @@ const order = {
   http: { problem: {}, request: {}, body: {}, server: {} },
   database: {},
   vault: {},
-  queue: { backend: {}, notifier: {}, 'due-rows': {}, outbox: {} },
+  queue: { backend: {}, notifier: {}, 'due-rows': {} },
   access: { identity: {}, audit: {}, keys: {}, 'browser-session': {}, guard: {}, idempotency: {} },
   feed: {},
   platform: { contract: {}, http: {}, 'rate-limit': {}, upload: {}, clients: {}, fetch: {}, send: {} },

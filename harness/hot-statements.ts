@@ -55,6 +55,8 @@ const SMALL = [
   'session_requests_open_key',
   'sessions_refused_idx',
   'sessions_changed_idx',
+  'compliance_jobs_unannounced_idx',
+  'compliance_jobs_review_created_at_id_idx', // of the jobs that await a decision
   'feed_events_without_cursor_idx',
 ];
 

@@ -151,7 +151,7 @@ interface Column {
 }
 
 /** By these columns a copy would ask for work. */
-const AT_REST = ['due_at', 'pending_events_at'];
+const AT_REST = ['due_at', 'ended_at'];
 
 /** Another value for each copy, as SQL. */
 const ANEW: Record<string, (column: string) => string> = {

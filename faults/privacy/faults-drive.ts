@@ -92,11 +92,7 @@ function callsOf(
     ['PUT', /uploads/, () => ehr.ask('POST', '/v1/recordings', { body: canary('Lost'), type: 'audio/wav' })],
     ['POST', /initiate-auth/, () => ehr.ask('POST', '/v1/recorder/launches', { body: launch })],
     ['GET', /upload-url/, () => ehr.ask('POST', '/v1/compliance/upload-url', { body: {} })],
-    [
-      'POST',
-      /compliance\/job$/,
-      () => ehr.ask('POST', '/v1/compliance/jobs', { body: pdf, headers: { prefer: 'wait=0' } }),
-    ],
+    ['POST', /compliance\/job$/, () => ehr.ask('POST', '/v1/compliance/jobs', { body: pdf })],
   ];
 }
 

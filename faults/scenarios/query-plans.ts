@@ -74,7 +74,7 @@ async function duringDay(world: World, admin: pg.Client, day: string, people: nu
 /** The events in a client's export, among many events of others. */
 async function readEventsOfClient({ postgres }: World): Promise<void> {
   const database = new Database(postgres.url);
-  const feed = new FeedReader(database, new SubjectIds());
+  const feed = new FeedReader(database, new SubjectIds(database));
   for await (const _ of feed.about(['clients/c-b-1', 'sessions/of-no-event']));
   await database.onApplicationShutdown();
 }

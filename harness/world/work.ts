@@ -1,6 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { JobFeedEvents } from '../../src/compliance/job-events.handler.js';
-import { JobsRepository } from '../../src/compliance/jobs.repository.js';
+import { JobOutcomes } from '../../src/compliance/job-outcomes.repository.js';
+import { JobSender } from '../../src/compliance/job-sender.js';
 import { ComplianceProcessor, ResultRefresher } from '../../src/compliance/result-refresher.js';
 import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
 import { ImportsProcessor } from '../../src/imports/run/imports.processor.js';
@@ -42,8 +42,8 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
   const sessions = app.get(SessionRefresher, { strict: false });
   const processing = app.get(ProcessingRefresher, { strict: false });
   const results = app.get(ResultRefresher, { strict: false });
-  const jobs = app.get(JobsRepository, { strict: false });
-  const jobEvents = app.get(JobFeedEvents, { strict: false });
+  const submissions = app.get(JobSender, { strict: false });
+  const jobs = app.get(JobOutcomes, { strict: false });
   const reconciler = app.get(Reconciler, { strict: false });
   const dependents = app.get(DependentsRepository, { strict: false });
   const imports = app.get(ImportRunner, { strict: false });
@@ -63,9 +63,10 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
       await processing.run();
     },
     async compliance() {
+      await submissions.run();
       await results.run();
-      await jobs.settleLost();
-      await jobEvents.publish();
+      await submissions.settleLost();
+      await jobs.reviewUnreadable();
     },
     async people() {
       // An import may have changed a person in this millisecond.

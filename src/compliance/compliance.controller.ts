@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { Body, Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import {
   ApiAcceptedResponse,
@@ -8,14 +9,21 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Audit } from '../access/audit/audit.js';
 import { WithoutText } from '../access/guard/clinical-text.interceptor.js';
 import { CreationId, Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
+import { Env } from '../config/env.js';
 import { Problems } from '../http/problem/described-problems.js';
+import { Problem } from '../http/problem/problem.js';
 import { dropRest } from '../http/request/request-source.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
+import { FileUploads } from '../platform/clients/file-uploads.js';
+import { requireCapability } from '../platform/contract/capabilities.js';
+import { Contract } from '../platform/contract/contract.js';
 import { PLATFORM_PROBLEMS } from '../platform/contract/platform-errors.js';
+import { HandedOutUrls } from '../platform/upload/handed-out-urls.js';
 import { UPLOAD_PROBLEMS } from '../platform/upload/upload-stream.js';
 import {
   ComplianceJobPageResponse,
@@ -26,14 +34,20 @@ import {
   ComplianceUploadResponse,
   JOB_REQUEST_BODY,
   jobBody,
-  jobWithoutResult,
+  jobWithoutText,
   ResolveJobRequest,
 } from './compliance.dto.js';
-import { ComplianceService } from './compliance.service.js';
-import { readComplianceForm } from './pdf-form.js';
+import { ComplianceJobs } from './compliance-jobs.js';
+import type { ComplianceRequest } from './job.js';
+import { pdfFile, readComplianceForm } from './pdf-form.js';
 
-/** Bytes of a job's JSON: signed URLs of a few hundred files. */
+/** Maximum bytes of a job's JSON: signed URLs of a few hundred files. */
 const JOB_BODY_LIMIT = 1024 ** 2;
+
+/** How long a submission waits for the platform's id without `Prefer: wait`. */
+const SUBMIT_WAIT_SECONDS = 10;
+
+const REJECTIONS = ['abandoned', 'platform-rejected'];
 
 /** Checks of PDF documents against named criteria. */
 @ApiTags('compliance')
@@ -41,37 +55,41 @@ const JOB_BODY_LIMIT = 1024 ** 2;
 @Controller('v1/compliance')
 @Scopes('compliance')
 export class ComplianceController {
-  constructor(private readonly compliance: ComplianceService) {}
+  constructor(
+    private readonly jobs: ComplianceJobs,
+    private readonly uploads: FileUploads,
+    private readonly handedOut: HandedOutUrls,
+    private readonly contract: Contract,
+    private readonly env: Env,
+    private readonly audit: Audit,
+  ) {}
 
   @Post('jobs')
   @ApiOperation({
     summary: 'Submits PDFs, as a form or by the URLs of uploaded files',
-    description: "201 once the platform's id is known, else 202.",
+    description: `201 once the platform's id is known, otherwise 202. Without \`Prefer: wait\` the response waits up to ${SUBMIT_WAIT_SECONDS} seconds for it.`,
     requestBody: JOB_REQUEST_BODY,
   })
   @HttpCode(201)
   @RouteOptions({ body: 'multipart', bodyLimit: JOB_BODY_LIMIT })
   @Problems(PLATFORM_PROBLEMS, UPLOAD_PROBLEMS, {
-    400: ['repeated-part', 'unknown-part'],
-    404: ['unknown-job'],
+    400: [...REJECTIONS, 'repeated-part', 'unknown-part'],
     422: ['not-a-pdf', 'url-not-allowed'],
   })
   @Idempotent()
   @ApiCreatedResponse({ type: ComplianceJobResponse })
-  @ApiAcceptedResponse({ type: ComplianceJobResponse, description: 'Stored; submitted as soon as possible' })
-  @WithoutText(jobWithoutResult)
+  @ApiAcceptedResponse({ type: ComplianceJobResponse, description: 'Stored, and shown as Requested or Unknown' })
+  @WithoutText(jobWithoutText)
   async submit(
     @CreationId() id: string,
-    @PreferWait() wait: number,
+    @PreferWait(SUBMIT_WAIT_SECONDS) seconds: number,
     @ClientDisconnect() signal: AbortSignal,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ComplianceJobResponse> {
-    this.compliance.require('compliance-submit');
-    const submission = request.isMultipart()
-      ? await this.fromForm(id, request, signal)
-      : await this.fromJson(request.body);
-    const job = await this.compliance.submit(id, submission, wait, signal);
+    requireCapability('compliance-submit', this.contract, this.env);
+    const body = await (request.isMultipart() ? this.fromForm(id, request, signal) : this.fromJson(request.body));
+    const job = await this.jobs.submit(id, body, { seconds, signal });
     reply.header('location', `/v1/compliance/jobs/${job.id}`).code(job.jobId === null ? 202 : 201);
     return job;
   }
@@ -85,31 +103,33 @@ export class ComplianceController {
     @Body() dto: ComplianceUploadRequest,
     @ClientDisconnect() signal: AbortSignal,
   ): Promise<ComplianceUploadResponse> {
-    return this.compliance.uploadUrl(dto.size ?? 0, signal);
+    requireCapability('compliance-upload', this.contract, this.env);
+    await this.audit.commitBegun();
+    return this.uploads.address('compliance', pdfFile(dto.size ?? 0), signal);
   }
 
   /**
    * Jobs without their results, newest first
    *
-   * @remarks Jobs in the state Unknown wait for an operator.
+   * @remarks Jobs in the state Unknown, and those with a `review`, wait for an operator.
    */
   @Get('jobs')
   @Problems({ 400: ['bad-cursor'] })
   @ApiOkResponse({ type: ComplianceJobPageResponse })
   async list(@Query() query: ComplianceJobsQuery): Promise<ComplianceJobPageResponse> {
-    return this.compliance.list(query);
+    return this.jobs.list(query);
   }
 
   /** A job with its result, by our id or the platform's */
   @Get('jobs/:id')
   @Problems({ 404: ['unknown-job'] })
-  @WithoutText(jobWithoutResult)
+  @WithoutText(jobWithoutText)
   async show(
     @Param('id') id: string,
-    @PreferWait() wait: number,
+    @PreferWait() seconds: number,
     @ClientDisconnect() signal: AbortSignal,
   ): Promise<ComplianceJobResponse> {
-    return this.compliance.show(id, wait, signal);
+    return this.jobs.show(id, { seconds, signal });
   }
 
   /**
@@ -118,32 +138,43 @@ export class ComplianceController {
    * @remarks `link`: names its job on the platform. `create`: sends it again. `abandon`: ends it.
    */
   @Post('jobs/:id/resolve')
-  @Problems(PLATFORM_PROBLEMS, {
-    404: ['unknown-job'],
-    409: ['job-taken', 'wrong-state'],
-    422: ['job-id-needed'],
-  })
+  @Problems({ 400: REJECTIONS, 404: ['unknown-job'], 409: ['job-taken', 'wrong-state'], 422: ['job-id-needed'] })
   @HttpCode(200)
   @ApiOkResponse({ type: ComplianceJobResponse })
-  @WithoutText(jobWithoutResult)
-  async resolve(@Param('id') id: string, @Body() dto: ResolveJobRequest): Promise<ComplianceJobResponse> {
-    return this.compliance.resolve(id, dto);
+  @WithoutText(jobWithoutText)
+  async resolve(
+    @Param('id') id: string,
+    @Body() dto: ResolveJobRequest,
+    @PreferWait(SUBMIT_WAIT_SECONDS) seconds: number,
+    @ClientDisconnect() signal: AbortSignal,
+  ): Promise<ComplianceJobResponse> {
+    return this.jobs.resolve(id, dto, { seconds, signal });
   }
 
-  private async fromForm(id: string, request: FastifyRequest, signal: AbortSignal) {
-    this.compliance.require('compliance-upload');
-    await this.compliance.recordStart(id);
+  /** Uploads the files of a form as they arrive. */
+  private async fromForm(id: string, request: FastifyRequest, signal: AbortSignal): Promise<ComplianceRequest> {
+    requireCapability('compliance-upload', this.contract, this.env);
+    this.audit.about('compliance-job', id);
+    await this.audit.commitBegun();
+    const signals = { asking: signal, sending: signal };
+    const upload = (pdf: Buffer) =>
+      this.uploads.send('compliance', pdfFile(pdf.length), () => Readable.from([pdf]), signals);
     try {
-      return await jobBody(await readComplianceForm(request.parts(), (pdf) => this.compliance.upload(pdf, signal)));
+      return await jobBody(await readComplianceForm(request.parts(), upload));
     } catch (error) {
       await dropRest(request.raw);
       throw error;
     }
   }
 
-  private async fromJson(body: unknown) {
-    const submission = await jobBody(body);
-    await this.compliance.checkUrls(submission.files);
-    return submission;
+  /** Rejects files whose URL did not come from `uploadUrl` (spec, Compliance job submission). */
+  private async fromJson(body: unknown): Promise<ComplianceRequest> {
+    const request = await jobBody(body);
+    const urls = request.files.map(({ url }) => url);
+    const known = await this.handedOut.known('compliance', urls);
+    const position = urls.findIndex((url) => !known.has(url));
+    if (position === -1) return request;
+    const detail = `The url of the file at position ${position} did not come from POST /v1/compliance/upload-url. Upload the file there, then send the url of that answer.`;
+    throw new Problem(422, 'url-not-allowed', detail, { pointer: `/files/${position}/url` });
   }
 }

@@ -25,7 +25,7 @@ import { validationPipe } from '../http/body/validation.js';
 import { PageQuery, PageResponse } from '../http/request/page.js';
 import { IsPlatformId } from '../platform/contract/is-platform-id.js';
 import { COMPLIANCE_CRITERIA, COMPLIANCE_CRITERIA_GROUPS } from '../platform/contract/wire-types.js';
-import { type ComplianceRequest, JOB_STATES, type JobState } from './job.js';
+import { type ComplianceRequest, JOB_STATES, type JobState, REVIEWS, type Review } from './job.js';
 import { PDF_LIMIT_BYTES } from './pdf-form.js';
 
 export class ComplianceFileRequest {
@@ -86,6 +86,11 @@ export class ComplianceJobsQuery extends PageQuery {
   @IsOptional()
   @IsIn(JOB_STATES)
   state?: JobState;
+
+  /** Only jobs that await this decision */
+  @IsOptional()
+  @IsIn(REVIEWS)
+  review?: Review;
 }
 
 /** `POST /v1/compliance/jobs/{id}/resolve` */
@@ -116,11 +121,12 @@ export class ComplianceJobResponse {
   state!: JobState;
 
   /**
-   * As the platform returned it; omitted for a key without `notes:read`. For a Submitted job, the latest answer, if the
-   * contract does not define which answers are final
+   * As the platform returned it; omitted for a key without `notes:read`
    */
   @ApiPropertyOptional({ nullable: true, type: 'object', additionalProperties: true })
   result?: unknown;
+  /** Why the platform rejected the job, in its words; omitted for a key without `notes:read` */
+  platformMessage?: string | null;
   error!: JobErrorResponse | null;
   /** Ids of the files, in order */
   files!: string[];
@@ -133,24 +139,26 @@ export class ComplianceJobResponse {
 }
 
 /** A job for a key that may not read clinical text. */
-export function jobWithoutResult({ result: _, ...job }: ComplianceJobResponse): ComplianceJobResponse {
+export function jobWithoutText({
+  result: _,
+  platformMessage: __,
+  ...job
+}: ComplianceJobResponse): ComplianceJobResponse {
   return job;
 }
 
-/** A job in a list, without its result. */
-export class ListedJobResponse extends OmitType(ComplianceJobResponse, ['result'] as const) {}
+/** A job in a list, without clinical text. */
+export class ListedJobResponse extends OmitType(ComplianceJobResponse, ['result', 'platformMessage'] as const) {}
 
 export class ComplianceJobPageResponse extends PageResponse {
   items!: ListedJobResponse[];
 }
 
 const PDF: SchemaObject = { type: 'string', format: 'binary' };
-
-const listOf = (values: readonly string[]): SchemaObject => ({
-  type: 'array',
-  items: { type: 'string', enum: [...values] },
-  description: 'Repeat the part, or separate values by commas',
-});
+const REPEATED = 'Repeat the part, or separate values by commas';
+const listOf = (values: readonly string[]) =>
+  ({ type: 'array', items: { type: 'string', enum: [...values] }, description: REPEATED }) satisfies SchemaObject;
+const FILES = `PDFs of at most ${PDF_LIMIT_BYTES / 1024 ** 2} MiB each. Their ids are file-1, file-2, …; a part with another name gives its file that id.`;
 
 /** OpenAPI description of the body of `POST /v1/compliance/jobs`. */
 export const JOB_REQUEST_BODY: RequestBodyObject = {
@@ -161,12 +169,7 @@ export const JOB_REQUEST_BODY: RequestBodyObject = {
         type: 'object',
         required: ['files'],
         properties: {
-          files: {
-            type: 'array',
-            items: PDF,
-            minItems: 1,
-            description: `PDFs of at most ${PDF_LIMIT_BYTES / 1024 ** 2} MiB each. Their ids are file-1, file-2, …; a part with another name gives its file that id.`,
-          },
+          files: { type: 'array', items: PDF, minItems: 1, description: FILES },
           criteria: listOf(COMPLIANCE_CRITERIA),
           criteriaGroups: listOf(COMPLIANCE_CRITERIA_GROUPS),
         },

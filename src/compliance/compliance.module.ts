@@ -1,9 +1,12 @@
 import { Module } from '@nestjs/common';
 import { PlatformModule } from '../platform/platform.module.js';
 import { ComplianceController } from './compliance.controller.js';
-import { ComplianceService } from './compliance.service.js';
+import { ComplianceHealth } from './compliance-health.js';
+import { ComplianceJobs } from './compliance-jobs.js';
 import { ComplianceSeal } from './job.js';
-import { JobEventsHandler, JobFeedEvents } from './job-events.handler.js';
+import { JobEventsHandler } from './job-events.handler.js';
+import { JobOutcomes } from './job-outcomes.repository.js';
+import { JobSender } from './job-sender.js';
 import { JobsRepository } from './jobs.repository.js';
 import { ComplianceProcessor, ResultRefresher } from './result-refresher.js';
 
@@ -11,11 +14,11 @@ import { ComplianceProcessor, ResultRefresher } from './result-refresher.js';
 @Module({
   imports: [PlatformModule],
   controllers: [ComplianceController],
-  providers: [ComplianceService, ComplianceSeal, JobsRepository, JobFeedEvents, JobEventsHandler],
-  exports: [ComplianceSeal, JobFeedEvents, JobsRepository],
+  providers: [ComplianceJobs, ComplianceSeal, JobsRepository, JobOutcomes, JobEventsHandler, ComplianceHealth],
+  exports: [ComplianceSeal, JobOutcomes],
 })
 export class ComplianceModule {}
 
 /** Providers of worker processes only. */
-@Module({ imports: [ComplianceModule, PlatformModule], providers: [ResultRefresher, ComplianceProcessor] })
+@Module({ imports: [ComplianceModule, PlatformModule], providers: [JobSender, ResultRefresher, ComplianceProcessor] })
 export class ComplianceWorkerModule {}

@@ -6,8 +6,8 @@ import { SealedColumn, Vault } from '../vault/vault.js';
 /**
  * The states of a compliance job.
  *
- * - `Requested`: being submitted.
- * - `Unknown`: the submission may have reached the platform; an operator must resolve it.
+ * - `Requested`: pending or being submitted.
+ * - `Unknown`: submitted without an answer that shows whether the platform accepted it.
  * - `Rejected`: the platform certainly did not accept it.
  * - `Abandoned`: ended by an operator.
  * - `Submitted`: in progress on the platform.
@@ -26,28 +26,15 @@ export type JobState = (typeof JOB_STATES)[number];
 /** How the platform ended a job. */
 export type JobEnd = 'Completed' | 'Failed';
 
+/** Why a job awaits a decision. */
+export const REVIEWS = ['submission-unknown', 'result-unreadable'] as const;
+export type Review = (typeof REVIEWS)[number];
+
 /** A compliance job's row; its texts are encrypted. */
-export type JobRow = Columns<'ComplianceJob'> & { state: JobState };
+export type JobRow = Columns<'ComplianceJob'> & { state: JobState; review: Review | null };
 
-export function hasEnded(state: JobState): state is JobEnd {
-  return state === 'Completed' || state === 'Failed';
-}
-
-/** True if an operator may resolve a job: its submission got no answer, or the platform does not know it. */
-export function isUnsettled({ state, result, fault }: Pick<JobRow, 'state' | 'result' | 'fault'>): boolean {
-  const isNotFound = fault === 'gone' || fault === 'maybe-gone';
-  return state === 'Unknown' || ((state === 'Submitted' || hasEnded(state)) && isNotFound && result === null);
-}
-
-/** `isUnsettled` in SQL. */
-export const UNSETTLED = `(state = 'Unknown'
-  OR state IN ('Submitted', 'Completed', 'Failed') AND fault IN ('gone', 'maybe-gone') AND result IS NULL)`;
-
-/** True if nothing changes automatically any longer: the job has its result, or an operator must act. */
-export function isSettled(job: JobRow): boolean {
-  if (hasEnded(job.state)) return job.result !== null || job.removed_at !== null || job.fault === 'gone';
-  return job.state === 'Rejected' || job.state === 'Abandoned' || (isUnsettled(job) && job.fault !== 'maybe-gone');
-}
+/** The lanes of `compliance_jobs`. */
+export const LANES = { lookups: 0, submissions: 1 } as const;
 
 /** The files of a job, at the platform's store, and the criteria to check them against. */
 export type ComplianceRequest = Required<SubmitComplianceJobRequest>;
@@ -61,14 +48,17 @@ export function submissionOf({ files, criteria, criteriaGroups }: ComplianceRequ
   };
 }
 
-/** Encrypts the request and the result of a job. */
+/** Encrypts the texts of a job. */
 @Injectable()
 export class ComplianceSeal {
   readonly request: SealedColumn<ComplianceRequest>;
+  /** Why the platform rejected the submission. */
+  readonly message: SealedColumn<string>;
   readonly result: SealedColumn<unknown>;
 
   constructor(vault: Vault) {
     this.request = new SealedColumn(vault, 'compliance_jobs', 'request');
+    this.message = new SealedColumn(vault, 'compliance_jobs', 'message');
     this.result = new SealedColumn(vault, 'compliance_jobs', 'result');
   }
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { MultipartFile, MultipartValue } from '@fastify/multipart';
 import { Problem } from '../http/problem/problem.js';
@@ -8,6 +9,9 @@ import type { ComplianceFile } from '../platform/contract/wire-types.js';
  * file is buffered in memory, one at a time, and never written to disk.
  */
 export const PDF_LIMIT_BYTES = 25 * 1024 * 1024;
+
+/** Describes a PDF to the platform. @param size in bytes; 0 if unknown */
+export const pdfFile = (size: number) => ({ fileName: `${randomUUID()}.pdf`, contentType: 'application/pdf', size });
 
 /** Part names that are not used as file ids. */
 const GENERIC_NAMES = ['file', 'files'];
@@ -41,7 +45,11 @@ export async function readComplianceForm(
     } else {
       const list = LISTS.find((name) => name === part.fieldname);
       if (!list)
-        throw badPart('unknown-part', `A form may hold only files, ${LISTS.join(' and ')}. Remove other parts.`);
+        throw new Problem(
+          400,
+          'unknown-part',
+          `A form may hold only files, ${LISTS.join(' and ')}. Remove other parts.`,
+        );
       form[list] = [...(form[list] ?? []), ...splitList(String(part.value))];
     }
   }
@@ -74,21 +82,19 @@ async function readPdf(content: Readable, position: number): Promise<Buffer> {
 function fileId(name: string, before: readonly ComplianceFile[]): string {
   const id = GENERIC_NAMES.includes(name) || name === '' ? `file-${before.length + 1}` : name;
   if (!before.some((file) => file.id === id)) return id;
-  throw badPart('repeated-part', 'Two files have the same name. Use different part names, or name all parts files.');
+  throw new Problem(
+    400,
+    'repeated-part',
+    'Two files have the same name. Use different part names, or name all parts files.',
+  );
 }
 
 const splitList = (text: string): string[] => text.split(',').flatMap((item) => item.trim() || []);
 
-function badPart(type: string, detail: string): Problem {
-  return new Problem(400, type, detail);
-}
-
 /** Bytes at the start of a file that must contain the header: PDF readers accept a preamble up to this length. */
 const PDF_HEAD_BYTES = 1024;
 
-const PDF_HEADER = Buffer.from('%PDF-', 'latin1');
-
 /** True if a file starts like a PDF (ISO 32000-1, 7.5.2). @param head its first bytes, or all of them */
 export function looksLikePdf(head: Buffer): boolean {
-  return head.subarray(0, PDF_HEAD_BYTES).includes(PDF_HEADER);
+  return head.subarray(0, PDF_HEAD_BYTES).includes('%PDF-');
 }

@@ -26,10 +26,11 @@ export const FEED_TYPES = {
   'processing.notes-finished':
     'The platform finished notes of a processing session; the subject is the delivery that announced it.',
   'processing.finished': 'A processing session has ended.',
-  'compliance.completed': 'A check of PDFs has its result: read the job.',
-  'compliance.failed': 'A check of PDFs came to nothing.',
-  'compliance.answered':
-    'The platform answered otherwise than before about a job whose end no event told; only where the contract names no `states`.',
+  'compliance.completed':
+    'A check of PDFs has ended, and its result can be read at `result`; null if it is not fetched.',
+  'compliance.failed': 'A check of PDFs failed, or the platform rejected it; the job says why.',
+  'compliance.needs-review':
+    'A check of PDFs got no answer, or its result cannot be read; `code` says which. Resolve it, or show it to an administrator.',
   'smart-edit.completed': 'A smart edit has ended. Nothing else is known of it: its subject has no route.',
   'smart-edit.failed': 'A smart edit failed; as `smart-edit.completed`.',
   'import.finished': 'An import has ended, with its `state`: look at what was rejected.',
@@ -72,40 +73,5 @@ export class Feed {
       `INSERT INTO feed_epochs (epoch)
        SELECT greatest(coalesce(max(epoch), 1) + 1, extract(epoch FROM clock_timestamp())::bigint) FROM feed_epochs`,
     );
-  }
-}
-
-/** Rows of one transaction: they stay locked until its commit. */
-const PUBLISHED_AT_ONCE = 50;
-
-/**
- * Publishes events that are pending on the rows of a table. What changes a row only notes them there, for they may have
- * to wait: while a request is on its way that a row may belong to, its answer decides under which id the EHR knows it.
- */
-export abstract class PendingEventsPublisher {
-  constructor(
-    protected readonly database: Database,
-    private readonly feed: Feed,
-  ) {}
-
-  /** Declares the poll that publishes what was left pending. @param table with the column `pending_events_at` */
-  protected pollOf(name: string, table: string) {
-    const nextDue = () =>
-      `(SELECT pending_events_at FROM ${table} WHERE pending_events_at IS NOT NULL ORDER BY pending_events_at LIMIT 1)`;
-    return { name, nextDue, work: () => this.publish() };
-  }
-
-  /** Appends to the feed what is pending and may be published, until nothing is left. */
-  async publish(): Promise<void> {
-    while ((await this.database.transaction((tx) => this.publishBatch(tx))) === PUBLISHED_AT_ONCE);
-  }
-
-  /** Takes the pending events from at most so many rows. @returns the events of each row */
-  protected abstract take(tx: PoolClient, rows: number): Promise<PendingFeedEvents[][]>;
-
-  private async publishBatch(tx: PoolClient): Promise<number> {
-    const rows = await this.take(tx, PUBLISHED_AT_ONCE);
-    for (const event of rows.flat()) await this.feed.append(tx, event);
-    return rows.length;
   }
 }

@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { Database } from '../database/database.js';
+import { UUID } from '../http/request/uuid-param.js';
 
 /** Finds all ids of the subject with the given id, such as the former ids of a person. */
 type FindIds = (id: string) => Promise<readonly string[]>;
@@ -8,9 +10,23 @@ type FindIds = (id: string) => Promise<readonly string[]>;
 export class SubjectIds {
   private readonly finders = new Map<string, FindIds>();
 
+  constructor(private readonly database: Database) {}
+
   /** Declares that subjects of a kind may have several ids. @param kind the path before the id, such as `clients` */
   register(kind: string, find: FindIds): void {
     this.finders.set(kind, find);
+  }
+
+  /** Declares that subjects of a kind are the rows of a table, of which one may lead to another by `same_as`. */
+  registerRows(kind: string, table: 'sessions' | 'compliance_jobs'): void {
+    this.register(kind, async (id) => {
+      const { rows } = await this.database.pool.query<{ id: string }>(
+        `WITH stored AS MATERIALIZED (SELECT coalesce(same_as, id) AS id FROM ${table} WHERE id = $1)
+         SELECT id FROM stored UNION ALL SELECT id FROM ${table} WHERE same_as = (SELECT id FROM stored)`,
+        [UUID.test(id) ? id : null],
+      );
+      return rows.map((row) => row.id);
+    });
   }
 
   /** All subjects that are the same as `subject`, itself included. */

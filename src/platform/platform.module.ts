@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { Env } from '../config/env.js';
+import { FileUploads } from './clients/file-uploads.js';
 import { PlatformClient } from './clients/platform-client.js';
 import { UsersClient } from './clients/users-client.js';
 import { Contract, readContract } from './contract/contract.js';
@@ -16,11 +17,11 @@ const contract = {
   useFactory: (env: Env) => readContract(env.PLATFORM_CONTRACT),
   inject: [Env],
 };
-const clients = [UsersClient, PlatformClient, UploadStream, HandedOutUrls, SpellingsRepository, OutcomeKeeper];
+const clients = [UsersClient, PlatformClient, FileUploads, HandedOutUrls, SpellingsRepository, OutcomeKeeper];
 
 /** Access to the therapy-notes platform. */
 @Module({
-  providers: [contract, PlatformHttp, RateLimiterRepository, CallsHealth, ...clients],
+  providers: [contract, PlatformHttp, RateLimiterRepository, CallsHealth, UploadStream, ...clients],
   exports: [Contract, RateLimiterRepository, ...clients],
 })
 export class PlatformModule {}

@@ -4,11 +4,9 @@ import { Injectable } from '@nestjs/common';
 import { Audit } from '../access/audit/audit.js';
 import { Env } from '../config/env.js';
 import { dropRest, sourceOf } from '../http/request/request-source.js';
-import { PlatformClient } from '../platform/clients/platform-client.js';
+import { FileUploads } from '../platform/clients/file-uploads.js';
 import { requireCapability } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
-import { HandedOutUrls } from '../platform/upload/handed-out-urls.js';
-import { UploadStream, uploadProblem } from '../platform/upload/upload-stream.js';
 import { type RecordingBody, recordingFile } from './recording-file.js';
 import type { RecordingResponse, RecordingUploadResponse } from './recordings.dto.js';
 
@@ -18,9 +16,7 @@ export class RecordingsService {
   constructor(
     private readonly env: Env,
     private readonly contract: Contract,
-    private readonly platform: PlatformClient,
-    private readonly uploads: UploadStream,
-    private readonly handedOut: HandedOutUrls,
+    private readonly uploads: FileUploads,
     private readonly audit: Audit,
   ) {}
 
@@ -38,16 +34,12 @@ export class RecordingsService {
     const file = recordingFile(randomUUID(), mediaType, length);
     try {
       await this.audit.commitBegun();
-      const { uploadUrl, fileUrl, method, headers } = await this.platform.uploadTarget('recordingUploadUrl', file, {
-        signal,
-      });
-      await this.handedOut.remember('recording', fileUrl);
-      // No signal: a sender that is gone ends the source, which is what broke then, and not the store.
-      await this.uploads.uploadTo(uploadUrl, sourceOf(request), { contentLength: length, method, headers });
-      return { url: fileUrl, bytes: length };
+      // No signal for sending: a sender that disconnects ends the source.
+      const url = await this.uploads.send('recording', file, () => sourceOf(request), { asking: signal });
+      return { url, bytes: length };
     } catch (error) {
       await dropRest(request);
-      throw uploadProblem(error, 'the recording');
+      throw error;
     }
   }
 
@@ -56,12 +48,6 @@ export class RecordingsService {
     requireCapability('recording-upload', this.contract, this.env);
     const file = recordingFile(randomUUID(), contentType, size);
     await this.audit.commitBegun();
-    const { fileUrl: url, ...target } = await this.platform
-      .uploadTarget('recordingUploadUrl', file, { signal })
-      .catch((error: unknown) => {
-        throw uploadProblem(error, 'the recording');
-      });
-    await this.handedOut.remember('recording', url);
-    return { ...target, url };
+    return this.uploads.address('recording', file, signal);
   }
 }

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
-import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
 import { Contract } from '../platform/contract/contract.js';
+import { requestsHealth } from '../platform/send/requests-health.js';
 import { EVENT_LANE, LONGEST_AWAITED } from './refresh/refresh-scheduler.repository.js';
 
 /** SQL condition that a fetch of a session or of a processing id last failed like this. */
@@ -53,34 +54,11 @@ export class SessionsHealth {
 
   @HealthIndicator('session-requests')
   async requestsHealth(): Promise<Health> {
-    const { rows } = await this.database.pool.query<{
-      unknown: number;
-      refused: boolean;
-      lost: boolean;
-      overdue: boolean;
-    }>(
-      `SELECT count(*) FILTER (WHERE state = 'Unknown')::int AS unknown,
-         bool_or(state = 'Requested' AND fault = 'platform-unauthorized') AS refused,
-         bool_or(state = 'Requested' AND fault = 'platform-address') AS lost,
-         bool_or(state = 'Requested' AND requested_at < now() - interval '5 minutes') AS overdue
-       FROM session_requests WHERE state IN ('Requested', 'Unknown')`,
-    );
-    const { unknown = 0, refused, lost, overdue } = rows[0] ?? {};
-    return healthOf(
-      { unknown },
-      {
-        'The platform rejects the key for createSession. Check PLATFORM_API_KEY; requests wait until it is accepted.':
-          refused,
-        'The platform has no createSession at its URL. Check PLATFORM_BASE_URL, and the path in PLATFORM_CONTRACT; requests wait until it answers.':
-          lost,
-        'Requests for sessions have waited for more than five minutes.': overdue,
-      },
-    );
+    const { facts, reasons } = await requestsHealth(this.database.pool, {
+      table: 'session_requests',
+      since: 'requested_at',
+      operation: 'createSession',
+    });
+    return healthOf(facts, reasons);
   }
-}
-
-/** @param reasons for `degraded`, most important first */
-function healthOf(facts: NonNullable<Health['facts']>, reasons: Record<string, boolean | null | undefined>): Health {
-  const [reason] = Object.keys(reasons).filter((sentence) => reasons[sentence]);
-  return reason === undefined ? { status: 'ok', facts } : { status: 'degraded', reason, facts };
 }

@@ -65,7 +65,7 @@ export const SEALED_TABLES: Record<string, SealedTable> = {
   },
   session_requests: { key: { session: 'uuid' }, columns: { body: OF_SESSION } },
   processing_sessions: { key: { processing_id: 'text' }, columns: { answer: { row: 't.processing_id' } } },
-  compliance_jobs: { key: { id: 'uuid' }, columns: { request: OF_ID, result: OF_ID } },
+  compliance_jobs: { key: { id: 'uuid' }, columns: { request: OF_ID, message: OF_ID, result: OF_ID } },
   webhook_deliveries: { key: { id: 'bigint' }, columns: { body: { row: `encode(t.signature, 'hex')` } } },
   vault_keys: { key: { purpose: 'text' }, columns: { wrapped: { row: 't.purpose' } } },
 };

@@ -88,7 +88,17 @@ describe('a key without clinical text is not shown', () => {
     await world.settle();
     const [shown, bare] = await both<ComplianceJobResponse>('GET', `/v1/compliance/jobs/${job.id}`);
     expect(shown.result).toMatchObject({ jobId: shown.jobId });
-    expect(bare).toEqual({ ...shown, result: undefined });
-    expect(bare).not.toHaveProperty('result');
+    const { result: _, platformMessage: __, ...rest } = shown;
+    expect(bare).toEqual(rest);
+  });
+
+  test('why the platform rejected a compliance job', async () => {
+    const { post } = submittedJobs(world);
+    world.platform.injectFault({ operation: 'submitComplianceJob', kind: 'status', status: 422 });
+    const { body } = await post(undefined, { key: keys[1] });
+    expect(body).toMatchObject({ type: 'urn:notebridge:problem:platform-rejected', platformMessage: null });
+    const [shown, bare] = await both<ComplianceJobResponse>('GET', `/v1/compliance/jobs/${body.job}`);
+    expect(shown.platformMessage).toEqual(expect.any(String));
+    expect(bare).not.toHaveProperty('platformMessage');
   });
 });

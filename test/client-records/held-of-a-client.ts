@@ -27,7 +27,7 @@ export const NOT_EXPORTED: Record<string, string> = {
   ...because('It holds no data of people.', 'BrowserSession', 'AuditUnsealed', 'AuditSeal', 'WebhookClaim', 'Worker'),
   ...because('It holds no data of people.', 'WebhookRejection'),
   ...because('The accounting of disclosures shows the audit trail of a client.', 'AuditEntry', 'AuditSubject'),
-  ...because('A job does not say which client it is about.', 'ComplianceJob', 'ComplianceAlias'),
+  ...because('A job does not say which client it is about.', 'ComplianceJob'),
   ...because('It is about providers.', 'DependentRequeue', 'ProviderKey'),
   ...because('It is about the sender of a key.', 'FailedAttempt'),
   ...because('It holds fingerprints, and those of clients are deleted once the plan is made.', 'ImportReference'),

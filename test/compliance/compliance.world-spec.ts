@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { dumpOf } from '../../harness/database-dump.js';
 import { complianceView } from '../../simulator/compliance/compliance-job.js';
 import { finishJob } from '../../simulator/compliance/compliance-routes.js';
-import type { ComplianceJobResponse } from '../../src/compliance/compliance.dto.js';
-import type { Page } from '../../src/http/request/page.js';
+import { JobsRepository } from '../../src/compliance/jobs.repository.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';
 import { contractFile } from '../support/contract-file.js';
 import { useWorld } from '../world/use-world.js';
@@ -11,15 +10,23 @@ import { file, type Part, PDF, SUBMIT, submittedJobs } from './submitted-jobs.js
 
 const LOOK_UP = 'getComplianceJob';
 const world = useWorld();
-const { onPlatform, platformJob, post, submitJson, uploadUrl, show, resolve, tell, finish, events, unknownJob } =
+const { onPlatform, platformJob, post, submitJson, uploadUrl, show, list, resolve, tell, finish, events, unknownJob } =
   submittedJobs(world);
 
-/** Whether the platform's webhooks reach the service. */
+/** Turns the platform's webhooks on or off. */
 const listen = (yes: boolean) => world.platform.set({ webhookUrl: yes ? `${world.url}/webhooks/platform` : '' });
-const later = async (span: '5 s' | '1 h' | '7 h') => {
+const later = async (span: '1 s' | '5 s' | '2 min' | '1 h' | '7 h') => {
   await world.advance(span);
   await world.settle();
 };
+const health = async () =>
+  (
+    await world.call<{ checks: Record<string, { status: string; reason?: string; facts: object }> }>(
+      'GET',
+      '/health/ready',
+    )
+  ).body.checks.compliance;
+const problem = (type: string) => `urn:notebridge:problem:${type}`;
 
 describe('a submission', () => {
   test('of one PDF stores the file and names it to the platform', async () => {
@@ -42,6 +49,13 @@ describe('a submission', () => {
     expect([status, body.files, platformJob(body.jobId).files]).toEqual([201, ['a'], [{ id: 'a', url }]]);
   });
 
+  test('is answered 202 until a worker has sent it', async () => {
+    const { status, body } = await post([file()], { wait: 0 });
+    expect([status, body.state, body.jobId, onPlatform()]).toEqual([202, 'Requested', null, []]);
+    await world.settle();
+    expect(await show(body.id)).toMatchObject({ state: 'Submitted', jobId: onPlatform()[0]?.jobId });
+  });
+
   test.each<[string, Part[], number, string]>([
     ['a file that is no PDF', [file('files', 'GIF89a')], 422, 'not-a-pdf'],
     ['a file above 25 MiB', [file('files', PDF.padEnd(60 * 1024 ** 2))], 413, 'body-too-large'],
@@ -50,7 +64,7 @@ describe('a submission', () => {
     ['an unknown field', [file(), ['patient', 'x']], 400, 'unknown-part'],
   ])('with %s is rejected', async (_rule, parts, status, type) => {
     const answer = await post(parts);
-    expect([answer.status, answer.body.type]).toEqual([status, `urn:notebridge:problem:${type}`]);
+    expect([answer.status, answer.body.type]).toEqual([status, problem(type)]);
     expect(onPlatform()).toEqual([]);
   });
 
@@ -62,35 +76,65 @@ describe('a submission', () => {
     expect([answer.status, answer.body.pointer]).toEqual([status, pointer]);
   });
 
-  test('that the platform rejects is answered with its message and not sent again', async () => {
+  test('is answered 400 with the message of a platform that rejects it, and not sent again', async () => {
     const { url } = await uploadUrl(); // nothing is uploaded there
-    const { status, body } = await submitJson({ files: [{ id: 'a', url }] });
-    expect([status, body.type]).toEqual([400, 'urn:notebridge:problem:platform-rejected']);
-    expect(body.platformMessage).toMatch('must be uploaded');
+    const rejected = await submitJson({ files: [{ id: 'a', url }] });
+    expect([rejected.status, rejected.body.type]).toEqual([400, problem('platform-rejected')]);
+    expect(rejected.body.platformMessage).toMatch('must be uploaded');
     await later('1 h');
-    const [job] = await world.sql<{ id: string }>('SELECT id FROM compliance_jobs');
-    expect(await show(job?.id ?? '')).toMatchObject({ state: 'Rejected', jobId: null, error: { code: 'rejected' } });
     expect(world.platform.arrivals(SUBMIT)).toBe(1);
+    const id = rejected.body.job ?? '';
+    const { platformMessage } = rejected.body;
+    const error = { code: 'platform-rejected' };
+    expect(await show(id)).toMatchObject({ state: 'Rejected', jobId: null, error, platformMessage });
+    const data = { jobId: null, state: 'Rejected', code: 'platform-rejected', result: null };
+    expect(await events()).toEqual([{ type: 'compliance.failed', id, data }]);
+    expect(await dumpOf(world.database.url)).not.toContain('must be uploaded');
   });
 
   test.each([
-    ['rate-limit', 503, 'platform-rate-limited'],
-    ['forbid', 503, 'platform-unauthorized'],
-  ] as const)('%s: answered %i %s, then sent under the same key', async (kind, status, type) => {
-    const key = { idempotencyKey: 'patience' };
-    world.platform.injectFault({ operation: SUBMIT, kind });
-    const { body, ...answer } = await post([file()], key);
-    expect([answer.status, body.type]).toEqual([status, `urn:notebridge:problem:${type}`]);
-    expect((await post([file()], key)).status).toBe(201);
-    expect((await post([file()], key)).headers.get('idempotent-replayed')).toBe('true');
-    expect(onPlatform()).toHaveLength(1);
+    [{ kind: 'rate-limit' }, null],
+    [{ kind: 'forbid' }, /rejects the key for submitComplianceJob/],
+    [{ kind: 'status', status: 404 }, /no submitComplianceJob at its URL/],
+  ] as const)('waits after %j and is sent once when the platform accepts it', async (fault, reason) => {
+    world.platform.injectFault({ operation: SUBMIT, ...fault });
+    const first = await post([file()], { idempotencyKey: 'patience', wait: 0 });
+    await world.settle();
+    expect(await show(first.body.id)).toMatchObject({ state: 'Requested', error: { code: expect.any(String) } });
+    const { status, reason: said } = (await health()) ?? {};
+    expect([status, said]).toEqual(reason ? ['degraded', expect.stringMatching(reason)] : ['ok', undefined]);
+    await later('2 min');
+    expect(await show(first.body.id)).toMatchObject({ state: 'Submitted', error: null });
+    expect((await post([file()], { idempotencyKey: 'patience' })).body.id).toBe(first.body.id);
+    expect([onPlatform(), (await health())?.status]).toEqual([[expect.anything()], 'ok']);
+  });
+
+  test('can be abandoned while it waits', async () => {
+    world.platform.injectFault({ operation: SUBMIT, kind: 'forbid', count: null });
+    const { body } = await post([file()], { wait: 0 });
+    await world.settle();
+    expect((await resolve(body.id, { action: 'abandon' })).body.state).toBe('Abandoned');
+    world.platform.release();
+    await later('1 h');
+    expect(onPlatform()).toEqual([]);
   });
 
   test('is not sent if the store cuts off the upload', async () => {
     world.platform.set({ breakUploadsAfterBytes: 5 });
     const { status, body } = await post();
-    expect([status, body.type]).toEqual([502, 'urn:notebridge:problem:upload-failed']);
+    expect([status, body.type]).toEqual([502, problem('upload-failed')]);
     expect(onPlatform()).toEqual([]);
+  });
+
+  test('is sent once if the confirmation of its commit is lost', async () => {
+    const jobs = world.get(JobsRepository);
+    const keep = jobs.keep.bind(jobs);
+    const keeping = jest.spyOn(jobs, 'keep').mockImplementationOnce(async (...given) => {
+      await keep(...given);
+      throw Object.assign(new Error('Connection terminated'), { code: 'ECONNRESET' });
+    });
+    const { status, body } = await post();
+    expect([status, keeping.mock.calls.length, onPlatform().map(({ jobId }) => jobId)]).toEqual([201, 2, [body.jobId]]);
   });
 });
 
@@ -101,12 +145,12 @@ describe('the result', () => {
   ])('of a job that ended %s is the platform’s answer, and one event announces it', async (state, willFail) => {
     const { body } = await post();
     const result = JSON.parse(JSON.stringify(complianceView(await finish(body.jobId, willFail))));
-    expect(await show(body.id)).toMatchObject({ state, error: null, result: willFail ? expect.anything() : result });
-    const event = { type: `compliance.${state.toLowerCase()}`, subject: `compliance/jobs/${body.id}` };
-    expect(await events(body.jobId)).toEqual([event]);
+    expect(await show(body.id)).toMatchObject({ state, error: null, result });
+    const data = { jobId: body.jobId, state, result: `compliance/jobs/${body.id}` };
+    expect(await events()).toEqual([{ type: `compliance.${state.toLowerCase()}`, id: body.id, data }]);
   });
 
-  test('is encrypted, and shown as unreadable once it was changed in the database', async () => {
+  test('is encrypted, and shown as unreadable after a change in the database', async () => {
     const { body } = await post();
     await finish(body.jobId);
     const found = 'Found on page';
@@ -119,7 +163,7 @@ describe('the result', () => {
     expect(await world.call('GET', `/v1/compliance/jobs/${body.id}`)).toMatchObject({ status: 200, body: shown });
   });
 
-  test('is not fetched again for a repeated event once retention removed it', async () => {
+  test('is not fetched again for an event after retention removed it', async () => {
     const { body } = await post();
     await finish(body.jobId);
     await world.sql('UPDATE compliance_jobs SET request = NULL, result = NULL, removed_at = now()');
@@ -131,29 +175,20 @@ describe('the result', () => {
     expect(await show(body.id)).toMatchObject(removed);
   });
 
-  test('of a failure is not shown for the completion that follows it', async () => {
-    const { body } = await post();
-    await finish(body.jobId, true);
-    expect((await show(body.id)).result).not.toBeNull();
-    tell('COMPLIANCE_JOB_COMPLETED', body.jobId);
-    const held = await world.untilHeld({ operation: LOOK_UP });
-    expect(await show(body.id)).toMatchObject({ state: 'Completed', result: null });
-    await held.answer();
-  });
-
-  test('that contradicts the webhook is announced, too', async () => {
+  test('decides how the job ended, before and after an event that contradicts it', async () => {
     listen(false);
     const { body } = await post();
     await finish(body.jobId);
     listen(true);
     tell('COMPLIANCE_JOB_FAILED', body.jobId);
     await world.settle();
+    tell('COMPLIANCE_JOB_FAILED', body.jobId);
+    await world.settle();
     expect((await show(body.id)).state).toBe('Completed');
-    const types = (await events(body.jobId)).map(({ type }) => type);
-    expect(types).toEqual(['compliance.failed', 'compliance.completed']);
+    expect((await events()).map(({ type }) => type)).toEqual(['compliance.completed']);
   });
 
-  test('is polled without a webhook, and a late webhook announces nothing new', async () => {
+  test('is looked up without a webhook, and a late webhook announces nothing new', async () => {
     listen(false);
     const { body } = await post();
     await later('5 s');
@@ -165,30 +200,47 @@ describe('the result', () => {
     listen(true);
     tell('COMPLIANCE_JOB_COMPLETED', body.jobId);
     await world.settle();
-    expect(await events(body.jobId)).toHaveLength(1);
+    expect(await events()).toHaveLength(1);
   });
 
-  test('that arrives before the answer to the submission belongs to the same job', async () => {
-    world.platform.hold({ operation: SUBMIT });
-    const answering = post();
-    await world.untilCalled(SUBMIT);
-    expect(await world.sql('SELECT state FROM compliance_jobs')).toEqual([{ state: 'Requested' }]);
-    const { jobId } = await finish(onPlatform()[0]?.jobId ?? null);
-    expect(await events(jobId)).toEqual([]);
-    world.platform.release();
-    const { status, body } = await answering;
-    expect([status, body.jobId]).toEqual([201, jobId]);
-    await world.settle();
-    expect(await show(body.id)).toMatchObject({ state: 'Completed', result: { jobId } });
-    expect(await events(jobId)).toEqual([{ type: 'compliance.completed', subject: `compliance/jobs/${body.id}` }]);
-    expect(await world.sql('SELECT job_id FROM compliance_jobs')).toEqual([{ job_id: jobId }]);
+  test('is looked up at intervals that grow with the job’s age, from 5 seconds to 6 hours', async () => {
+    listen(false);
+    await post();
+    const interval = async () => {
+      const [job] = await world.sql<{ seconds: number }>(
+        'SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM compliance_jobs',
+      );
+      return Math.round(job?.seconds ?? 0);
+    };
+    const seen: number[] = [];
+    for (const span of ['5 s', '1 h', '7 h', '7 h'] as const) {
+      await later(span);
+      seen.push(await interval());
+    }
+    expect(seen).toEqual([5, 1_803, expect.any(Number), 21_600]);
+  });
+
+  test('is not that of a lookup that was sent before the final event', async () => {
+    const { body } = await post();
+    await world.advance('5 s');
+    const held = await world.untilHeld({ operation: LOOK_UP });
+    finishJob(world.platform.simulator.state, platformJob(body.jobId));
+    await world.eventually('the event is recorded', async () => {
+      await world.work.inbox();
+      return (await show(body.id)).state === 'Completed';
+    });
+    expect(await show(body.id)).toMatchObject({ result: null });
+    expect(await events()).toEqual([]);
+    await held.answer();
+    expect((await show(body.id)).result).toMatchObject({ status: 'completed' });
+    expect(await events()).toHaveLength(1);
   });
 
   test('is waited for with Prefer: wait', async () => {
-    const answering = post([file()], { wait: 60 });
-    await world.untilCalled(SUBMIT);
-    finishJob(world.platform.simulator.state, platformJob(onPlatform()[0]?.jobId ?? null));
-    expect((await answering).body).toMatchObject({ state: 'Completed', result: { status: 'completed' } });
+    const { body } = await post();
+    const waiting = world.call('GET', `/v1/compliance/jobs/${body.id}`, { wait: 60 });
+    finishJob(world.platform.simulator.state, platformJob(body.jobId));
+    expect((await waiting).body).toMatchObject({ state: 'Completed', result: { status: 'completed' } });
   });
 
   test('of a job that was submitted elsewhere is fetched and announced', async () => {
@@ -196,15 +248,39 @@ describe('the result', () => {
     const { complianceJobs } = world.platform.simulator.state;
     complianceJobs.set('elsewhere-1', { ...platformJob(body.jobId), jobId: 'elsewhere-1' });
     await finish('elsewhere-1');
-    expect(await show('elsewhere-1')).toMatchObject({
-      state: 'Completed',
-      files: [],
-      result: { jobId: 'elsewhere-1' },
-    });
-    expect(await events('elsewhere-1')).toHaveLength(1);
+    const shown = await show('elsewhere-1');
+    expect(shown).toMatchObject({ state: 'Completed', files: [], result: { jobId: 'elsewhere-1' } });
+    expect(await events()).toMatchObject([{ id: shown.id }]);
+  });
+});
+
+describe('a result that cannot be read', () => {
+  test('needs a review after an hour, and is announced once it can be read', async () => {
+    const { body } = await post();
+    world.platform.injectFault({ operation: LOOK_UP, kind: 'forbid', count: null });
+    await finish(body.jobId);
+    await later('5 s');
+    expect(await events()).toEqual([]);
+    for (let hours = 0; hours < 2; hours += 1) await later('1 h');
+    tell('COMPLIANCE_JOB_COMPLETED', body.jobId);
+    await world.settle();
+    const data = { jobId: body.jobId, state: 'Completed', result: null, code: 'result-unreadable' };
+    const review = { type: 'compliance.needs-review', id: body.id, data };
+    expect(await events()).toEqual([review]);
+    expect((await list('review=result-unreadable')).items).toMatchObject([
+      { id: body.id, error: { code: 'result-unreadable' } },
+    ]);
+    const metrics = await world.call('GET', '/metrics');
+    expect(metrics.text).toContain('notebridge_awaiting_decision{kind="compliance-result-unreadable"} 1');
+    expect((await health())?.facts).toMatchObject({ unreadableResults: 1 });
+
+    world.platform.release();
+    await later('1 h');
+    expect((await events()).map(({ type }) => type)).toEqual(['compliance.needs-review', 'compliance.completed']);
+    expect((await list('review=result-unreadable')).items).toEqual([]);
   });
 
-  test('that the platform does not know yet is asked for again, unless the job is resolved first', async () => {
+  test('of a job that the platform does not know is looked up again, unless the job is resolved', async () => {
     const [{ body: late }, { body: lost }] = [await post(), await post()];
     world.platform.injectFault({ operation: LOOK_UP, kind: 'status', status: 404, count: null });
     for (const { id, jobId } of [late, lost]) {
@@ -215,6 +291,7 @@ describe('the result', () => {
     world.platform.release();
     await later('7 h');
     expect(await show(late.id)).toMatchObject({ state: 'Completed', error: null, result: { jobId: late.jobId } });
+    expect((await events()).map(({ id }) => id)).toEqual([late.id]);
   });
 });
 
@@ -236,7 +313,7 @@ test('another server than the platform settles no job, and degrades health', asy
   world.platform.injectFault({ operation: LOOK_UP, kind: 'status', status: 302, count: null });
   await finish(body.jobId);
   await later('1 h');
-  expect(await show(body.id)).toMatchObject({ state: 'Completed', error: { code: 'platform-address' } });
+  expect(await show(body.id)).toMatchObject({ state: 'Completed', error: { code: 'result-unreadable' } });
   const { checks } = (await world.call<HealthReport>('GET', '/health/ready')).body;
   const reason = expect.stringContaining('Check PLATFORM_BASE_URL');
   expect(checks.compliance).toMatchObject({ status: 'degraded', reason });
@@ -245,59 +322,114 @@ test('another server than the platform settles no job, and degrades health', asy
   expect(await show(body.id)).toMatchObject({ error: null, result: { jobId: body.jobId } });
 });
 
-test('without states in the contract, each new answer is announced until a webhook names the end', async () => {
+test('without states in the contract, the event itself is published, once, and the result is still fetched', async () => {
   await world.restart({ PLATFORM_CONTRACT: await contractFile([LOOK_UP]) });
-  listen(false);
   const { body } = await post();
   await later('5 s');
-  expect(await show(body.id)).toMatchObject({ state: 'Submitted', result: { status: 'processing' } });
-  await finish(body.jobId);
-  await later('1 h');
-  expect(await show(body.id)).toMatchObject({ state: 'Submitted', result: { status: 'completed' } });
-  listen(true);
-  tell('COMPLIANCE_JOB_COMPLETED', body.jobId);
+  expect(await show(body.id)).toMatchObject({ state: 'Submitted', result: null });
+  const held = world.untilHeld({ operation: LOOK_UP });
+  finishJob(world.platform.simulator.state, platformJob(body.jobId));
+  const { answer } = await held;
+  const data = { jobId: body.jobId, state: 'Completed', result: null };
+  const published = [{ type: 'compliance.completed', id: body.id, data }];
+  expect(await events()).toEqual(published);
+  await answer();
+  tell('COMPLIANCE_JOB_FAILED', body.jobId);
   await world.settle();
   expect(await show(body.id)).toMatchObject({ state: 'Completed', result: { status: 'completed' } });
-  const types = (await events(body.jobId)).map(({ type }) => type);
-  expect(types).toEqual(['compliance.answered', 'compliance.answered', 'compliance.completed']);
+  expect(await events()).toEqual(published);
 });
 
 test('the list of jobs comes newest first, in pages, without results, and filters by state', async () => {
   const [unknown] = await unknownJob();
   const ids: string[] = [];
   for (let at = 0; at < 3; at += 1) ids.unshift((await post()).body.id);
-  const list = async (query: string) =>
-    (await world.call<Page<ComplianceJobResponse>>('GET', `/v1/compliance/jobs?${query}`)).body;
   const first = await list('limit=2');
   const second = await list(`limit=2&cursor=${first.nextCursor}`);
   expect([...first.items, ...second.items].map(({ id }) => id)).toEqual([...ids, unknown.id]);
   expect(first.items[0]).not.toHaveProperty('result');
   expect((await list('state=Unknown')).items.map(({ id }) => id)).toEqual([unknown.id]);
+  expect((await list('review=submission-unknown')).items.map(({ id }) => id)).toEqual([unknown.id]);
   expect((await world.call('GET', '/v1/compliance/jobs?state=Lost')).status).toBe(400);
 });
 
+describe('an event before the answer to the submission', () => {
+  /** A submission that the platform accepted and whose answer it holds. */
+  async function held() {
+    const before = onPlatform().length;
+    world.platform.hold({ operation: SUBMIT });
+    const answering = post();
+    await world.untilCalled(SUBMIT, world.platform.arrivals(SUBMIT));
+    return { answering, jobId: onPlatform()[before]?.jobId ?? '' };
+  }
+
+  test('waits, and belongs to the submission', async () => {
+    const { answering, jobId } = await held();
+    await finish(jobId);
+    expect(await world.sql('SELECT job_id FROM compliance_jobs')).toEqual([{ job_id: null }]);
+    world.platform.release();
+    const { status, body } = await answering;
+    expect([status, body.jobId]).toEqual([201, jobId]);
+    await later('1 s');
+    expect(await show(body.id)).toMatchObject({ state: 'Completed', result: { jobId } });
+    expect((await events()).map(({ id }) => id)).toEqual([body.id]);
+    expect(await world.sql('SELECT job_id FROM compliance_jobs')).toEqual([{ job_id: jobId }]);
+  });
+
+  test('is published under its own id after 5 seconds; the answer adopts its row', async () => {
+    const { answering, jobId } = await held();
+    await finish(jobId);
+    await later('5 s');
+    const [published] = await events();
+    const own = published?.id ?? '';
+    expect(published).toMatchObject({ type: 'compliance.completed', data: { jobId } });
+    world.platform.release();
+    const { status, body } = await answering;
+    expect([status, body.jobId, body.state, body.files]).toEqual([201, jobId, 'Completed', ['file-1']]);
+    expect(body.id).not.toBe(own);
+    expect(await show(own)).toEqual(body);
+    expect(await show(jobId)).toEqual(body);
+    expect((await list()).items.map(({ id }) => id)).toEqual([body.id]);
+    tell('COMPLIANCE_JOB_COMPLETED', jobId);
+    await later('1 h');
+    expect(await events()).toHaveLength(1);
+  });
+
+  test('of another job does not wait if that job is known', async () => {
+    const { body: other } = await post();
+    const { answering } = await held();
+    await finish(other.jobId);
+    expect((await show(other.id)).state).toBe('Completed');
+    world.platform.release();
+    await answering;
+  });
+});
+
 describe('a submission without an answer', () => {
-  test('stays Unknown and is never sent again, also under its Idempotency-Key', async () => {
+  test('needs a review and is never sent again, also under its Idempotency-Key', async () => {
     const [job] = await unknownJob('lost-1');
     expect(job.error?.code).toBe('submission-unknown');
     await later('1 h');
     const again = await post([file()], { idempotencyKey: 'lost-1' });
     expect([again.status, again.body.id, again.body.state]).toEqual([202, job.id, 'Unknown']);
     expect(onPlatform()).toHaveLength(1);
+    const data = { jobId: null, state: 'Unknown', result: null, code: 'submission-unknown' };
+    expect(await events()).toEqual([{ type: 'compliance.needs-review', id: job.id, data }]);
+    expect((await health())?.facts).toMatchObject({ unknownSubmissions: 1 });
   });
 
-  test('link: takes the job and the result; the id of its early event leads to it', async () => {
+  test('link: adopts the row of an event; both ids lead to the job, shown under the id of the POST', async () => {
     const [job, { jobId }] = await unknownJob();
     await finish(jobId);
-    const [event] = await events(jobId);
-    const alias = event?.subject.replace('compliance/jobs/', '') ?? '';
-    expect(alias).not.toBe(job.id);
+    const own = (await events()).at(-1)?.id ?? '';
+    expect(own).not.toBe(job.id);
     const linked = await resolve(job.id, { action: 'link', jobId });
-    expect([linked.status, linked.body.jobId]).toEqual([200, jobId]);
-    await world.settle();
+    expect([linked.status, linked.body]).toMatchObject([200, { id: job.id, jobId, state: 'Completed', error: null }]);
     const shown = await show(job.id);
-    expect(shown).toMatchObject({ id: job.id, state: 'Completed', result: { jobId } });
-    expect(await show(alias)).toEqual(shown);
+    expect(shown).toMatchObject({ files: ['file-1'], result: { jobId } });
+    expect(await show(own)).toEqual(shown);
+    expect((await list()).items.map(({ id }) => id)).toEqual([job.id]);
+    expect((await list('review=submission-unknown')).items).toEqual([]);
   });
 
   test('link: can be corrected if the platform does not know the job', async () => {
@@ -316,13 +448,35 @@ describe('a submission without an answer', () => {
     expect(platformJob(body.jobId).files).toEqual(lost.files);
   });
 
-  test('create: stays Unknown if the platform rejects it or does not answer', async () => {
+  test('create: a row that an event made first, twice, still leads to one job', async () => {
+    const [job, { jobId }] = await unknownJob();
+    world.platform.injectFault({ operation: LOOK_UP, kind: 'status', status: 404, count: 1 });
+    await finish(jobId);
+    await resolve(job.id, { action: 'link', jobId });
+    expect((await show(job.id)).error?.code).toBe('maybe-gone');
+    expect((await resolve(job.id, { action: 'create' })).status).toBe(409); // the URL may be wrong
+    await world.sql(`UPDATE compliance_jobs SET fault = 'gone' WHERE fault = 'maybe-gone'`);
+    world.platform.hold({ operation: SUBMIT });
+    const answering = resolve(job.id, { action: 'create' });
+    await world.untilCalled(SUBMIT, 1);
+    const second = onPlatform()[1]?.jobId ?? '';
+    await finish(second);
+    await later('5 s');
+    world.platform.release();
+    expect((await answering).body).toMatchObject({ id: job.id, jobId: second, files: ['file-1'] });
+    expect((await list()).items.map(({ id }) => id)).toEqual([job.id]);
+    for (const { id } of await world.sql<{ id: string }>('SELECT id FROM compliance_jobs')) {
+      expect((await show(id)).id).toBe(job.id);
+    }
+  });
+
+  test('create: answers as a new submission', async () => {
     const [job] = await unknownJob();
-    world.platform.injectFault({ operation: SUBMIT, kind: 'rate-limit' });
-    expect((await resolve(job.id, { action: 'create' })).status).toBe(503);
-    expect((await show(job.id)).state).toBe('Unknown');
     world.platform.injectFault({ operation: SUBMIT, kind: 'refuse' });
     expect((await resolve(job.id, { action: 'create' })).body.state).toBe('Unknown');
+    world.platform.injectFault({ operation: SUBMIT, kind: 'status', status: 422 });
+    const { status, body } = await resolve(job.id, { action: 'create' });
+    expect([status, body.type, (await show(job.id)).state]).toEqual([400, problem('platform-rejected'), 'Rejected']);
   });
 
   test('abandon: ends the job permanently', async () => {
@@ -330,14 +484,14 @@ describe('a submission without an answer', () => {
     const abandoned = await resolve(job.id, { action: 'abandon' });
     expect(abandoned.body).toMatchObject({ state: 'Abandoned', jobId: null, error: { code: 'abandoned' } });
     const { status, body } = await resolve(job.id, { action: 'create' });
-    expect([status, body.type]).toEqual([409, 'urn:notebridge:problem:wrong-state']);
+    expect([status, body.type]).toEqual([409, problem('wrong-state')]);
   });
 
-  test('becomes Unknown if its process died, once the call can no longer take effect', async () => {
+  test('becomes Unknown after its process died, once the call can no longer take effect', async () => {
     const id = randomUUID();
     await world.sql(
-      `INSERT INTO compliance_jobs (id, state, submitted_at, lease_owner, lease_no, lease_safe_at)
-       VALUES ($1, 'Requested', now(), $2, 1, now() + interval '35 s')`,
+      `INSERT INTO compliance_jobs (id, state, attempted_at, lane, lease_owner, lease_no, lease_safe_at)
+       VALUES ($1, 'Requested', now(), 1, $2, 1, now() + interval '35 s')`,
       [id, randomUUID()],
     );
     await later('5 s');
@@ -363,8 +517,8 @@ describe('a submission without an answer', () => {
       await resolve(job.id, { action: 'link', jobId: body.jobId }),
     ];
     expect(answers.map((answer) => [answer.status, answer.body.type])).toEqual([
-      [409, 'urn:notebridge:problem:wrong-state'],
-      [409, 'urn:notebridge:problem:job-taken'],
+      [409, problem('wrong-state')],
+      [409, problem('job-taken')],
     ]);
   });
 });

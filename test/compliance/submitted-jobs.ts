@@ -9,12 +9,8 @@ import type { Page } from '../../src/http/request/page.js';
 export const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';
 export const SUBMIT = 'submitComplianceJob';
 
-/** What the service answers: a job, or a problem. */
-export type JobAnswer = ComplianceJobResponse & {
-  type: string;
-  pointer?: string;
-  platformMessage?: string;
-};
+/** The service's answer: a job, or a problem. */
+export type JobAnswer = ComplianceJobResponse & { type: string; pointer?: string; job?: string };
 
 export type Part = [name: string, content: string, fileName?: string];
 
@@ -34,7 +30,7 @@ export function submittedJobs(world: World) {
       if (fileName === undefined) form.append(name, content);
       else form.append(name, new Blob([content], { type: 'application/pdf' }), fileName);
     }
-    return world.call<JobAnswer>('POST', '/v1/compliance/jobs', { body: form, ...options });
+    return world.call<JobAnswer>('POST', '/v1/compliance/jobs', { body: form, wait: 60, ...options });
   };
   const tell = (eventType: 'COMPLIANCE_JOB_COMPLETED' | 'COMPLIANCE_JOB_FAILED', jobId: string | null) =>
     world.platform.simulator.state.deliveries.send({ eventType, payload: { jobId: jobId ?? '' } });
@@ -43,12 +39,16 @@ export function submittedJobs(world: World) {
     platformJob,
     post,
     tell,
-    submitJson: (body: unknown) => world.call<JobAnswer>('POST', '/v1/compliance/jobs', { body }),
+    submitJson: (body: unknown, options: CallOptions = {}) =>
+      world.call<JobAnswer>('POST', '/v1/compliance/jobs', { body, wait: 60, ...options }),
     uploadUrl: async () =>
       (await world.call<ComplianceUploadResponse>('POST', '/v1/compliance/upload-url', { body: {} })).body,
     show: async (id: string) => (await world.call<ComplianceJobResponse>('GET', `/v1/compliance/jobs/${id}`)).body,
-    resolve: (id: string, body: object) => world.call<JobAnswer>('POST', `/v1/compliance/jobs/${id}/resolve`, { body }),
-    /** Ends a job on the platform, which tells of it. */
+    list: async (query = '') =>
+      (await world.call<Page<ComplianceJobResponse>>('GET', `/v1/compliance/jobs?${query}`)).body,
+    resolve: (id: string, body: object, options: CallOptions = {}) =>
+      world.call<JobAnswer>('POST', `/v1/compliance/jobs/${id}/resolve`, { body, wait: 60, ...options }),
+    /** Ends a job on the platform, which sends an event, and settles the world. */
     async finish(jobId: string | null, willFail = false): Promise<ComplianceJob> {
       const job = platformJob(jobId);
       job.willFail = willFail;
@@ -56,10 +56,12 @@ export function submittedJobs(world: World) {
       await world.settle();
       return job;
     },
-    /** The feed's events of a job. */
-    async events(jobId: string | null) {
+    /** The feed's events of compliance jobs. */
+    async events() {
       const { body } = await world.call<Page<FeedEventResponse>>('GET', '/v1/events?limit=200');
-      return body.items.filter(({ data }) => data.jobId === jobId).map(({ type, subject }) => ({ type, subject }));
+      return body.items
+        .filter(({ type }) => type.startsWith('compliance.'))
+        .map(({ type, subject, data }) => ({ type, id: subject.replace('compliance/jobs/', ''), data }));
     },
     /** A submission whose answer was lost, and its job on the platform. */
     async unknownJob(idempotencyKey?: string): Promise<[ComplianceJobResponse, ComplianceJob]> {

@@ -181,6 +181,13 @@ describe('a session that arrives by webhooks', () => {
     const feed = (await world.call<Page<FeedEventResponse>>('GET', '/v1/events?limit=200')).body;
     const subjects = feed.items.filter(({ type }) => type.startsWith('session.')).map(({ subject }) => subject);
     expect(subjects).toEqual([`sessions/${first.id}`, ...subjects.slice(1).map(() => `sessions/${id}`)]);
+    for (const each of [id, first.id]) {
+      const filtered = await world.call<Page<FeedEventResponse>>(
+        'GET',
+        `/v1/events?limit=200&subject=sessions/${each}`,
+      );
+      expect(filtered.body.items.map(({ subject }) => subject)).toEqual(subjects);
+    }
   });
 });
 

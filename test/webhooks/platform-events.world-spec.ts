@@ -38,7 +38,7 @@ const ofSession = (sessionId: string, eventType: EventType, aiNotesEnabled: bool
 describe('where nothing can be fetched', () => {
   let contract: string;
   beforeAll(async () => {
-    contract = await contractFile(['getSession', 'getProcessingSession', 'events']);
+    contract = await contractFile(['getSession', 'getProcessingSession', 'getComplianceJob', 'events']);
   });
   beforeEach(() => world.restart({ PLATFORM_CONTRACT: contract }));
 

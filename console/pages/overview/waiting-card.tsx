@@ -4,13 +4,15 @@ import { count, Figures } from './figures.js';
 
 type Waiting = Schemas['WaitingForPersonResponse'];
 
-/** What each kind is called, and the page of the console that shows it. */
-const KINDS: Record<string, readonly [string, string]> = {
+/** The name of each kind, and the page of the console that shows it, if there is one. */
+const KINDS: Record<string, readonly [words: string, page?: string]> = {
   'client-needs-review': ['Clients to review', '/people?state=needs-review'],
   'provider-needs-review': ['Providers to review', '/people?kind=provider&state=needs-review'],
   'client-failed': ['Clients that failed', '/people?state=failed'],
   'provider-failed': ['Providers that failed', '/people?kind=provider&state=failed'],
   'session-unknown': ['Requests for sessions whose outcome is not known', '/sessions?state=Unknown'],
+  'compliance-unknown': ['Compliance jobs whose submission got no answer'],
+  'compliance-result-unreadable': ['Compliance jobs whose result cannot be read'],
   'delivery-dead': ['Deliveries given up', '/deliveries?state=dead'],
   'delivery-not-understood': ['Deliveries not understood', '/deliveries?state=not-understood'],
   'import-planned': ['Plans of imports to apply', '/imports'],

@@ -510,13 +510,16 @@ CREATE INDEX "processing_sessions_session_idx" ON "processing_sessions"("session
 CREATE TABLE "compliance_jobs" (
     "id" UUID NOT NULL,
     "job_id" TEXT,
+    "same_as" UUID,
     "state" TEXT NOT NULL,
     "request" BYTEA,
-    "submitted_at" TIMESTAMPTZ(3),
+    "message" BYTEA,
+    "attempted_at" TIMESTAMPTZ(3),
+    "accepted_at" TIMESTAMPTZ(3),
     "result" BYTEA,
-    "fetched_at" TIMESTAMPTZ(3),
-    "pending_events_at" TIMESTAMPTZ(3),
     "ended_at" TIMESTAMPTZ(3),
+    "announced_at" TIMESTAMPTZ(3),
+    "review" TEXT,
     "removed_at" TIMESTAMPTZ(3),
     "fault" TEXT,
     "failures" INTEGER NOT NULL DEFAULT 0,
@@ -533,17 +536,14 @@ CREATE TABLE "compliance_jobs" (
 );
 CREATE UNIQUE INDEX "compliance_jobs_job_id_key" ON "compliance_jobs"("job_id");
 CREATE INDEX "compliance_jobs_due_idx" ON "compliance_jobs"("lane", "due_at", "id") WHERE "due_at" IS NOT NULL;
-CREATE INDEX "compliance_jobs_pending_events_at_idx" ON "compliance_jobs"("pending_events_at");
+CREATE INDEX "compliance_jobs_same_as_idx" ON "compliance_jobs"("same_as") WHERE "same_as" IS NOT NULL;
+CREATE INDEX "compliance_jobs_accepted_at_idx" ON "compliance_jobs"("accepted_at") WHERE "accepted_at" IS NOT NULL;
+-- Those that are neither announced nor under review: few.
+CREATE INDEX "compliance_jobs_unannounced_idx" ON "compliance_jobs"("ended_at") WHERE "announced_at" IS NULL AND "review" IS NULL AND "ended_at" IS NOT NULL;
 CREATE INDEX "compliance_jobs_updated_at_idx" ON "compliance_jobs"("updated_at") WHERE "removed_at" IS NULL;
-CREATE INDEX "compliance_jobs_created_at_id_idx" ON "compliance_jobs"("created_at", "id");
+CREATE INDEX "compliance_jobs_created_at_id_idx" ON "compliance_jobs"("created_at", "id") WHERE "same_as" IS NULL;
 CREATE INDEX "compliance_jobs_state_created_at_id_idx" ON "compliance_jobs"("state", "created_at", "id");
-
-CREATE TABLE "compliance_aliases" (
-    "id" UUID NOT NULL,
-    "job" UUID NOT NULL,
-    CONSTRAINT "compliance_aliases_pkey" PRIMARY KEY ("id")
-);
-CREATE INDEX "compliance_aliases_job_idx" ON "compliance_aliases"("job");
+CREATE INDEX "compliance_jobs_review_created_at_id_idx" ON "compliance_jobs"("review", "created_at", "id") WHERE "review" IS NOT NULL;
 
 CREATE TABLE "webhook_deliveries" (
     "id" BIGSERIAL NOT NULL,
@@ -691,7 +691,7 @@ ALTER TABLE "session_documents" ADD CONSTRAINT "session_documents_session_fkey" 
 ALTER TABLE "document_revisions" ADD CONSTRAINT "document_revisions_document_fkey" FOREIGN KEY ("document") REFERENCES "session_documents"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "session_insights" ADD CONSTRAINT "session_insights_session_fkey" FOREIGN KEY ("session") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "processing_sessions" ADD CONSTRAINT "processing_sessions_session_fkey" FOREIGN KEY ("session") REFERENCES "sessions"("id") ON DELETE SET NULL ON UPDATE CASCADE;
-ALTER TABLE "compliance_aliases" ADD CONSTRAINT "compliance_aliases_job_fkey" FOREIGN KEY ("job") REFERENCES "compliance_jobs"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "platform_users" ADD CONSTRAINT "platform_users_person_id_fkey" FOREIGN KEY ("person_id") REFERENCES "people"("id") ON DELETE SET NULL ON UPDATE CASCADE;
 ALTER TABLE "session_requests" ADD CONSTRAINT "session_requests_session_fkey" FOREIGN KEY ("session") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "sessions" ADD CONSTRAINT "sessions_same_as_fkey" FOREIGN KEY ("same_as") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "compliance_jobs" ADD CONSTRAINT "compliance_jobs_same_as_fkey" FOREIGN KEY ("same_as") REFERENCES "compliance_jobs"("id") ON DELETE CASCADE ON UPDATE CASCADE;

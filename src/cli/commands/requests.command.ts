@@ -54,6 +54,12 @@ const JOBS: RequestKind<ListedJobResponse> = {
   description: 'compliance jobs; Unknown ones wait for your word',
   path: '/v1/compliance/jobs',
   states: ['Requested', 'Unknown', 'Rejected', 'Abandoned', 'Submitted', 'Completed', 'Failed'],
+  filters: [
+    new Option('--review <code>', 'only those that await this decision').choices([
+      'submission-unknown',
+      'result-unreadable',
+    ]),
+  ],
   row: ({ id, updatedAt: changed, state, error, files, jobId }) => {
     return { id, changed, state, reason: error?.code, files: files.length, 'job on the platform': jobId };
   },

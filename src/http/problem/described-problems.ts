@@ -71,6 +71,7 @@ const EXTENSIONS = {
   externalId: { ...text, description: 'Of the person that has what the request names, or that stands for a former id' },
   file: text,
   guards: { type: 'array', items: { $ref: '#/components/schemas/GuardResponse' } },
+  job: { ...text, description: 'Of the compliance job that was rejected' },
   kind: { ...text, description: 'Of that person' },
   line: count,
   missing: { ...texts, description: 'Settings' },

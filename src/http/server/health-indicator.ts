@@ -17,3 +17,12 @@ export const HealthIndicator = Reflector.createDecorator<
   string | { name: string; vital: true },
   { name: string; vital: boolean }
 >({ transform: (place) => (typeof place === 'string' ? { name: place, vital: false } : place) });
+
+/** @param reasons for `degraded`, most important first, each with whether it holds */
+export function healthOf(
+  facts: NonNullable<Health['facts']>,
+  reasons: Record<string, boolean | null | undefined>,
+): Health {
+  const [reason] = Object.keys(reasons).filter((sentence) => reasons[sentence]);
+  return reason === undefined ? { status: 'ok', facts } : { status: 'degraded', reason, facts };
+}

@@ -22,6 +22,7 @@ const KINDS = {
   'processing-sessions': { operation: 'getProcessingSession', since: firstDue('processing_sessions', 0) },
   'session-requests': { operation: 'createSession', since: firstDue('session_requests', 0) },
   'compliance-jobs': { operation: 'getComplianceJob', since: firstDue('compliance_jobs', 0) },
+  'compliance-submissions': { operation: 'submitComplianceJob', since: firstDue('compliance_jobs', 1) },
   /** Since the event that no fetch has answered yet: each fault of a fetch puts its session off. */
   notes: { operation: 'getSession', since: `(SELECT last_event_at FROM ${LONGEST_AWAITED} AS awaited)` },
 } as const satisfies Record<string, Kind>;

@@ -52,7 +52,12 @@ const WAITS = [
   {
     kind: 'compliance-unknown',
     list: '/v1/compliance/jobs?state=Unknown',
-    rows: `compliance_jobs WHERE state = 'Unknown'`,
+    rows: `compliance_jobs WHERE review = 'submission-unknown'`,
+  },
+  {
+    kind: 'compliance-result-unreadable',
+    list: '/v1/compliance/jobs?review=result-unreadable',
+    rows: `compliance_jobs WHERE review = 'result-unreadable'`,
   },
   {
     kind: 'delivery-dead',
@@ -175,9 +180,14 @@ async function noteLag(tx: PoolClient, awaitedSince: Date | null): Promise<Told[
 }
 
 async function waitsForPerson(tx: PoolClient): Promise<Told['waitsForPerson']> {
+  return (await awaitingDecision(tx)).filter((one) => one.count > 0);
+}
+
+/** What awaits a decision, by kind. @param tx one that reads `BY_INDEXES` */
+export async function awaitingDecision(tx: PoolClient): Promise<NonNullable<Told['waitsForPerson']>> {
   const counts = WAITS.map(({ rows }, at) => `${count(rows)} AS "${at}"`).join(', ');
   const [counted = {}] = (await tx.query<Record<string, number>>(`SELECT ${counts}`)).rows;
-  return WAITS.map(({ kind, list }, at) => ({ kind, count: counted[at] ?? 0, list })).filter((one) => one.count > 0);
+  return WAITS.map(({ kind, list }, at) => ({ kind, count: counted[at] ?? 0, list }));
 }
 
 /** Of each part, in bulk or not. */
@@ -192,6 +202,6 @@ async function oldestWork(tx: PoolClient, oldest: Map<WorkKind, OldestDue>): Pro
     sessions: first('sessions', 'bulk-sessions'),
     requests: first('session-requests'),
     imports: rows[0]?.imports ?? null,
-    compliance: first('compliance-jobs'),
+    compliance: first('compliance-jobs', 'compliance-submissions'),
   };
 }

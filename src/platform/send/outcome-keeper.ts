@@ -17,13 +17,6 @@ export class OutcomeKeeper implements OnApplicationShutdown {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Lets a shutdown wait for work whose outcome only this process knows. */
-  follow<T>(work: Promise<T>): Promise<T> {
-    const ended = work.catch(() => undefined).finally(() => this.pending.delete(ended));
-    this.pending.add(ended);
-    return work;
-  }
-
   /**
    * Stores an outcome.
    *
@@ -41,7 +34,9 @@ export class OutcomeKeeper implements OnApplicationShutdown {
         return false;
       },
     );
-    return this.follow(stored);
+    const ended: Promise<unknown> = stored.finally(() => this.pending.delete(ended));
+    this.pending.add(ended);
+    return stored;
   }
 
   async onApplicationShutdown(): Promise<void> {

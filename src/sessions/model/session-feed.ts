@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Feed, type FeedType } from '../../feed/feed.js';
+import { SubjectIds } from '../../feed/subject-ids.js';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
 import { type SessionRow, STATE_OF } from './session-row.js';
 import { SHOWN_ID, SHOWN_PEOPLE } from './shown-columns.js';
@@ -27,7 +28,12 @@ interface PublishedColumns extends Pick<SessionRow, 'session_id' | 'partner_appo
 /** Publishes the events of sessions in the transactions that cause them. */
 @Injectable()
 export class SessionFeed {
-  constructor(private readonly feed: Feed) {}
+  constructor(
+    private readonly feed: Feed,
+    subjects: SubjectIds,
+  ) {
+    subjects.registerRows('sessions', 'sessions');
+  }
 
   /** @param id of the session's row, after its changes */
   async publish(tx: PoolClient, id: string, events: readonly SessionFeedEvent[]): Promise<void> {

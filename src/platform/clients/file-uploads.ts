@@ -1,0 +1,66 @@
+import type { Readable } from 'node:stream';
+import { Injectable } from '@nestjs/common';
+import { HandedOutUrls } from '../upload/handed-out-urls.js';
+import { UploadStream, type UploadTarget, uploadProblem } from '../upload/upload-stream.js';
+import { PlatformClient } from './platform-client.js';
+
+/** The operation that returns an upload URL for each kind of file, and the name of the file in problems. */
+const KINDS = {
+  recording: { operation: 'recordingUploadUrl', what: 'the recording' },
+  compliance: { operation: 'complianceUploadUrl', what: 'a file' },
+} as const;
+type FileKind = keyof typeof KINDS;
+
+/** A file for the platform's store. Its name contains no personal data, because the platform gets it. */
+interface UploadFile {
+  fileName: string;
+  contentType: string;
+  /** In bytes; 0 if unknown. */
+  size: number;
+}
+
+/** Brings files to the platform's store, whose URLs are accepted in requests afterwards. */
+@Injectable()
+export class FileUploads {
+  constructor(
+    private readonly platform: PlatformClient,
+    private readonly uploads: UploadStream,
+    private readonly handedOut: HandedOutUrls,
+  ) {}
+
+  /** Returns the address to which a file can be sent, and the URL that identifies it. @throws {Problem} 501, 503, 504 */
+  async address(
+    kind: FileKind,
+    file: UploadFile,
+    signal: AbortSignal,
+  ): Promise<Omit<UploadTarget, 'fileUrl'> & { url: string }> {
+    const { operation, what } = KINDS[kind];
+    const asked = this.platform.uploadTarget(operation, file, { signal });
+    const { fileUrl: url, ...target } = await asked.catch((error: unknown) => {
+      throw uploadProblem(error, what);
+    });
+    await this.handedOut.remember(kind, url);
+    return { ...target, url };
+  }
+
+  /**
+   * Sends a file of known size.
+   *
+   * @param signals `sending` is missing if the source ends with its sender, because the store is not at fault then
+   * @returns the URL that identifies it
+   * @throws {Problem} 499 `upload-broken-off`, 502 `upload-refused` or `upload-failed`, or as {@link address}
+   */
+  async send(
+    kind: FileKind,
+    file: UploadFile,
+    source: () => Readable,
+    signals: { asking: AbortSignal; sending?: AbortSignal },
+  ): Promise<string> {
+    const { uploadUrl, method, headers, url } = await this.address(kind, file, signals.asking);
+    const options = { contentLength: file.size, method, headers, signal: signals.sending };
+    await this.uploads.uploadTo(uploadUrl, source(), options).catch((error: unknown) => {
+      throw uploadProblem(error, KINDS[kind].what);
+    });
+    return url;
+  }
+}
