@@ -9,7 +9,6 @@ import { SessionFeed } from './model/session-feed.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingController } from './processing.controller.js';
 import { NamedSpeakers } from './read/named-speakers.js';
-import { SessionNumbering } from './read/session-numbering.repository.js';
 import { SessionReader } from './read/session-reader.js';
 import { SessionRecords } from './read/session-records.js';
 import { SessionTimeline } from './read/session-timeline.js';
@@ -37,7 +36,6 @@ import { SessionUpdates } from './update/session-updates.js';
     RefreshRepository,
     RefreshScheduler,
     SessionEventsHandler,
-    SessionNumbering,
     SessionReader,
     NamedSpeakers,
     SessionTimeline,

@@ -23,7 +23,7 @@ import {
   UNKNOWN_CHOICES,
 } from '../model/session-view.js';
 import { IS_NAMED } from '../model/shown-columns.js';
-import { SessionNumbering } from './session-numbering.repository.js';
+import { numberSessions } from './session-numbering.js';
 import { listStatement, SHOWN } from './session-statements.js';
 import type { SessionsQuery } from './sessions.dto.js';
 
@@ -46,7 +46,6 @@ export class SessionReader {
     private readonly seal: SessionSeal,
     private readonly platform: PlatformClient,
     private readonly formerIds: FormerIdsRepository,
-    private readonly numbering: SessionNumbering,
     private readonly audit: Audit,
   ) {}
 
@@ -59,7 +58,7 @@ export class SessionReader {
       );
     let { rows } = await read();
     if (!tx && rows[0]?.changed) {
-      await this.numbering.number();
+      await numberSessions(this.database);
       ({ rows } = await read());
     }
     if (rows[0]) {
@@ -95,7 +94,7 @@ export class SessionReader {
       clientUsers: client === undefined ? undefined : await this.usersOf('client', client),
       limit: limit + 1,
     });
-    await this.numbering.number();
+    await numberSessions(this.database);
     const { rows } = await this.database.pool.query<ReadSession>(text, values);
     return pageOf(
       rows,
