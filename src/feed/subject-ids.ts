@@ -17,7 +17,7 @@ export class SubjectIds {
     this.finders.set(kind, find);
   }
 
-  /** Declares that subjects of a kind are the rows of a table, of which one may lead to another by `same_as`. */
+  /** Declares that subjects of a kind are rows of a table, where a row may lead to another one by `same_as`. */
   registerRows(kind: string, table: 'sessions' | 'compliance_jobs'): void {
     this.register(kind, async (id) => {
       const { rows } = await this.database.pool.query<{ id: string }>(

@@ -22,7 +22,7 @@ beforeEach(async () => {
 /** The events of a session with AI notes (spec, Event sequences). */
 const EVENTS = ['CREATED', 'PROCESSING_STARTED', 'PROCESSING_NOTES_COMPLETED', 'PROCESSING_COMPLETED'] as const;
 
-/** What happens to a request whose attempt is in flight. `lost`: its process dies. `late`: its answer arrives all the same. */
+/** What happens to a request whose attempt is in flight. `lost`: its process dies. `late`: its answer arrives later. */
 const OUTCOMES = [['accepted'], ['lost'], ['lost', 'late']] as const;
 
 type Step = (typeof EVENTS)[number] | (typeof OUTCOMES)[number][number];

@@ -94,7 +94,7 @@ it('notes stay current while a session that is processed again has an empty list
 });
 
 describe('an answer with an odd part', () => {
-  it('loses that part, and says so in the document, the session, the feed and health', async () => {
+  it('loses that part, and is marked in the document, the session, the feed and health', async () => {
     const session = newSession({ noteTemplateIds: [SOAP] });
     toEnd(session);
     const [document] = session.documents.values();

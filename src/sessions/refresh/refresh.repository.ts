@@ -109,7 +109,7 @@ export class RefreshRepository {
     if (!fresh) return undefined;
     const { id, now } = row;
     const known = this.seal.openFacts(row);
-    // A state of the platform with the name of one of ours would be taken for ours.
+    // A state of the platform with the name of one of ours would be mistaken for ours.
     const state = isOwnState(session.state) ? row.state : session.state;
     // An unreadable field says nothing.
     const {
