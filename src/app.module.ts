@@ -7,7 +7,7 @@ import type { Env } from './config/env.js';
 import { ConsoleModule } from './console/console.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { FeedModule } from './feed/feed.module.js';
-import { HttpModule } from './http/server/metrics.js';
+import { HttpModule } from './http/server/http.module.js';
 import { ImportsModule, ImportsWorkerModule } from './imports/imports.module.js';
 import { OperationsModule } from './operations/operations.module.js';
 import { PeopleModule, PeopleWorkerModule } from './people/people.module.js';

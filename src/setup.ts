@@ -3,15 +3,18 @@ import multipart from '@fastify/multipart';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Clock } from './config/clock.js';
 import { Env } from './config/env.js';
 import { Stopping } from './config/stopping.js';
 import openApiMetadata from './generated/metadata.js';
-import { jsonBodyParser } from './http/body/body-policy.js';
+import { ArrivingBodies, jsonBodyParser } from './http/body/body-policy.js';
 import { validationPipe } from './http/body/validation.js';
 import { answerClientError, ProblemFilter } from './http/problem/problem.filter.js';
+import { AnswerCounts } from './http/server/answer-counts.js';
 import { installEdge, RequestGate } from './http/server/edge-hooks.js';
 import { Metrics } from './http/server/metrics.js';
+import { UnhookedRoutes } from './http/server/unhooked-routes.js';
+import { DESCRIBED_WEBHOOK, WEBHOOK_PATH } from './webhooks/described-webhook.js';
+import { WebhooksController } from './webhooks/webhooks.controller.js';
 
 /** Bytes of a JSON body on a route that does not say otherwise. */
 const JSON_LIMIT = 64 * 1024;
@@ -32,28 +35,41 @@ const CHECK_MS = 1_000;
 export function httpAdapter(env: Pick<Env, 'TRUSTED_PROXIES' | 'HEADERS_TIMEOUT_SECONDS'>): FastifyAdapter {
   const { TRUSTED_PROXIES: proxies, HEADERS_TIMEOUT_SECONDS: headersSeconds } = env;
   const filter = new ProblemFilter();
-  return new FastifyAdapter({
+  const options = {
     trustProxy: proxies.length > 0 && proxies,
-    forceCloseConnections: 'idle',
-    return503OnClosing: false,
     genReqId: () => randomUUID(),
-    // No deadline for a whole request: a file may take hours. Bodies have theirs, and silence has one.
-    http: { headersTimeout: headersSeconds * 1_000, requestTimeout: 0, connectionsCheckingInterval: CHECK_MS },
-    clientErrorHandler: answerClientError,
     bodyLimit: JSON_LIMIT,
     routerOptions: { maxParamLength: PATH_SEGMENT_LIMIT },
     // The router answers these before any hook of ours runs.
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
       filter.answer(error, request, reply),
+  };
+  const unhooked = new UnhookedRoutes(options);
+  const adapter = new FastifyAdapter({
+    ...options,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    // No deadline for a whole request: a file may take hours. Bodies have theirs, and silence has one.
+    http: { headersTimeout: headersSeconds * 1_000, requestTimeout: 0, connectionsCheckingInterval: CHECK_MS },
+    clientErrorHandler: answerClientError,
+    serverFactory: unhooked.serverFactory,
   });
+  adapter.getInstance().decorate('unhooked', unhooked.instance);
+  return adapter;
 }
 
 /** Everything that stands before the features; call it between creating the application and starting it. */
 export async function setupApp(app: NestFastifyApplication): Promise<NestFastifyApplication> {
   const fastify = app.getHttpAdapter().getInstance();
   const gate = app.get(RequestGate, { strict: false });
-  const parts = { metrics: app.get(Metrics), stopping: app.get(Stopping), gate, clock: app.get(Clock) };
-  installEdge(fastify, app.get(Env), parts);
+  await installEdge(fastify, app.get(Env), {
+    metrics: app.get(Metrics),
+    answers: app.get(AnswerCounts),
+    bodies: app.get(ArrivingBodies),
+    stopping: app.get(Stopping),
+    gate,
+  });
+  await app.get(WebhooksController, { strict: false }).register(fastify.unhooked);
   app.useBodyParser('application/json', { bodyLimit: JSON_LIMIT }, jsonBodyParser(fastify));
   await app.register(multipart, { limits: MULTIPART_LIMITS });
   app.useGlobalPipes(validationPipe());
@@ -90,5 +106,6 @@ export function openApiDocument(app: NestFastifyApplication): OpenAPIObject {
   const document = SwaggerModule.createDocument(app, about.build(), {
     operationIdFactory: (controller, method) => `${controller.replace(/Controller$/, '')}.${method}`,
   });
+  document.paths[WEBHOOK_PATH] = { post: DESCRIBED_WEBHOOK };
   return app.get(RequestGate, { strict: false }).describe(document);
 }

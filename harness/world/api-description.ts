@@ -10,8 +10,8 @@ import type { Answer } from './request.js';
 const PROBLEM = 'application/problem+json';
 const LINES = 'application/x-ndjson';
 
-/** Pages for browsers, and the platform's own route: the API's description does not cover them. */
-const OUTSIDE = /^\/($|console(\/|$)|docs(\/|$)|openapi\.json$|webhooks\/platform$)/;
+/** Pages for browsers. The API's description does not cover them. */
+const OUTSIDE = /^\/($|console(\/|$)|docs(\/|$)|openapi\.json$)/;
 
 /** Problems of a request that leads to no operation. */
 const UNKNOWN_ROUTE = [

@@ -53,6 +53,9 @@ const DISABLE_NEWER_TIMEOUTS = `
 const RETRIED = ['40001', '40P01'];
 const MAX_TRIES = 4;
 
+/** True for an error after which `Database.transaction` runs its work again. */
+export const isRetried = (error: unknown): boolean => RETRIED.includes(codeOf(error));
+
 /** The server processes that execute a statement, without those that wait for a slow client. */
 const WORKING_PIDS = `
   SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1::int[])
@@ -145,7 +148,7 @@ export class Database implements OnApplicationShutdown {
       try {
         return await this.once(pool, work);
       } catch (error) {
-        if (tries === MAX_TRIES || !RETRIED.includes(codeOf(error))) throw error;
+        if (tries === MAX_TRIES || !isRetried(error)) throw error;
       }
     }
   }

@@ -7,14 +7,16 @@ import { EventHandlers } from './process/event-handlers.js';
 import { InboxProcessor } from './process/inbox.processor.js';
 import { InboxRepository } from './process/inbox.repository.js';
 import { InboxLoop } from './process/inbox-loop.js';
+import { InboxAppender } from './receive/inbox-appender.js';
 import { InboxWriterRepository } from './receive/inbox-writer.repository.js';
-import { Receiver } from './receive/receiver.js';
 import { Rejections } from './receive/rejections.js';
+import { WebhooksController } from './webhooks.controller.js';
 
-/** From the platform's POST into the inbox, and the inbox as operators see it. */
+/** From the platform's POST into the inbox, and the inbox for operators. */
 @Module({
   controllers: [DeliveriesController],
-  providers: [DeliveriesService, InboxWriterRepository, Receiver, Rejections],
+  // Nest must not register the route of WebhooksController.
+  providers: [DeliveriesService, InboxAppender, InboxWriterRepository, Rejections, WebhooksController],
 })
 export class WebhooksModule {}
 

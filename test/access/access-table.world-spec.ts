@@ -102,6 +102,7 @@ const TABLE: Record<Scope | 'people:read sessions:read notes:read' | 'any key' |
   nothing: `
     GET /health/live
     GET /health/ready
+    POST /webhooks/platform
   `,
 };
 

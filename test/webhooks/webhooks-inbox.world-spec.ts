@@ -4,8 +4,7 @@ import { Metrics } from '../../src/http/server/metrics.js';
 import type { ReplayResponse } from '../../src/webhooks/admin/deliveries.dto.js';
 import { DeliveriesService } from '../../src/webhooks/admin/deliveries.service.js';
 import { EventHandlers, type Handled, type InboxEvent } from '../../src/webhooks/process/event-handlers.js';
-import { InboxRepository } from '../../src/webhooks/process/inbox.repository.js';
-import { MOST_ATTEMPTS } from '../../src/webhooks/process/inbox-loop.js';
+import { MAX_ATTEMPTS } from '../../src/webhooks/process/inbox-loop.js';
 import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
 import { useWorld } from '../world/use-world.js';
 
@@ -154,88 +153,49 @@ test('a delivery whose data key is missing waits for the key without a limit', a
   await world.sql(
     `UPDATE webhook_deliveries SET state = 'received', due_at = now(), attempts = $1,
        body = overlay(body placing 'k9'::bytea from position('k1'::bytea in body))`,
-    [MOST_ATTEMPTS - 1],
+    [MAX_ATTEMPTS - 1],
   );
   await settled('failed', 1);
   const [waiting] = (await list('?state=failed')).items;
-  expect(waiting).toMatchObject({ attempts: MOST_ATTEMPTS - 1, error: { code: 'sealed' } });
+  expect(waiting).toMatchObject({ attempts: MAX_ATTEMPTS - 1, error: { code: 'sealed' } });
 });
 
-test('a batch is limited in bytes, except for a single larger delivery', async () => {
-  const repository = new InboxRepository(world.get(Database));
-  const size = 300_000;
-  const fill = (name: string, bytes: number) =>
-    world.sql(
-      `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, due_at)
-       VALUES ($1, $2, 0, 0, now() + interval '1 hour')`,
-      [Buffer.from(name), Buffer.alloc(bytes)],
-    );
-  await fill('large', 5 * size);
-  for (const name of ['a', 'b', 'c', 'd']) await fill(name, size);
-  const batches: number[] = [];
-  await repository.transaction(async (tx) => {
-    await tx.query('UPDATE webhook_deliveries SET due_at = now()');
-    for (let taken = 1; taken > 0; ) {
-      const rows = await repository.take(tx, { rows: 100, bytes: 2 * size });
-      taken = rows.length;
-      if (taken > 0) batches.push(rows.reduce((sum, { body }) => sum + body.length, 0));
-      await tx.query('UPDATE webhook_deliveries SET due_at = NULL WHERE id = ANY ($1::bigint[])', [
-        rows.map(({ id }) => id),
-      ]);
-    }
-    await tx.query('TRUNCATE webhook_deliveries');
-  });
-  expect(batches).toEqual([5 * size, 2 * size, 2 * size]);
-});
-
-test('a delivery without an outcome is retried on its own, then postponed', async () => {
-  const transactions = new Map<string, string>();
-  handler.script = async ({ body }, tx) => {
-    const { rows } = await tx.query<{ id: string }>('SELECT pg_current_xact_id()::text AS id');
-    transactions.set(String(body.sessionId), rows[0]?.id ?? '');
-    return 'processed';
+test('a delivery that waits is handled again each second, and counts no attempt', async () => {
+  const note = handler.script;
+  handler.script = async (event, tx) => {
+    await note(event, tx);
+    return 'waiting';
   };
-  const tx = await world.database.pool.connect();
-  try {
-    for (const name of ['a', 'b', 'lost-1', 'lost-2', 'culprit', 'c']) await send(signed(sessionEvent(name)));
-    const { rows } = await tx.query<{ id: string }>('SELECT id FROM webhook_deliveries ORDER BY id');
-    for (const [place, alone] of [
-      [2, false],
-      [3, false],
-      [4, true],
-    ] as const) {
-      await tx.query('INSERT INTO webhook_claims VALUES ($1, gen_random_uuid(), $2)', [rows[place]?.id, alone]);
-    }
-  } finally {
-    tx.release();
+  await send(signed(sessionEvent('early')));
+  for (let seconds = 0; seconds < 3; seconds += 1) {
+    await world.settle();
+    expect(handler.seen).toHaveLength(seconds + 1);
+    expect((await list()).items).toMatchObject([{ state: 'received', attempts: 0, error: { code: 'waiting' } }]);
+    await world.advance('999 ms');
+    await world.settle();
   }
-  await settled('processed', 5);
-  await settled('failed', 1);
-  const names = [...transactions.keys()];
-  for (const lost of ['lost-1', 'lost-2']) {
-    expect(names.filter((name) => transactions.get(name) === transactions.get(lost))).toEqual([lost]);
-  }
-  const [culprit] = (await list('?state=failed')).items;
-  expect(culprit).toMatchObject({ attempts: 1, error: { code: 'no-outcome' } });
-  expect(names).not.toContain('culprit');
-  await hurry();
-  await settled('processed', 6);
-  expect(await world.sql('SELECT 1 FROM webhook_claims')).toEqual([]);
+  expect(await times('early')).toBe(0);
+  handler.script = note;
+  await world.advance('1 s');
+  await settled('processed', 1);
+  expect(await times('early')).toBe(1);
 });
 
-test('deliveries in progress are marked for other processes before any of them has an outcome', async () => {
-  for (const name of ['a', 'b', 'c']) await send(signed(sessionEvent(name)));
-  const marks: object[][] = [];
-  handler.script = async () => {
-    marks.push(await world.sql('SELECT alone FROM webhook_claims'));
-    return 'processed';
+test('a lost deadlock runs the batch again, and counts no attempt', async () => {
+  const note = handler.script;
+  const attempts: string[] = [];
+  handler.script = async (event, tx) => {
+    attempts.push(String(event.body.sessionId));
+    if (attempts.length === 2) throw Object.assign(new Error('deadlock detected'), { code: '40P01' });
+    return note(event, tx);
   };
-  await settled('processed', 3);
-  expect(marks[0]).toEqual([{ alone: false }, { alone: false }, { alone: false }]);
-  expect(await world.sql('SELECT 1 FROM webhook_claims')).toEqual([]);
+  for (const session of ['a', 'b']) await send(signed(sessionEvent(session)));
+  await settled('processed', 2);
+  expect(attempts).toEqual(['a', 'b', 'a', 'b']);
+  expect((await list()).items).toMatchObject([{ attempts: 0 }, { attempts: 0 }]);
 });
 
-test('a body larger than a batch is processed', async () => {
+test('a body of two megabytes is processed', async () => {
   const body = JSON.stringify({ ...JSON.parse(sessionEvent('large')), padding: 'x'.repeat(2_000_000) });
   expect(await send(signed(body))).toBe(204);
   await settled('processed', 1);
@@ -285,7 +245,7 @@ test('a poisoned delivery is retried until it is dead, and never blocks its batc
   const sessions = Array.from({ length: 30 }, (_, index) => (index === 7 ? 'poison' : `s-${index}`));
   await Promise.all(sessions.map((session) => send(signed(sessionEvent(session)))));
   await settled('processed', 29);
-  for (let attempt = 1; attempt < MOST_ATTEMPTS; attempt += 1) {
+  for (let attempt = 1; attempt < MAX_ATTEMPTS; attempt += 1) {
     expect((await list('?state=failed')).items).toMatchObject([{ attempts: attempt }]);
     await hurry();
     await world.settle();

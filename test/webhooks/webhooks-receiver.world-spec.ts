@@ -1,3 +1,4 @@
+import { Metrics } from '../../src/http/server/metrics.js';
 import { DeliveriesService } from '../../src/webhooks/admin/deliveries.service.js';
 import { Rejections } from '../../src/webhooks/receive/rejections.js';
 import { connectTo, firstAnswer, headOf, wholeAnswer } from '../http/connection.js';
@@ -26,6 +27,33 @@ test('a genuine delivery is in the inbox, encrypted, when it is answered 204', a
   const [row] = await rows();
   expect(row).toMatchObject({ secret_index: 0 });
   expect(row?.body.toString('latin1')).not.toContain('very-visible-id');
+});
+
+test('a 204 has no headers of browsers and no request id, and an error has those of browsers', async () => {
+  const namesOf = async (init: RequestInit) => [...(await deliver(world, init)).headers.keys()];
+  expect(await namesOf(signed(sessionEvent('s')))).toEqual(['connection', 'date', 'keep-alive']);
+  expect(await namesOf({ method: 'POST', body: 'x' })).toEqual(
+    expect.arrayContaining(['cache-control', 'content-security-policy', 'www-authenticate', 'x-content-type-options']),
+  );
+});
+
+test('a query in the registered address changes nothing', async () => {
+  const answer = await fetch(`${world.url}/webhooks/platform?tenant=1`, signed(sessionEvent('s')));
+  expect([answer.status, await rows()]).toMatchObject([204, [{ repeats: 0 }]]);
+});
+
+test('answers of the receiver are counted by their class', async () => {
+  const counter = world.get(Metrics).registry.getSingleMetric('notebridge_http_answers_total');
+  const counts = async () => {
+    const { values = [] } = (await counter?.get()) ?? {};
+    return new Map(values.map(({ labels, value }) => [labels.class, value]));
+  };
+  const before = await counts();
+  await send(signed(sessionEvent('s')));
+  await send({ method: 'POST', body: 'x' });
+  const after = await counts();
+  const difference = ['2xx', '4xx'].map((name) => (after.get(name) ?? 0) - (before.get(name) ?? 0));
+  expect(difference).toEqual([1, 1]);
 });
 
 test('the secret of the rotation that signed is recorded', async () => {

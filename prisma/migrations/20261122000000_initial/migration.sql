@@ -557,6 +557,7 @@ CREATE TABLE "webhook_deliveries" (
     "state" "delivery_state" NOT NULL DEFAULT 'received',
     "reason" TEXT,
     "attempts" INTEGER NOT NULL DEFAULT 0,
+    "takes" INTEGER NOT NULL DEFAULT 0,
     "repeats" INTEGER NOT NULL DEFAULT 0,
     "due_at" TIMESTAMPTZ(3) DEFAULT clock_timestamp(),
     "received_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
@@ -569,14 +570,6 @@ CREATE INDEX "webhook_deliveries_due_at_idx" ON "webhook_deliveries"("due_at") W
 CREATE INDEX "webhook_deliveries_about_idx" ON "webhook_deliveries"("subject", "received_at", "id") WHERE "subject" IS NOT NULL;
 -- The receiver does not pay for it. Open deliveries are found by the index of due dates.
 CREATE INDEX "webhook_deliveries_state_id_idx" ON "webhook_deliveries"("state", "id") WHERE "state" IN ('ignored', 'not-understood', 'dead');
-
--- Unlogged: a commit of marks need not wait for the disk, and marks that a crash of the server takes are not missed.
-CREATE UNLOGGED TABLE "webhook_claims" (
-    "delivery_id" BIGINT NOT NULL,
-    "take" UUID NOT NULL,
-    "alone" BOOLEAN NOT NULL,
-    CONSTRAINT "webhook_claims_pkey" PRIMARY KEY ("delivery_id","take")
-);
 
 CREATE TABLE "webhook_repeats" (
     "id" BIGSERIAL NOT NULL,

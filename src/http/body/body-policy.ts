@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyBodyParser, FastifyInstance, FastifyRequest } from 'fastify';
-import type { Clock } from '../../config/clock.js';
-import type { Env } from '../../config/env.js';
+import { Clock } from '../../config/clock.js';
+import { Env } from '../../config/env.js';
 import { unsupportedMediaType } from '../problem/fault.js';
 import { Problem } from '../problem/problem.js';
 import { charsetOf, decodeText, jsonShapeFault, mediaTypeOf } from './json-text.js';
@@ -23,8 +24,7 @@ declare module 'fastify' {
 }
 
 /** Makes routes take JSON only, unless they say otherwise (`@RouteOptions`), and bounds the bodies that arrive. */
-export function installBodyPolicy(fastify: FastifyInstance, limits: Limits, clock: Clock): void {
-  const bodies = new ArrivingBodies(limits, clock);
+export function installBodyPolicy(fastify: FastifyInstance, bodies: ArrivingBodies): void {
   fastify.decorateRequest('declaredType', null);
   fastify.addContentTypeParser(STREAM, (_request, payload, done) => done(null, payload));
   fastify.addHook('onRoute', (route) => {
@@ -43,7 +43,7 @@ export function installBodyPolicy(fastify: FastifyInstance, limits: Limits, cloc
     done(shapeProblem(request.query) ?? (isJson ? shapeProblem(request.body) : undefined));
   });
   fastify.addHook('onResponse', (request, _reply, done) => {
-    if (!request.raw.complete) cutLater(request.raw, limits.BODY_TIMEOUT_SECONDS, clock);
+    bodies.cutUnread(request.raw);
     done();
   });
 }
@@ -103,6 +103,13 @@ function prepareBody(request: FastifyRequest): Problem | undefined {
 
 type Limits = Pick<Env, 'BODY_TIMEOUT_SECONDS' | 'ARRIVING_BODIES_LIMIT'>;
 
+interface ArrivingBody {
+  bytes: number;
+  /** When it must be complete, in monotonic milliseconds. */
+  readonly dueMs: number;
+  readonly refuse: (problem: Problem) => void;
+}
+
 /** The rest of a body that is refused never comes: the connection goes with the answer. */
 const CLOSING = { connection: 'close' };
 
@@ -110,21 +117,25 @@ const CLOSING = { connection: 'close' };
  * The bodies on their way into memory: each has to be there in time, and together they have so many bytes. When these
  * are used up, the body that began first gives way: senders who stall can't keep out those who don't.
  */
+@Injectable()
 export class ArrivingBodies {
   /** In the order in which they began. */
-  private readonly arriving = new Set<{ bytes: number; refuse(problem: Problem): void }>();
+  private readonly arriving = new Set<ArrivingBody>();
   /** Bytes in memory of all bodies that are not complete. */
   bytes = 0;
+  /** One for all bodies, because it would cost more than the rest of the watch. */
+  private isTimed = false;
 
   constructor(
-    private readonly limits: Limits,
+    @Inject(Env) private readonly limits: Limits,
     private readonly clock: Clock,
   ) {}
 
   /** Counts a body; its reader has to begin in this turn of the event loop. @param refuse answers its sender */
   watch(payload: NodeJS.ReadableStream, refuse: (problem: Problem) => void): void {
-    const body = {
+    const body: ArrivingBody = {
       bytes: 0,
+      dueMs: this.clock.monotonicMs() + this.timeoutMs,
       refuse: (problem: Problem) => {
         leave();
         refuse(problem);
@@ -136,15 +147,41 @@ export class ArrivingBodies {
       this.refuseOldest();
     };
     const leave = () => {
-      stopTimer();
       payload.off('data', count).off('end', leave).off('close', leave);
       if (this.arriving.delete(body)) this.bytes -= body.bytes;
     };
-    const late = 'The body did not arrive in time; send it again.';
-    const tooSlow = () => body.refuse(new Problem(408, 'request-timeout', late, { headers: CLOSING }));
-    const stopTimer = this.clock.after(this.limits.BODY_TIMEOUT_SECONDS * 1_000, tooSlow);
     this.arriving.add(body);
+    if (!this.isTimed) this.startTimer(this.timeoutMs);
     payload.on('data', count).once('end', leave).once('close', leave);
+  }
+
+  /** Ends a connection whose request was answered, if its body does not end in time: Node would read on without a limit. */
+  cutUnread(raw: IncomingMessage): void {
+    if (raw.complete) return;
+    const cut = this.clock.after(this.timeoutMs, () => raw.destroy());
+    raw.once('close', cut);
+  }
+
+  private get timeoutMs(): number {
+    return this.limits.BODY_TIMEOUT_SECONDS * 1_000;
+  }
+
+  private startTimer(ms: number): void {
+    this.isTimed = true;
+    this.clock.after(ms, () => this.refuseLate());
+  }
+
+  private refuseLate(): void {
+    this.isTimed = false;
+    const nowMs = this.clock.monotonicMs();
+    const late = 'The body did not arrive in time; send it again.';
+    for (const { dueMs, refuse } of this.arriving) {
+      if (dueMs > nowMs) {
+        this.startTimer(dueMs - nowMs);
+        return;
+      }
+      refuse(new Problem(408, 'request-timeout', late, { headers: CLOSING }));
+    }
   }
 
   private refuseOldest(): void {
@@ -154,12 +191,4 @@ export class ArrivingBodies {
       oldest.refuse(new Problem(503, 'busy', detail, { retryAfterSeconds: 1, headers: CLOSING }));
     }
   }
-}
-
-/** Node reads the rest of an unread body, for as long as it takes. */
-function cutLater(raw: IncomingMessage, seconds: number, clock: Clock): void {
-  raw.once(
-    'close',
-    clock.after(seconds * 1_000, () => raw.destroy()),
-  );
 }

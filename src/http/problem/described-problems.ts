@@ -108,10 +108,11 @@ const PROBLEM = {
 
 interface Described {
   readonly description: string;
-  readonly content: object;
+  readonly content: Record<string, { schema: object }>;
 }
 
-function described(types: readonly string[]): Described {
+/** The description of a response with one of these problems. */
+export function described(types: readonly string[]): Described {
   const type = { enum: types.map((each) => `urn:notebridge:problem:${each}`) };
   const schema = { allOf: [{ $ref: '#/components/schemas/Problem' }], properties: { type } };
   return { description: types.join(', '), content: { 'application/problem+json': { schema } } };

@@ -8,6 +8,9 @@ import { errorTrace } from './error-trace.js';
 import { problemOf } from './fault.js';
 import { Problem } from './problem.js';
 
+/** Here, because some errors are answered before any hook of the edge. */
+const ALWAYS = Object.fromEntries(BROWSER_HEADERS);
+
 /** Bytes of an unread body that are read for nothing. */
 const DRAINED_BYTES = 1024 ** 2;
 
@@ -36,7 +39,7 @@ export class ProblemFilter implements ExceptionFilter {
     if (request.raw.httpVersionMajor < 2 && isLongUnread(request)) reply.header('connection', 'close');
     void reply
       .code(problem.status)
-      .headers(problem.headers())
+      .headers({ ...ALWAYS, ...problem.headers() })
       .type('application/problem+json; charset=utf-8')
       .send(JSON.stringify(problem.details()));
   }

@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Logger } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Clock } from '../../config/clock.js';
 import type { Env } from '../../config/env.js';
 import type { Stopping } from '../../config/stopping.js';
-import { installBodyPolicy } from '../body/body-policy.js';
+import { type ArrivingBodies, installBodyPolicy } from '../body/body-policy.js';
 import { BROWSER_HEADERS } from '../problem/browser-headers.js';
 import { Problem } from '../problem/problem.js';
+import { AnswerCounts } from './answer-counts.js';
 import { boundConnections } from './connections.js';
 import { Metrics } from './metrics.js';
 import { installRequestSpans } from './request-spans.js';
@@ -28,22 +28,23 @@ export abstract class RequestGate {
   abstract describe(document: OpenAPIObject): OpenAPIObject;
 }
 
-/** What stands before the routes goes by these. */
 interface EdgeParts {
   readonly metrics: Metrics;
+  readonly answers: AnswerCounts;
+  readonly bodies: ArrivingBodies;
   readonly stopping: Stopping;
   readonly gate: RequestGate;
-  readonly clock: Clock;
 }
 
-/** Everything that stands before the routes; call it before they exist. The gate decides before a body is read. */
-export function installEdge(fastify: FastifyInstance, env: Env, { metrics, stopping, gate, clock }: EdgeParts): void {
+/** Installs what precedes the routes; call it before they exist. The gate decides before a body is read. */
+export function installEdge(fastify: FastifyInstance, env: Env, parts: EdgeParts): void {
+  const { stopping, gate, bodies } = parts;
   boundConnections(fastify.server, env);
-  installBrowserHeaders(fastify);
   installClosing(fastify, stopping);
+  installBrowserHeaders(fastify);
   if (!env.hasRole('api')) installRoleGate(fastify);
-  installBodyPolicy(fastify, env, clock);
-  installAccessLog(fastify, metrics);
+  installBodyPolicy(fastify, bodies);
+  installAccessLog(fastify, parts);
   installWrongMethod(fastify);
   fastify.addHook('onRequest', async (request) => {
     if (!request.is404) await gate.admit(request);
@@ -100,23 +101,21 @@ function installRoleGate(fastify: FastifyInstance): void {
   });
 }
 
-/** Seconds; the platform gives a webhook five, a caller may wait sixty. */
+/** In seconds. A caller may wait for up to sixty. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /**
  * Logs and measures every answer by its route *pattern*: never a URL, a query or a body. Of a hot route only what the
  * service itself could not do is logged, so that a flood of refused requests does not fill the disk.
  */
-function installAccessLog(fastify: FastifyInstance, metrics: Metrics): void {
+function installAccessLog(fastify: FastifyInstance, { metrics, answers }: EdgeParts): void {
   const log = new Logger('Access');
   const labels = ['method', 'route', 'status'] as const;
   const seconds = metrics.histogram('http_request_seconds', 'Time from a request to its answer', labels, BUCKETS);
-  const classes = ['2xx', '3xx', '4xx', '5xx'].map((ofStatus) => ({ class: ofStatus }));
-  const answers = metrics.counter('http_answers_total', 'Answers by the class of their status', ['class'], classes);
   fastify.addHook('onResponse', ({ id, method, routeOptions }, { statusCode: status, elapsedTime }, done) => {
     const { url: route = 'unmatched', config } = routeOptions;
     seconds.observe({ method, route, status }, elapsedTime / 1000);
-    answers.inc({ class: `${Math.floor(status / 100)}xx` });
+    answers.count(status);
     if (!config.edge?.hot || status >= 500) {
       log.log({ msg: 'request', requestId: id, method, route, status, ms: Math.round(elapsedTime) });
     }
@@ -124,12 +123,14 @@ function installAccessLog(fastify: FastifyInstance, metrics: Metrics): void {
   });
 }
 
-/** Answers a wrong method on a path that there is with 405 and Allow (RFC 9110 §15.5.6). */
+/** Answers a wrong method on an existing path with 405 and Allow (RFC 9110 §15.5.6). */
 function installWrongMethod(fastify: FastifyInstance): void {
   const routes: { segments: string[]; methods: string[] }[] = [];
-  fastify.addHook('onRoute', ({ url, method }) => {
-    routes.push({ segments: url.split('/'), methods: [method].flat() });
-  });
+  for (const instance of [fastify, fastify.unhooked]) {
+    instance.addHook('onRoute', ({ url, method }) => {
+      routes.push({ segments: url.split('/'), methods: [method].flat() });
+    });
+  }
   fastify.addHook('onRequest', (request, _reply, done) => {
     if (!request.is404) return done();
     const [path = ''] = request.url.split('?', 1);
@@ -151,14 +152,15 @@ function fits(pattern: readonly string[], path: readonly string[]): boolean {
     .every((segment, at) => (segment.startsWith(':') ? path[at] !== '' : segment === path[at]));
 }
 
-/** Gives every answer the headers that browsers heed, also those that the router sends before any hook runs. */
+/** Sets the headers that browsers follow. `ProblemFilter` sets them on the errors of requests without hooks. */
 function installBrowserHeaders(fastify: FastifyInstance): void {
-  fastify.server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
-    for (const [name, value] of BROWSER_HEADERS) response.setHeader(name, value);
+  fastify.addHook('onRequest', (_request, reply, done) => {
+    for (const [name, value] of BROWSER_HEADERS) reply.raw.setHeader(name, value);
+    done();
   });
   fastify.addHook('onSend', (request, reply, payload, done) => {
     reply.header('request-id', request.id);
-    // What serves files would have them kept.
+    // The plugin that serves files sets a longer lifetime.
     const { edge } = request.routeOptions.config;
     if (reply.hasHeader('cache-control') && !edge?.immutable) reply.header('cache-control', 'no-store');
     done(null, payload);

@@ -1,4 +1,4 @@
-import { Global, Injectable, Module } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 /** Resolution of the event loop's lag. The usual 10 ms would wake an idle process 100 times a second. */
@@ -58,8 +58,3 @@ export class Metrics {
     return { name: `notebridge_${name}`, help, labelNames, registers: [this.registry] };
   }
 }
-
-/** What other modules inject of the HTTP edge; the rest is installed by `setup.ts`. */
-@Global()
-@Module({ providers: [Metrics], exports: [Metrics] })
-export class HttpModule {}

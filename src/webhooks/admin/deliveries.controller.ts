@@ -14,14 +14,14 @@ import {
 } from './deliveries.dto.js';
 import { DeliveriesService } from './deliveries.service.js';
 
-/** The inbox, for operators. What a delivery said is never shown: it is personal. */
+/** The inbox for operators. The content of a delivery is personal and never shown. */
 @ApiTags('webhooks')
 @Scopes('webhooks')
 @Controller('v1')
 export class DeliveriesController {
   constructor(private readonly deliveries: DeliveriesService) {}
 
-  /** Deliveries, the newest first */
+  /** Deliveries, newest first */
   @Get('webhook-deliveries')
   @Problems({ 400: ['bad-cursor'] })
   list(@Query() query: DeliveriesQuery): Promise<DeliveryPageResponse> {
@@ -35,7 +35,7 @@ export class DeliveriesController {
     return this.deliveries.find(id);
   }
 
-  /** Has a delivery processed again, whatever became of it */
+  /** Replays a delivery in any state */
   @Post('webhook-deliveries/:id/replay')
   @Problems({ 404: ['unknown-delivery'] })
   @HttpCode(202)
@@ -44,7 +44,7 @@ export class DeliveriesController {
   }
 
   /**
-   * Ends the wait of a delivery that was not understood
+   * Ignores a delivery that was not understood
    *
    * @remarks Health is degraded while any waits. It is ignored from now on, and dropped when it is old.
    */
@@ -57,7 +57,7 @@ export class DeliveriesController {
   }
 
   /**
-   * Has a selection of deliveries processed again
+   * Replays a selection of deliveries
    *
    * @remarks It is counted first (`dryRun`); then exactly that many are processed.
    */

@@ -17,16 +17,16 @@ import {
   type ReplayResponse,
 } from './deliveries.dto.js';
 
-/** More than these are not counted: health is asked often. */
-const MOST_COUNTED = 1_000;
+/** Maximum count, because health is read often. */
+const MAX_COUNTED = 1_000;
 
-/** Wrong signatures since the last genuine delivery before it is worth a look: anybody can send a few. */
-const WORTH_A_LOOK = 3;
+/** Wrong signatures since the last genuine delivery that degrade health. Strangers may send a few. */
+const MIN_SUSPICIOUS = 3;
 
-/** A delivery as it is shown, but for its error; never its body. */
+/** A delivery without its body. */
 type DeliveryRow = Omit<DeliveryResponse, 'error' | 'sentAt'> & { reason: string | null; sentAt: number };
 
-/** In SQL, because Prisma casts an enum's value from a text: the planner then can't use the partial index by state. */
+/** SQL, because Prisma casts enum values from text, so that the planner could not use the partial index by state. */
 const COLUMNS = `id::text AS id, event_type AS "eventType", state::text AS state, reason, attempts, repeats,
   sent_at::float8 AS "sentAt", secret_index AS "secretIndex", received_at AS "receivedAt",
   processed_at AS "processedAt", due_at AS "dueAt"`;
@@ -34,9 +34,9 @@ const COLUMNS = `id::text AS id, event_type AS "eventType", state::text AS state
 const SELECTED = `state = $1::delivery_state AND ($2::text IS NULL OR event_type = $2)
   AND ($3::timestamptz IS NULL OR received_at < $3) AND ($4::timestamptz IS NULL OR received_at >= $4)`;
 
-const REOPEN = `UPDATE webhook_deliveries SET state = 'received', reason = NULL, attempts = 0, due_at = now()`;
+const REOPEN = `UPDATE webhook_deliveries SET state = 'received', reason = NULL, attempts = 0, takes = 0, due_at = now()`;
 
-/** What operators do with the inbox: look, replay and dismiss. */
+/** The inbox for operators: list, replay and dismiss. */
 @Injectable()
 export class DeliveriesService {
   constructor(
@@ -46,7 +46,7 @@ export class DeliveriesService {
     private readonly audit: Audit,
   ) {}
 
-  /** The newest first. What is received or failed has a due date: saying so lets the index of those be used. */
+  /** Newest first. Received and failed deliveries have a due date; the condition allows the index of those. */
   async list({ state, limit, cursor }: DeliveriesQuery): Promise<DeliveryPageResponse> {
     const [before] = decodeCursor<[string]>(cursor, 'bigint') ?? [];
     const rows = await this.rows(
@@ -69,7 +69,7 @@ export class DeliveriesService {
     return this.one(id, `SELECT ${COLUMNS} FROM webhook_deliveries WHERE id = $1`);
   }
 
-  /** Has a delivery processed again, whatever became of it. @throws {Problem} 404 `unknown-delivery` */
+  /** Replays a delivery in any state. @throws {Problem} 404 `unknown-delivery` */
   async replay(id: string): Promise<DeliveryResponse> {
     const reopened = await this.database.transaction(async (tx) => {
       const delivery = await this.one(id, `${REOPEN} WHERE id = $1 RETURNING ${COLUMNS}`, tx);
@@ -80,7 +80,7 @@ export class DeliveriesService {
     return reopened;
   }
 
-  /** Ends the wait of one that was not understood. @throws {Problem} 404 `unknown-delivery`, 409 `not-waiting` */
+  /** Ignores a delivery that was not understood. @throws {Problem} 404 `unknown-delivery`, 409 `not-waiting` */
   async dismiss(id: string): Promise<DeliveryResponse> {
     const where = { id: BIGINT.test(id) ? BigInt(id) : -1n, state: 'not_understood' } as const;
     await this.database.transaction(async (tx) => {
@@ -96,10 +96,10 @@ export class DeliveriesService {
   }
 
   /**
-   * Counts a selection (`dryRun`), or has exactly those processed again; later arrivals have higher ids. There may be as
-   * many as of years, which is what minutes are for: one transaction, so that none or all of them are taken up.
+   * Counts a selection (`dryRun`), or replays exactly the counted deliveries: later arrivals have higher ids. A selection
+   * may span years, so its transaction may take minutes.
    *
-   * @throws {Problem} 409 `plan-changed` when they are no longer as many; nothing is replayed then
+   * @throws {Problem} 409 `plan-changed` if the number differs; then nothing is replayed
    */
   async replayAll({ dryRun, plan, ...selection }: ReplayRequest): Promise<ReplayResponse> {
     const { state, eventType, receivedBefore, receivedSince } = selection;
@@ -122,7 +122,7 @@ export class DeliveriesService {
     return { dryRun: false, count: plan.count, plan };
   }
 
-  /** How many requests the receiver refused, by minute and cause; the newest minute first. */
+  /** Numbers of refused requests by minute and cause, newest minute first. */
   async rejections(limit: number, cursor: string | undefined): Promise<RejectionPageResponse> {
     const [time = '', cause] = decodeCursor<[string, string]>(cursor, 'time', 'string') ?? [];
     const minute = new Date(time);
@@ -134,21 +134,21 @@ export class DeliveriesService {
     return pageOf(rows, limit, (row) => [row.minute.toISOString(), row.cause]);
   }
 
-  /** Genuine events that this version can't act on wait for an operator: nothing else shows them. */
+  /** Degraded while genuine events that this version does not understand wait for an operator. */
   @HealthIndicator('webhook-events')
   async health(): Promise<Health> {
     const { rows } = await this.database.pool.query<{ count: number }>(
       `SELECT count(*)::int AS count FROM
-         (SELECT FROM webhook_deliveries WHERE state = 'not-understood' LIMIT ${MOST_COUNTED}) AS waiting`,
+         (SELECT FROM webhook_deliveries WHERE state = 'not-understood' LIMIT ${MAX_COUNTED}) AS waiting`,
     );
     const notUnderstood = rows[0]?.count ?? 0;
     if (notUnderstood === 0) return { status: 'ok' };
-    const count = notUnderstood === MOST_COUNTED ? `${MOST_COUNTED} or more` : String(notUnderstood);
+    const count = notUnderstood === MAX_COUNTED ? `${MAX_COUNTED} or more` : String(notUnderstood);
     const reason = `Genuine webhooks that were not understood: ${count}. GET /v1/webhook-deliveries?state=not-understood says why; replay them after an upgrade, or dismiss them.`;
     return { status: 'degraded', reason, facts: { notUnderstood } };
   }
 
-  /** A secret that was rotated at one side only shows here: within an hour, and since the last genuine delivery. */
+  /** Degraded if a secret may have been rotated on one side only: within an hour, and since the last genuine delivery. */
   @HealthIndicator('webhooks')
   async secretHealth(): Promise<Health> {
     const { rows } = await this.database.pool.query<{ wrong: number }>(
@@ -158,12 +158,11 @@ export class DeliveriesService {
     );
     const wrongSignatures = rows[0]?.wrong ?? 0;
     const facts = { wrongSignatures };
-    if (wrongSignatures < WORTH_A_LOOK) return { status: 'ok', facts };
+    if (wrongSignatures < MIN_SUSPICIOUS) return { status: 'ok', facts };
     const reason = `${wrongSignatures} requests with a wrong signature within an hour, and no genuine delivery since: if the platform sent them, add the secret that it signs with to PLATFORM_WEBHOOK_SECRET.`;
     return { status: 'degraded', reason, facts };
   }
 
-  /** What can't be an id of the inbox is not found. */
   private async one(id: string, statement: string, tx?: PoolClient): Promise<DeliveryResponse> {
     const [row] = BIGINT.test(id) ? await this.rows(statement, [id], tx) : [];
     if (row) return this.shown(row);
@@ -189,7 +188,9 @@ const MESSAGES: Record<string, string> = {
   'no-event-type': 'The body has no eventType, so what happened is unknown.',
   'unknown-event-type': 'This eventType is not known here; replay the delivery after an upgrade that knows it.',
   'not-ours': 'The event is understood but concerns nothing that this service keeps.',
-  'no-outcome': 'The process ended while it worked on this delivery; it is tried again by itself, alone.',
+  'no-outcome':
+    'The process ended during each of three attempts to process this delivery; find the cause, then replay it.',
+  waiting: 'The event may belong to a request that has no answer yet; it is looked at again each second.',
   sealed: 'The stored body does not open; DATA_KEYS lacks the key that sealed it, or it is damaged.',
 };
 

@@ -22,7 +22,7 @@ test('each event type has its handler', () => {
   expect(EXPECTED.map((type) => handlers.get(type))).toEqual([sessions, sessions, people]);
 });
 
-test('every event type without a handler, and every one with several, is named at once', () => {
+test('the error names every event type without a handler or with several', () => {
   const declared: [EventType[], EventHandler][] = [
     [['SESSION_CREATED'], new Sessions()],
     [['SESSION_CREATED'], new People()],

@@ -3,32 +3,32 @@ import { DiscoveryService, Reflector } from '@nestjs/core';
 import type pg from 'pg';
 import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
 
-/** A genuine, understood event out of the inbox. */
+/** A genuine, understood event from the inbox. */
 export interface InboxEvent {
   deliveryId: string;
   eventType: EventType;
   receivedAt: Date;
-  /** Since when its delivery waits: another moment than `receivedAt` for one that was processed before. */
+  /** When its delivery became due: later than `receivedAt` if it was processed before. */
   waitingSince: Date;
   /** The parsed body; the fields that the spec states for the event type were found in it. */
   body: Record<string, unknown>;
 }
 
 /**
- * The outcome of an event. `ignored`: it concerns nothing that this service holds. `waiting`: it is handled again a second
- * later, without counting an attempt.
+ * What a handler did with an event. `ignored` if it concerns nothing that this service holds. `waiting` if it should be
+ * handled again in a second: its writes are rolled back, and no attempt is counted.
  */
 export type Handled = 'processed' | 'ignored' | 'waiting';
 
 /** A feature's handler of some event types; declared with `@HandlesEvents`. */
 export interface EventHandler {
   /**
-   * Writes what the event means within the transaction that settles it, in a savepoint; what throws is tried again. It
-   * runs again for a repeat, a replay and after a crash, in any order, and must not touch other connections.
+   * Writes the effects of the event within the transaction that records its outcome, in a savepoint. After an error it is
+   * tried again. It runs again for a repeat, a replay and after a crash, in any order, and must not use other connections.
    */
   handle(event: InboxEvent, tx: pg.PoolClient): Promise<Handled>;
 
-  /** The id of the platform that an event is about, of a type of which the specification does not say where it stands. */
+  /** The platform's id of what an event is about, for types whose fields the specification does not show. */
   subjectOf?(body: Record<string, unknown>): string | null;
 
   /** Called once after the commit of a batch in which this handler ran, e.g. to notify a queue. */
@@ -44,20 +44,18 @@ export function HandlesEvents(...eventTypes: EventType[]): ClassDecorator {
 
 /** Pairs each event type with its handler. @throws {Error} naming every type without a handler or with several */
 export function pairHandlers(
-  declared: Iterable<readonly [types: readonly EventType[], handler: EventHandler]>,
+  declared: readonly (readonly [types: readonly EventType[], handler: EventHandler])[],
   expected: readonly EventType[] = EVENT_TYPES,
 ): Map<EventType, EventHandler> {
-  const all = [...declared];
-  const faults: string[] = [];
-  const paired = expected.flatMap((type) => {
-    const handlers = all.flatMap(([types, handler]) => (types.includes(type) ? [handler] : []));
-    const names = handlers.map((each) => each.constructor.name).join(', ');
-    if (handlers.length === 0) faults.push(`${type} has no handler`);
-    if (handlers.length > 1) faults.push(`${type} has several handlers (${names})`);
-    return handlers.map((handler) => [type, handler] as const);
+  const handlersOf = (type: EventType) => declared.flatMap(([types, each]) => (types.includes(type) ? [each] : []));
+  const faults = expected.flatMap((type) => {
+    const names = handlersOf(type).map((handler) => handler.constructor.name);
+    if (names.length === 1) return [];
+    return names.length === 0 ? `${type} has no handler` : `${type} has several handlers (${names.join(', ')})`;
   });
-  if (faults.length === 0) return new Map(paired);
-  throw new Error(`Every webhook event needs exactly one class with @HandlesEvents: ${faults.join('; ')}.`);
+  if (faults.length > 0)
+    throw new Error(`Every webhook event needs exactly one class with @HandlesEvents: ${faults.join('; ')}.`);
+  return new Map(expected.flatMap((type) => handlersOf(type).map((handler) => [type, handler] as const)));
 }
 
 /** The handlers that Nest's discovery finds in the modules of the application. */
@@ -70,7 +68,7 @@ export class EventHandlers implements OnModuleInit {
     private readonly reflector: Reflector,
   ) {}
 
-  /** @throws {Error} when an event type has no handler or several: the service must not start */
+  /** @throws {Error} if an event type has no handler or several: the service must not start */
   onModuleInit(): void {
     const declared = this.discovery.getProviders().flatMap(({ metatype, instance }) => {
       const types = metatype && this.reflector.get<EventType[] | undefined>(HANDLED_EVENT_TYPES, metatype);

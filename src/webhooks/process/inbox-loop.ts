@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import type pg from 'pg';
 import { Clock } from '../../config/clock.js';
 import { Random } from '../../config/random.js';
+import { isRetried } from '../../database/database.js';
 import { errorTrace, failureCode } from '../../http/problem/error-trace.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { SpellingsRepository } from '../../platform/http/spellings.repository.js';
@@ -14,47 +14,42 @@ import { MissingDataKey } from '../../vault/unreadable-value.js';
 import { Vault } from '../../vault/vault.js';
 import { bodyPlace } from '../receive/inbox-writer.repository.js';
 import { type EventHandler, EventHandlers } from './event-handlers.js';
-import { type DueDelivery, InboxRepository, type Outcome } from './inbox.repository.js';
+import { InboxRepository, type Outcome, type TakenDelivery } from './inbox.repository.js';
 import { parseEvent, type UnderstoodEvent } from './parse-event.js';
 
-/** Deliveries of one transaction, and their bytes: a body's JSON may take twenty times as many in memory. */
-const BATCH = { rows: 100, bytes: 1024 ** 2 };
+/** Deliveries per transaction. */
+const MAX_BATCH = 10;
 
-/** Milliseconds after which a batch commits what it has done: others, such as a fetch, wait for what it has locked. */
-const BATCH_MS = 1_000;
+/** How long a batch may last before it commits without the rest, because fetches wait for the rows that it has locked. */
+const MAX_BATCH_MS = 1_000;
 
-/** Milliseconds until a delivery is taken up again about whose subject another worker had deliveries just now. */
-const PUT_BACK_MS = 250;
-
-/** Failed attempts after which a delivery is dead; with the delays below that is after about an hour. */
-export const MOST_ATTEMPTS = 12;
+/** Failed attempts after which a delivery is dead: about an hour, by the backoff below. */
+export const MAX_ATTEMPTS = 12;
 const BACKOFF = { baseMs: 1_000, maxMs: 30 * 60_000 };
 
-/** Milliseconds until a delivery is tried again whose data key is missing: an operator has to bring it. */
+/** Attempts without an outcome after which a delivery is dead, because it ends the processes that handle it. */
+export const MAX_LOST = 3;
+
+/** How long a delivery waits whose handler returned `waiting`. */
+const WAIT_MS = 1_000;
+
+/** How long a delivery waits whose data key is missing. An operator must add the key. */
 const KEY_WAIT_MS = 30_000;
 
-/** What came of a batch. */
-interface Handling {
-  readonly outcomes: readonly Outcome[];
-  /** Deliveries whose subject another worker has. */
-  readonly busy: readonly DueDelivery[];
-  /** It ended before everything was tried. */
-  readonly isLate: boolean;
-}
+type Found = UnderstoodEvent | Outcome;
 
 /**
- * Empties the inbox: a batch of due deliveries in each transaction, each delivery in a savepoint of its own. What is
- * about one subject is worked on by one worker at a time, for others would only wait for its row.
+ * Empties the inbox in small batches: one transaction each, and a savepoint for each delivery. Before the work, the take
+ * is committed with a visibility timeout. A delivery that ends its process is therefore known by its missing outcome,
+ * and delays the others of its batch by no more than that timeout.
  */
 @Injectable()
 export class InboxLoop {
   private readonly log = new Logger(InboxLoop.name);
   private readonly settled;
   private running: Promise<void> | undefined;
-  private again = false;
-  private stopped = false;
-  /** Deliveries of the next batch: fewer where a batch takes long. */
-  private rows = BATCH.rows;
+  private isTriggeredAgain = false;
+  private isStopped = false;
 
   constructor(
     private readonly inbox: InboxRepository,
@@ -66,8 +61,8 @@ export class InboxLoop {
     private readonly random: Random,
     metrics: Metrics,
   ) {
-    this.settled = metrics.counter('webhook_settled_total', 'Deliveries that a worker looked at', ['state']);
-    metrics.gauge('webhook_inbox_open', 'Deliveries that still want work', [], async (gauge) =>
+    this.settled = metrics.counter('webhook_settled_total', 'Outcomes of attempts to process a delivery', ['state']);
+    metrics.gauge('webhook_inbox_open', 'Deliveries that still need work', [], async (gauge) =>
       gauge.set(await inbox.count('due_at IS NOT NULL')),
     );
     metrics.gauge('webhook_inbox_dead', 'Dead letters: deliveries that wait for a replay', [], async (gauge) =>
@@ -82,9 +77,9 @@ export class InboxLoop {
     return this.inbox.nextDue();
   }
 
-  /** Works until nothing is due. A call while it runs makes it look once more. */
+  /** Works until nothing is due. A call during the work makes it look once more. */
   trigger(): void {
-    this.again = true;
+    this.isTriggeredAgain = true;
     this.running ??= this.processAll()
       .catch((error: unknown) => this.log.warn({ msg: 'the inbox could not be processed', ...errorTrace(error) }))
       .finally(() => {
@@ -94,65 +89,48 @@ export class InboxLoop {
 
   /** Takes nothing more. */
   stop(): void {
-    this.stopped = true;
+    this.isStopped = true;
   }
 
-  /** Resolves when what `trigger` began has ended. */
+  /** Resolves when the triggered work has ended. */
   async finished(): Promise<void> {
     await this.running;
   }
 
   private async processAll(): Promise<void> {
-    while (this.again && !this.stopped) {
-      this.again = false;
-      while (!this.stopped && (await this.inbox.foldRepeats()) > 0);
-      while (!this.stopped && (await this.processBatch(this.rows)) > 0);
+    while (this.isTriggeredAgain && !this.isStopped) {
+      this.isTriggeredAgain = false;
+      while (!this.isStopped && (await this.inbox.foldRepeats()) > 0);
+      for (let taken = 1; taken > 0 && !this.isStopped; ) {
+        const batch = await this.inbox.take(MAX_BATCH);
+        taken = batch.length;
+        if (taken > 0) await this.work(batch);
+      }
     }
   }
 
-  /** What is taken and not tried was taken in vain: as many as the last batch had time for, and twice as many as that. */
-  private fitRows(done: number, isLate: boolean): void {
-    this.rows = isLate ? Math.max(2, done) : Math.min(BATCH.rows, 2 * this.rows);
-  }
-
-  /** @returns how many deliveries were worked on */
-  private async processBatch(rows: number): Promise<number> {
-    const batch = randomUUID();
-    let taken: DueDelivery[] = [];
+  private async work(batch: readonly TakenDelivery[]): Promise<void> {
     const used = new Set<EventHandler>();
     try {
-      const { outcomes, busy, isLate } = await this.inbox.transaction(async (tx) => {
-        // A transaction that lost a deadlock is run again: what it took before is no longer locked.
-        if (taken.length > 0) await this.inbox.release(batch);
+      const outcomes = await this.inbox.transaction(async (tx) => {
         used.clear();
-        taken = await this.inbox.take(tx, { ...BATCH, rows });
-        await this.inbox.claim(batch, taken);
-        return this.handleAll(tx, taken, used);
+        const handled = await this.handleAll(tx, batch, used);
+        await this.inbox.record(handled, tx);
+        return handled;
       });
-      // A batch may end early: what is left of it was not tried.
-      if (outcomes.length < taken.length) await this.inbox.release(batch).catch(() => undefined);
-      for (const { state } of outcomes) this.settled.inc({ state });
-      for (const handler of used) await this.afterCommit(handler);
-      if (rows > 1) this.fitRows(outcomes.length, isLate);
-      if (busy.length > 0) this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'put-back', PUT_BACK_MS);
-      return outcomes.length;
+      for (const { state } of outcomes) if (state !== 'received') this.settled.inc({ state });
+      if (outcomes.some(({ reason }) => reason === 'waiting')) {
+        this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'waiting', WAIT_MS);
+      }
     } catch (error) {
-      // Claims that stay have their deliveries taken alone once more, which does no harm.
-      await this.inbox.release(batch).catch(() => undefined);
-      const [delivery] = taken;
-      if (!delivery) throw error;
-      if (rows > 1) return this.processOneByOne(error);
-      await this.inbox.recordOutcomes([this.failure(delivery, null, error)]);
-      return 1;
+      // A delivery may fail the transaction itself, for example by a constraint that is checked at COMMIT.
+      const [delivery, ...others] = batch;
+      if (delivery && others.length === 0) return this.inbox.record([this.failure(delivery, null, error)]);
+      this.log.warn({ msg: 'a batch of the inbox failed; each delivery is tried alone', ...errorTrace(error) });
+      for (const each of batch) await this.work([each]);
+      return;
     }
-  }
-
-  /** A delivery may spoil the transaction itself, e.g. by a constraint that is checked at COMMIT. */
-  private async processOneByOne(error: unknown): Promise<number> {
-    this.log.warn({ msg: 'a batch of the inbox failed; its deliveries are tried one by one', ...errorTrace(error) });
-    let count = 0;
-    while (count < BATCH.rows && !this.stopped && (await this.processBatch(1)) > 0) count += 1;
-    return count;
+    for (const handler of used) await this.afterCommit(handler);
   }
 
   private async afterCommit(handler: EventHandler): Promise<void> {
@@ -163,33 +141,29 @@ export class InboxLoop {
     }
   }
 
-  /** @param used is filled with the handlers that processed something */
+  /** @param used receives the handlers that processed something */
   private async handleAll(
     tx: pg.PoolClient,
-    deliveries: readonly DueDelivery[],
+    batch: readonly TakenDelivery[],
     used: Set<EventHandler>,
-  ): Promise<Handling> {
-    const begunMs = this.clock.monotonicMs();
-    const opened = deliveries.map((delivery) => ({ delivery, found: this.open(delivery) }));
-    // Every worker handles subjects in one order, so that two of them can't lock each other out.
-    opened.sort((a, b) => compare(subjectOf(a.found), subjectOf(b.found)));
-    const ours = await this.inbox.lockSubjects(tx, new Set(opened.map(({ found }) => subjectOf(found))));
-    const isOurs = ({ found }: (typeof opened)[number]) => ours.has(subjectOf(found));
+  ): Promise<Outcome[]> {
+    const startedMs = this.clock.monotonicMs();
+    const opened = batch.map((delivery) => ({ delivery, found: this.open(delivery) }));
+    // All workers lock the rows of subjects in the same order, so that they cannot deadlock.
+    opened.sort((a, b) => compare(a.found.subject ?? '', b.found.subject ?? ''));
     const outcomes: Outcome[] = [];
-    for (const { delivery, found } of opened.filter(isOurs)) {
-      const isLate = outcomes.length > 0 && this.clock.monotonicMs() - begunMs > BATCH_MS;
-      if (this.stopped || isLate) break;
-      outcomes.push('body' in found ? await this.handleTraced(tx, delivery, found, used) : found);
+    for (const { delivery, found } of opened) {
+      const isLate = outcomes.length > 0 && this.clock.monotonicMs() - startedMs > MAX_BATCH_MS;
+      if (this.isStopped || isLate) outcomes.push(outcomeOf(delivery, { state: 'received', retryInMs: 0 }));
+      else outcomes.push('body' in found ? await this.handleTraced(tx, delivery, found, used) : found);
     }
-    await this.inbox.recordOutcomes(outcomes, tx);
-    const busy = opened.filter((each) => !isOurs(each)).map(({ delivery }) => delivery);
-    await this.inbox.putBack(tx, busy, PUT_BACK_MS);
-    return { outcomes, busy, isLate: outcomes.length + busy.length < deliveries.length };
+    return outcomes;
   }
 
-  /** The event of a delivery, or what becomes of the delivery without one. */
-  private open(delivery: DueDelivery): UnderstoodEvent | Outcome {
-    if (delivery.isCulprit) return this.failure(delivery, null, 'no-outcome');
+  /** The event of a delivery, or the outcome of a delivery without one. */
+  private open(delivery: TakenDelivery): Found {
+    const lost = delivery.takes - 1;
+    if (lost >= MAX_LOST) return this.died(delivery, lost);
     try {
       const event = parseEvent(this.vault.openBytes(bodyPlace(delivery.signature.toString('hex')), delivery.body));
       if (!('body' in event)) return outcomeOf(delivery, { ...event, state: 'not-understood' });
@@ -197,26 +171,25 @@ export class InboxLoop {
       return { ...event, subject };
     } catch (error) {
       if (!(error instanceof MissingDataKey)) return this.failure(delivery, null, 'sealed');
-      // No fault of the delivery's: it waits for the key however long that takes, and no attempt is counted.
-      return outcomeOf(delivery, { state: 'failed', eventType: null, reason: 'sealed', retryInMs: KEY_WAIT_MS });
+      return outcomeOf(delivery, { state: 'failed', reason: 'sealed', retryInMs: KEY_WAIT_MS });
     }
   }
 
   private handleTraced(
     tx: pg.PoolClient,
-    delivery: DueDelivery,
-    found: UnderstoodEvent,
+    delivery: TakenDelivery,
+    event: UnderstoodEvent,
     used: Set<EventHandler>,
   ): Promise<Outcome> {
     const { id, traceparent, attempts } = delivery;
     const attributes = {
       'notebridge.delivery': id,
-      'notebridge.event_type': found.eventType,
+      'notebridge.event_type': event.eventType,
       'notebridge.attempt': attempts + 1,
     };
     const causes = traceparent === null ? [] : [traceparent];
     return inSpan('process webhook', { kind: 'CONSUMER', causes, attributes }, async () => {
-      const outcome = await this.handle(tx, delivery, found, used);
+      const outcome = await this.handle(tx, delivery, event, used);
       annotate({ 'notebridge.outcome': outcome.state });
       if (outcome.state === 'failed' || outcome.state === 'dead') markFailed(outcome.reason ?? outcome.state);
       return outcome;
@@ -225,57 +198,67 @@ export class InboxLoop {
 
   private async handle(
     tx: pg.PoolClient,
-    delivery: DueDelivery,
+    delivery: TakenDelivery,
     { eventType, subject: named, spelling, body }: UnderstoodEvent,
     used: Set<EventHandler>,
   ): Promise<Outcome> {
     const handler = this.handlers.of(eventType);
-    const subject = named || null;
+    const about = { eventType, subject: named || null };
     await tx.query('SAVEPOINT delivery');
     try {
       const { id: deliveryId, receivedAt, waitingSince } = delivery;
       await this.spellings.learnIfNew(tx, spelling);
       const state = await handler.handle({ deliveryId, eventType, receivedAt, waitingSince, body }, tx);
       if (state === 'waiting') {
-        await tx.query('ROLLBACK TO SAVEPOINT delivery; RELEASE SAVEPOINT delivery');
-        this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'waiting', 1_000);
-        return outcomeOf(delivery, { state: 'received', eventType, subject, reason: 'waiting', retryInMs: 1_000 });
+        await tx.query(UNDO);
+        return outcomeOf(delivery, { ...about, state: 'received', reason: 'waiting', retryInMs: WAIT_MS });
       }
       await tx.query('RELEASE SAVEPOINT delivery');
       used.add(handler);
-      return outcomeOf(delivery, { state, eventType, subject, reason: state === 'ignored' ? 'not-ours' : null });
+      return outcomeOf(delivery, { ...about, state, reason: state === 'ignored' ? 'not-ours' : null });
     } catch (error) {
-      await tx.query('ROLLBACK TO SAVEPOINT delivery; RELEASE SAVEPOINT delivery').catch(() => {
+      if (isRetried(error)) throw error; // the whole transaction runs again
+      await tx.query(UNDO).catch(() => {
         throw error; // the transaction itself is lost, and this is why
       });
-      return { ...this.failure(delivery, eventType, error), subject };
+      return { ...this.failure(delivery, eventType, error), ...about };
     }
   }
 
-  /** What becomes of a delivery whose attempt failed. @param cause a code, or what was thrown */
-  private failure({ id, attempts: before }: DueDelivery, eventType: string | null, cause: unknown): Outcome {
-    const attempts = before + 1;
-    const next = afterFailure(attempts, this.random.fraction());
+  /** The outcome of a failed attempt. @param cause a code, or the error */
+  private failure(delivery: TakenDelivery, eventType: string | null, cause: unknown): Outcome {
+    const attempts = delivery.attempts + 1;
     const [reason, trace] = typeof cause === 'string' ? [cause, {}] : [failureCode(cause), errorTrace(cause)];
-    const facts = { delivery: id, eventType, state: next.state, attempts, reason };
+    const next = afterFailure(attempts, this.random.fraction());
+    return this.warned(outcomeOf(delivery, { ...next, eventType, reason, attempts }), trace);
+  }
+
+  private died(delivery: TakenDelivery, lost: number): Outcome {
+    const attempts = delivery.attempts + lost;
+    return this.warned(outcomeOf(delivery, { state: 'dead', reason: 'no-outcome', attempts }));
+  }
+
+  private warned(outcome: Outcome, trace = {}): Outcome {
+    const { id, eventType, state, attempts, reason } = outcome;
+    const facts = { delivery: id, eventType, state, attempts, reason };
     this.log.warn({ msg: 'a webhook delivery was not processed', ...facts, ...trace });
-    return { id, eventType, subject: null, reason, attempts, ...next };
+    return outcome;
   }
 }
 
-function outcomeOf(
-  { id, attempts }: DueDelivery,
-  what: Pick<Outcome, 'state' | 'eventType' | 'reason'> & Partial<Outcome>,
-): Outcome {
-  return { id, attempts, subject: null, retryInMs: null, ...what };
-}
+const UNDO = 'ROLLBACK TO SAVEPOINT delivery; RELEASE SAVEPOINT delivery';
 
-const subjectOf = (found: UnderstoodEvent | Outcome): string => ('body' in found ? found.subject : '');
+function outcomeOf(
+  { id, takenUntil, attempts }: TakenDelivery,
+  what: Pick<Outcome, 'state'> & Partial<Outcome>,
+): Outcome {
+  return { id, takenUntil, attempts, eventType: null, subject: null, reason: null, retryInMs: null, ...what };
+}
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** What follows from so many failed attempts. @param fraction a random number in [0, 1) */
+/** What follows from this many failed attempts. @param fraction a random number in [0, 1) */
 export function afterFailure(attempts: number, fraction: number): Pick<Outcome, 'state' | 'retryInMs'> {
-  if (attempts >= MOST_ATTEMPTS) return { state: 'dead', retryInMs: null };
+  if (attempts >= MAX_ATTEMPTS) return { state: 'dead', retryInMs: null };
   return { state: 'failed', retryInMs: backoffMs(attempts, fraction, BACKOFF) };
 }

@@ -1,86 +1,84 @@
 import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
-import { Database } from '../../database/database.js';
+import { Database, prepared } from '../../database/database.js';
 
-/** A delivery that is due, locked by the transaction that took it. */
-export interface DueDelivery {
+/** A delivery that a worker has taken. */
+export interface TakenDelivery {
   id: string;
   signature: Buffer;
-  /** Sealed. */
+  /** Encrypted. */
   body: Buffer;
   receivedAt: Date;
-  /** Since when it waits: when it was received, or, where it was processed before, when it was sent or replayed again. */
+  /** When it was received or, if it was processed before, when it was sent or replayed again. */
   waitingSince: Date;
+  /** Failed ones. */
   attempts: number;
+  /** Takes since the last outcome, this one included. The process of an earlier one ended during the work. */
+  takes: number;
+  /** When other workers may take it; identifies the take. */
+  takenUntil: Date;
   /** Of the request that brought it. */
   traceparent: string | null;
-  /** A process ended while it worked on this delivery alone. */
-  isCulprit: boolean;
 }
 
-/** What became of a delivery. */
-export interface Outcome {
-  id: string;
+/** The result of an attempt. */
+export interface Outcome extends Pick<TakenDelivery, 'id' | 'takenUntil' | 'attempts'> {
+  /** `received` if it was not an attempt after all. */
   state: 'received' | 'processed' | 'ignored' | 'not-understood' | 'failed' | 'dead';
   eventType: string | null;
-  /** The id of the platform that its event is about, where that is known. */
+  /** The platform's id of what the event is about, if known. */
   subject: string | null;
   reason: string | null;
-  attempts: number;
-  /** Milliseconds until the next attempt; null: no more. */
+  /** Milliseconds until the next attempt; null for none. */
   retryInMs: number | null;
 }
 
-/** Repeats that are folded in one statement. */
-const FOLD = 1_000;
+/** How long a taken delivery is hidden from other workers. */
+const VISIBILITY = "interval '30 seconds'";
 
-/** Any fixed number: with a subject's hash the lock of the transaction that works on what is about it. */
-const SUBJECT_LOCK = 727_009;
+/** Maximum repeats per statement. */
+const MAX_FOLDED = 1_000;
 
-/** How long a statement may wait for a lock, and run at all. */
+/** Timeouts for a lock, and for a whole statement. */
 const SET_LIMITS = "SET LOCAL lock_timeout = '2s'; SET LOCAL statement_timeout = '10s'";
 
 /**
- * The deliveries that wait longest and fit together. One that was taken before without an outcome may end the process
- * again: it is taken alone, and so is one that is larger than a batch. Sizes are known without reading the bodies.
+ * Takes the deliveries that have been due longest. One that was taken before and has no outcome may end the process
+ * again, so it is taken alone. The commit does not wait for the disk, because it must survive this process only.
  */
 const TAKE = `
-  WITH picked AS MATERIALIZED (
-    SELECT id, due_at, octet_length(body) AS bytes, coalesce(reason = 'no-outcome', false) AS was_lost
-    FROM webhook_deliveries WHERE due_at <= now() ORDER BY due_at, id LIMIT $1 FOR UPDATE SKIP LOCKED
-  ), judged AS (
-    SELECT p.*, t.alone, p.was_lost OR t.alone IS NOT NULL AS suspect
-    FROM picked p LEFT JOIN LATERAL
-      (SELECT bool_or(alone) AS alone FROM webhook_claims WHERE delivery_id = p.id) AS t ON true
+  WITH no_wait AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), due AS MATERIALIZED (
+    SELECT id, due_at, takes FROM webhook_deliveries WHERE due_at <= now() ORDER BY due_at, id
+    LIMIT $1 FOR UPDATE SKIP LOCKED
   ), placed AS (
-    SELECT *, row_number() OVER together AS place, sum(bytes) OVER together AS total,
-      bool_or(suspect) OVER together AS behind_suspect
-    FROM judged WINDOW together AS (ORDER BY due_at, id)
+    SELECT *, row_number() OVER longest AS place, first_value(takes) OVER longest AS first_takes
+    FROM due WINDOW longest AS (ORDER BY due_at, id)
+  ), taken AS (
+    UPDATE webhook_deliveries d SET takes = d.takes + 1, due_at = now() + ${VISIBILITY}
+    FROM placed WHERE d.id = placed.id AND (place = 1 OR placed.takes + first_takes = 0)
+    RETURNING d.*, placed.due_at AS was_due_at
   )
-  SELECT d.id::text AS id, d.signature, d.body, d.received_at AS "receivedAt", d.attempts, d.traceparent,
-    CASE WHEN d.processed_at IS NULL THEN d.received_at ELSE d.due_at END AS "waitingSince",
-    coalesce(placed.alone, false) AS "isCulprit"
-  FROM placed JOIN webhook_deliveries d USING (id)
-  WHERE place = 1 OR (total <= $2 AND NOT behind_suspect)
-  ORDER BY place`;
+  SELECT id::text AS id, signature, body, received_at AS "receivedAt", attempts, takes, due_at AS "takenUntil",
+    CASE WHEN processed_at IS NULL THEN received_at ELSE was_due_at END AS "waitingSince", traceparent
+  FROM taken, no_wait ORDER BY taken.id`;
 
+/** Skips deliveries that were sent again, replayed or taken by another worker since the take: they remain due. */
 const RECORD = `
-  WITH released AS (DELETE FROM webhook_claims WHERE delivery_id = ANY ($1::bigint[]))
   UPDATE webhook_deliveries AS d
   SET state = o.state::delivery_state, event_type = coalesce(o.event_type, d.event_type), subject = coalesce(o.subject, d.subject),
-      reason = o.reason, attempts = o.attempts,
+      reason = o.reason, attempts = o.attempts, takes = 0,
       due_at = now() + make_interval(secs => o.retry_in_ms / 1000.0),
       processed_at = CASE WHEN o.state IN ('processed', 'ignored') THEN now() ELSE d.processed_at END
-  FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::int[], $6::float8[], $7::text[])
-    AS o (id, state, event_type, reason, attempts, retry_in_ms, subject)
-  WHERE d.id = o.id`;
+  FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::int[], $6::float8[], $7::text[], $8::timestamptz[])
+    AS o (id, state, event_type, reason, attempts, retry_in_ms, subject, taken_until)
+  WHERE d.id = o.id AND d.due_at = o.taken_until`;
 
-/** The inbox as its processor reads and writes it. */
+/** The inbox as its workers read and write it. */
 @Injectable()
 export class InboxRepository {
   constructor(private readonly database: Database) {}
 
-  /** Runs work on a batch in one transaction. */
+  /** Runs the work on a batch in one transaction. */
   transaction<T>(work: (tx: pg.PoolClient) => Promise<T>): Promise<T> {
     return this.database.transaction(async (tx) => {
       await tx.query(SET_LIMITS);
@@ -88,52 +86,16 @@ export class InboxRepository {
     });
   }
 
-  /** Takes the longest due that no other worker holds, in so many rows and bytes; one alone may have more bytes. */
-  async take(tx: pg.PoolClient, { rows, bytes }: { rows: number; bytes: number }): Promise<DueDelivery[]> {
-    return (await tx.query<DueDelivery>({ name: 'take-deliveries', text: TAKE, values: [rows, bytes] })).rows;
+  /** Takes due deliveries, and commits that before any work: only so a killed process leaves a trace. */
+  async take(limit: number): Promise<TakenDelivery[]> {
+    return (await this.database.pool.query<TakenDelivery>(prepared(TAKE, [limit]))).rows;
   }
 
-  /** Locks subjects until the transaction ends. @returns those that no other worker has; the empty one is nobody's */
-  async lockSubjects(tx: pg.PoolClient, subjects: ReadonlySet<string>): Promise<ReadonlySet<string>> {
-    const { rows } = await tx.query<{ subject: string }>(
-      `SELECT subject FROM unnest($1::text[]) AS subject
-       WHERE subject = '' OR pg_try_advisory_xact_lock(${SUBJECT_LOCK}, hashtext(subject))`,
-      [[...subjects]],
-    );
-    return new Set(rows.map(({ subject }) => subject));
-  }
-
-  /** Has deliveries taken up later that were taken and not tried: as they are, and with no claim. */
-  async putBack(tx: pg.PoolClient, deliveries: readonly DueDelivery[], waitMs: number): Promise<void> {
-    if (deliveries.length === 0) return;
-    await tx.query(
-      `UPDATE webhook_deliveries SET due_at = clock_timestamp() + $2 * interval '1 millisecond'
-       WHERE id = ANY ($1::bigint[])`,
-      [deliveries.map(({ id }) => id), waitMs],
-    );
-  }
-
-  /** Claims what was taken, in a commit of its own, so that the claims show which deliveries a crash interrupted. */
-  async claim(batch: string, taken: readonly DueDelivery[]): Promise<void> {
-    if (taken.length === 0) return;
-    await this.database.pool.query(
-      'INSERT INTO webhook_claims (delivery_id, take, alone) SELECT unnest($1::bigint[]), $2, $3',
-      [taken.map(({ id }) => id), batch, taken.length === 1],
-    );
-  }
-
-  /** Releases the claims of a batch that failed while its process is alive. */
-  async release(batch: string): Promise<void> {
-    await this.database.pool.query('DELETE FROM webhook_claims WHERE take = $1', [batch]);
-  }
-
-  /** Records outcomes and releases the claims. @param tx without one the writes stand by themselves */
-  async recordOutcomes(outcomes: readonly Outcome[], tx?: pg.PoolClient): Promise<void> {
+  /** @param tx the transaction of the work; without one, the outcomes are committed on their own */
+  async record(outcomes: readonly Outcome[], tx: Pick<pg.PoolClient, 'query'> = this.database.pool): Promise<void> {
     if (outcomes.length === 0) return;
-    await (tx ?? this.database.pool).query({
-      name: 'record-outcomes',
-      text: RECORD,
-      values: [
+    await tx.query(
+      prepared(RECORD, [
         outcomes.map((outcome) => outcome.id),
         outcomes.map((outcome) => outcome.state),
         outcomes.map((outcome) => outcome.eventType),
@@ -141,16 +103,17 @@ export class InboxRepository {
         outcomes.map((outcome) => outcome.attempts),
         outcomes.map((outcome) => outcome.retryInMs),
         outcomes.map((outcome) => outcome.subject),
-      ],
-    });
+        outcomes.map((outcome) => outcome.takenUntil),
+      ]),
+    );
   }
 
-  /** Reopens the deliveries that were sent again. @returns how many repeats were folded, at most `FOLD` */
+  /** Reopens the deliveries that were sent again. @returns the number of repeats, at most `MAX_FOLDED` */
   async foldRepeats(): Promise<number> {
     const { rows } = await this.database.pool.query<{ count: number }>(
       `WITH repeated AS (
          DELETE FROM webhook_repeats WHERE id IN
-           (SELECT id FROM webhook_repeats ORDER BY id LIMIT ${FOLD} FOR UPDATE SKIP LOCKED)
+           (SELECT id FROM webhook_repeats ORDER BY id LIMIT ${MAX_FOLDED} FOR UPDATE SKIP LOCKED)
          RETURNING signature, times
        ), reopened AS (
          UPDATE webhook_deliveries AS d
@@ -163,7 +126,7 @@ export class InboxRepository {
     return rows[0]?.count ?? 0;
   }
 
-  /** SQL of the time when the next delivery is due, or the time since when a repeat waits. */
+  /** SQL of the time when the next delivery or repeat is due. */
   nextDue(): string {
     return `least((SELECT due_at FROM webhook_deliveries WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1),
       (SELECT now() FROM webhook_repeats ORDER BY id LIMIT 1))`;

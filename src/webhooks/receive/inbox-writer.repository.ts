@@ -1,6 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type pg from 'pg';
 import { Env } from '../../config/env.js';
+import { byteaArray } from '../../database/bytea-array.js';
 import { newPool } from '../../database/database.js';
 import { codeOf } from '../../http/problem/fault.js';
 import type { SealedPlace } from '../../vault/vault.js';
@@ -9,7 +10,7 @@ import type { SealedPlace } from '../../vault/vault.js';
 export interface IncomingRow {
   /** Keyed, over timestamp and body: an exact repeat has the same one. */
   signature: Buffer;
-  /** Sealed. */
+  /** Encrypted. */
   body: Buffer;
   /** The timestamp header: milliseconds since the Unix epoch. */
   sentAt: string;
@@ -18,24 +19,23 @@ export interface IncomingRow {
   traceparent: string | null;
 }
 
-/** Where a body is sealed: its id is not known before the commit, its signature is. @param signature in hex */
+/** The place of an encrypted body. Unlike its id, the signature is known before the commit. @param signature in hex */
 export function bodyPlace(signature: string): SealedPlace {
   return { table: 'webhook_deliveries', column: 'body', row: signature };
 }
 
-/** Milliseconds after which a connection counts as stuck and is destroyed. */
+/** How long a statement may take before its connection counts as stuck and is destroyed. */
 const STUCK_MS = 2_000;
 
 const ARRIVED = 'unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::smallint[], $5::text[])';
 const COLUMNS = 'signature, body, sent_at, secret_index, traceparent';
 
-/** Stores deliveries of which none is there yet: the usual case, at two thirds of the cost of `INSERT_OR_REPEAT`. */
+/** Stores new deliveries: the usual case, at two thirds of the cost of `INSERT_OR_REPEAT`. */
 const INSERT = `INSERT INTO webhook_deliveries (${COLUMNS}) SELECT * FROM ${ARRIVED}`;
 
 /**
- * One statement, so one commit: new deliveries are stored; what is there already, or comes twice in the group, is noted
- * as a repeat in a table of its own, for an UPDATE would wait for the worker that holds the delivery's row. The
- * order keeps two groups that hold the same deliveries from locking each other out.
+ * One statement, so one commit. New deliveries are stored. Repeats go to a separate table, because an UPDATE would
+ * wait for a worker that has locked the delivery's row. The order prevents deadlocks of groups with the same deliveries.
  */
 const INSERT_OR_REPEAT = `
   WITH arrived AS (
@@ -50,11 +50,11 @@ const INSERT_OR_REPEAT = `
   INSERT INTO webhook_repeats (signature, times)
   SELECT signature, repeats + 1 FROM arrived WHERE signature NOT IN (SELECT signature FROM inserted)`;
 
-/** Waits as an insert does behind whoever changes the inbox's tables, and is given up with it. */
+/** Waits as an insert does, if another session has locked the tables of the inbox. */
 const LOCK_OF_INSERT = `
   BEGIN; LOCK TABLE webhook_deliveries, webhook_repeats IN ROW EXCLUSIVE MODE; COMMIT`;
 
-/** A signature that is there already, or that another group is storing at this moment in another order. */
+/** SQLSTATEs of a stored signature, and of one that another group stores at this moment in another order. */
 const REPEATED = new Set(['23505', '40P01']);
 
 /** The receiver's way into the database, over connections of its own. */
@@ -73,7 +73,7 @@ export class InboxWriterRepository implements OnApplicationShutdown {
     });
   }
 
-  /** Commits all rows or throws. */
+  /** @throws if not all rows are committed */
   async insert(rows: readonly IncomingRow[]): Promise<void> {
     const values = [
       byteaArray(rows.map((row) => row.signature)),
@@ -93,9 +93,9 @@ export class InboxWriterRepository implements OnApplicationShutdown {
   }
 
   /**
-   * Takes the lock of an insert, and commits what reaches the write-ahead log and changes no table.
+   * Takes the lock of an insert, and commits a message to the write-ahead log.
    *
-   * @throws when the database can't commit a delivery now
+   * @throws if the database cannot commit a delivery now
    */
   async tryCommit(): Promise<void> {
     await this.onOneConnection(async (client) => {
@@ -103,7 +103,7 @@ export class InboxWriterRepository implements OnApplicationShutdown {
         `SELECT current_setting('transaction_read_only')::boolean AS "readOnly",
            pg_logical_emit_message(true, 'notebridge-health', '')`,
       );
-      if (rows[0]?.readOnly) throw new Error('The database takes no writes from the role of DATABASE_URL.');
+      if (rows[0]?.readOnly) throw new Error('The database accepts no writes from the role of DATABASE_URL.');
       await client.query(LOCK_OF_INSERT);
     });
   }
@@ -123,20 +123,4 @@ export class InboxWriterRepository implements OnApplicationShutdown {
       client.release(failed);
     }
   }
-}
-
-/**
- * A `bytea[]`, not empty, in PostgreSQL's binary format (array_recv): dimensions, a flag for nulls, the type of the
- * elements (17 is bytea), their number, the first index, then each with its length. As a text every byte would be two.
- */
-export function byteaArray(items: readonly Buffer[]): Buffer {
-  const header = [1, 0, 17, items.length, 1];
-  const array = Buffer.allocUnsafe(items.reduce((sum, item) => sum + 4 + item.length, 4 * header.length));
-  let at = 0;
-  for (const word of header) at = array.writeInt32BE(word, at);
-  for (const item of items) {
-    at = array.writeInt32BE(item.length, at);
-    at += item.copy(array, at);
-  }
-  return array;
 }

@@ -4,20 +4,20 @@ import { Database } from '../../database/database.js';
 import { Metrics } from '../../http/server/metrics.js';
 import type { RefusalCause } from './verify-delivery.js';
 
-/** Milliseconds between two writes to the ledger; a killed process loses the counts of one interval. */
+/** Time between two writes. A killed process loses the counts of one interval. */
 const FLUSH_MS = 1_000;
 
 const MINUTE_MS = 60_000;
 
-/** Counts that are buffered while the database is away; the oldest are dropped first. */
-const MOST_BUFFERED = 5_000;
+/** Maximum counts in the buffer while the database is unavailable; the oldest are dropped first. */
+const MAX_BUFFERED = 5_000;
 
-/** Counts refused requests by cause and minute: in memory first, so that a flood costs one write a second. */
+/** Counts refused requests by cause and minute: in memory first, so that a flood costs one write per second. */
 @Injectable()
 export class Rejections implements OnModuleInit, OnModuleDestroy {
   private readonly log = new Logger(Rejections.name);
   private readonly total;
-  /** Counts by the minute's beginning and the cause, with a blank between them. */
+  /** Counts by the minute and the cause, separated by a blank. */
   private buffer = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
   private flushing: Promise<void> = Promise.resolve();
@@ -46,7 +46,7 @@ export class Rejections implements OnModuleInit, OnModuleDestroy {
     this.add(`${new Date(now - (now % MINUTE_MS)).toISOString()} ${cause}`, 1);
   }
 
-  /** Writes what was counted since the last time; when that fails it is buffered for the next. */
+  /** Writes the counts since the last write. If that fails, they stay in the buffer. */
   flush(): Promise<void> {
     this.flushing = this.flushing.then(() => this.write());
     return this.flushing;
@@ -73,6 +73,6 @@ export class Rejections implements OnModuleInit, OnModuleDestroy {
   private add(key: string, count: number): void {
     this.buffer.set(key, (this.buffer.get(key) ?? 0) + count);
     const [oldest] = this.buffer.keys();
-    if (this.buffer.size > MOST_BUFFERED && oldest !== undefined) this.buffer.delete(oldest);
+    if (this.buffer.size > MAX_BUFFERED && oldest !== undefined) this.buffer.delete(oldest);
   }
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { WEBHOOK_SIGNATURE_HEADER, WEBHOOK_TIMESTAMP_HEADER } from '../../platform/contract/wire-types.js';
 import { matchingSecret } from '../../platform/webhook-signature.js';
 
-/** Why a request is not taken for a delivery of the platform, as the ledger of rejections shows it. */
+/** Why a request is not a genuine delivery, as the log of rejections shows it. */
 export type RefusalCause = NonNullable<ReturnType<typeof headerFault | typeof ageFault>> | 'wrong-signature';
 
 /** Lower-case hex, as the sender makes it (spec, Signature verification). */
@@ -28,10 +28,10 @@ export function headerFault(headers: IncomingHttpHeaders) {
 }
 
 /**
- * Verifies a request at the receiver.
+ * Verifies a request whose headers have no fault.
  *
  * @param body the raw bytes, never decoded
- * @returns what the delivery says of itself, or the cause for refusing it
+ * @returns the facts of the delivery, or the cause of its refusal
  */
 export function verifyDelivery(
   headers: IncomingHttpHeaders,
@@ -39,8 +39,6 @@ export function verifyDelivery(
   rules: { secrets: readonly string[]; maxAgeSeconds: number | undefined },
   now: number,
 ): { signature: string; sentAt: string; secretIndex: number } | RefusalCause {
-  const fault = headerFault(headers);
-  if (fault !== undefined) return fault;
   const signature = String(headers[WEBHOOK_SIGNATURE_HEADER]);
   const sentAt = String(headers[WEBHOOK_TIMESTAMP_HEADER]);
   const secretIndex = matchingSecret(rules.secrets, sentAt, body, signature);

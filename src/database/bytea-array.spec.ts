@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { propertyRuns } from '../../config/property-runs.spec-support.js';
-import { byteaArray } from './inbox-writer.repository.js';
+import { propertyRuns } from '../config/property-runs.spec-support.js';
+import { byteaArray } from './bytea-array.js';
 
 /** Reads the binary format as PostgreSQL's array_recv does. */
 function read(array: Buffer): Buffer[] {
@@ -18,7 +18,7 @@ function read(array: Buffer): Buffer[] {
 }
 
 describe('byteaArray', () => {
-  it('holds every item as it was, empty ones too', () => {
+  it('holds every item unchanged, empty ones too', () => {
     const items = fc.array(fc.uint8Array({ maxLength: 300 }), { minLength: 1, maxLength: 40 });
     fc.assert(
       fc.property(items, (texts) => {
