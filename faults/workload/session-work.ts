@@ -12,6 +12,8 @@ interface KeptRequest {
   state: string;
   body: Buffer | null;
   platformId: string | null;
+  /** The row of an event that came before the answer; the feed may have named its id. */
+  sameAs: string | null;
 }
 
 /** Sessions that the EHR asks for, each with an Idempotency-Key, whose notes come by webhooks and look-ups. */
@@ -99,8 +101,9 @@ export class SessionWork {
   private async checkRequests(feed: FeedWatch): Promise<void> {
     const { oracle, simulator } = this.world;
     const kept = await this.world.rows<KeptRequest>(
-      `SELECT r.correlation_id AS appointment, r.session, r.state, r.body, s.session_id AS "platformId"
-       FROM session_requests r JOIN sessions s ON s.id = r.session`,
+      `SELECT r.correlation_id AS appointment, r.session, r.state, r.body, s.session_id AS "platformId",
+         own.same_as AS "sameAs"
+       FROM session_requests r JOIN sessions own ON own.id = r.session JOIN sessions s ON s.id = coalesce(own.same_as, own.id)`,
     );
     const made = new Map<string, string[]>(this.appointments.map((appointment) => [appointment, []]));
     for (const { partnerAppointmentId, sessionId } of simulator.state.sessions.list()) {
@@ -135,17 +138,11 @@ export class SessionWork {
       `${this.appointments.length} requests for a session: ${settled.length} settled, ${others.length} unknown, ` +
         `${this.appointments.length - kept.length} never kept`,
     );
-    // A session that an event told of before the answer came was told under an id that has become an alias.
-    const aliases = await this.world.rows<{ id: string; session: string }>('SELECT id, session FROM session_aliases');
     const created = feed.told('session.created');
-    const idsOf = (session: string) => [
-      session,
-      ...aliases.filter((alias) => alias.session === session).map(({ id }) => id),
-    ];
     oracle.none(
       'the feed told of every session',
       settled
-        .filter(({ session }) => !idsOf(session).some((id) => created.has(`sessions/${id}`)))
+        .filter(({ session, sameAs }) => ![session, sameAs].some((id) => created.has(`sessions/${id}`)))
         .map(({ appointment }) => appointment),
     );
   }

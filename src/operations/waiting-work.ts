@@ -9,7 +9,7 @@ const HELP =
   'Seconds that the longest due work of a kind has waited, of all processes, and notes since the event that no fetch has answered; 0 when none is';
 
 const DECISION_HELP =
-  'People, sessions, jobs, deliveries and imports that go on only after a decision, by kind; exact up to 1,000';
+  'People, sessions, jobs, deliveries and imports that continue only after a decision, by kind; exact up to 1,000';
 
 /** How late the workers are, and how much awaits a decision. */
 @Injectable()
