@@ -120,9 +120,7 @@ export class ComplianceJobResponse {
   jobId!: string | null;
   state!: JobState;
 
-  /**
-   * As the platform returned it; omitted for a key without `notes:read`
-   */
+  /** As the platform returned it; omitted for a key without `notes:read` */
   @ApiPropertyOptional({ nullable: true, type: 'object', additionalProperties: true })
   result?: unknown;
   /** Why the platform rejected the job, in its words; omitted for a key without `notes:read` */
@@ -139,12 +137,8 @@ export class ComplianceJobResponse {
 }
 
 /** A job for a key that may not read clinical text. */
-export function jobWithoutText({
-  result: _,
-  platformMessage: __,
-  ...job
-}: ComplianceJobResponse): ComplianceJobResponse {
-  return job;
+export function jobWithoutText(job: ComplianceJobResponse): ComplianceJobResponse {
+  return { ...job, result: undefined, platformMessage: undefined };
 }
 
 /** A job in a list, without clinical text. */

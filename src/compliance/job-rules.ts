@@ -50,7 +50,7 @@ export function afterEvent(job: JobFacts, end: JobEnd, canReadEnds: boolean): Ch
 }
 
 /**
- * Applies the answer of a lookup. It decides how the job ended, regardless of events. Without the contract's `states` any
+ * Applies the answer of a lookup. It decides how the job ended, even if events said otherwise. Without the contract's `states` any
  * answer after the event is the result.
  *
  * @returns undefined if the job has not ended

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { PDF_LIMIT_BYTES, readComplianceForm } from './pdf-form.js';
+import { looksLikePdf, PDF_LIMIT_BYTES, readComplianceForm } from './pdf-form.js';
 
 type FormPart = Parameters<typeof readComplianceForm>[0] extends AsyncIterable<infer Part> ? Part : never;
 
@@ -72,4 +72,16 @@ it('accepts a file of exactly 25 MiB and rejects one byte more', async () => {
 it('rejects unknown parts and two files with the same name', async () => {
   await expect(read([field('criterion', 'plan')])).rejects.toMatchObject({ status: 400, type: 'unknown-part' });
   await expect(read([file('a'), file('a')])).rejects.toMatchObject({ status: 400, type: 'repeated-part' });
+});
+
+it.each([
+  ['a file that starts with the header', Buffer.from('%PDF-1.7\n'), true],
+  ['a preamble before the header', Buffer.concat([Buffer.alloc(1_019, ' '), Buffer.from('%PDF-1.4')]), true],
+  ['a header after the first 1024 bytes', Buffer.concat([Buffer.alloc(1_020, ' '), Buffer.from('%PDF-1.4')]), false],
+  ['a truncated header', Buffer.from('%PDF'), false],
+  ['a header in lower case', Buffer.from('%pdf-1.7'), false],
+  ['an image', Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), false],
+  ['an empty file', Buffer.alloc(0), false],
+])('looksLikePdf: %s', (_name, head, expected) => {
+  expect(looksLikePdf(head)).toBe(expected);
 });

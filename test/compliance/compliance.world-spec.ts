@@ -58,7 +58,7 @@ describe('a submission', () => {
 
   test.each<[string, Part[], number, string]>([
     ['a file that is no PDF', [file('files', 'GIF89a')], 422, 'not-a-pdf'],
-    ['a file above 25 MiB', [file('files', PDF.padEnd(60 * 1024 ** 2))], 413, 'body-too-large'],
+    ['a file above 25 MiB', [file('files', PDF.padEnd(26 * 1024 ** 2))], 413, 'body-too-large'],
     ['no file', [['criteria', 'plan']], 400, 'validation'],
     ['an unknown criterion', [file(), ['criteria', 'handwriting']], 400, 'validation'],
     ['an unknown field', [file(), ['patient', 'x']], 400, 'unknown-part'],

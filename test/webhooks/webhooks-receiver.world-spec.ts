@@ -7,6 +7,12 @@ import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
 
+// Counts of an earlier test wait in memory.
+beforeEach(async () => {
+  await world.get(Rejections).flush();
+  await world.sql('DELETE FROM webhook_rejections');
+});
+
 const send = async (init: RequestInit, service: { url: string } = world) => {
   const response = await deliver(service, init);
   return { status: response.status, text: await response.text() };
