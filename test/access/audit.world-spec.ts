@@ -308,7 +308,9 @@ describe('while the audit trail accepts no entries', () => {
 
   it('every request gets 503, nothing is read or changed, and health is down', async () => {
     const rows = rowsFor(await population());
-    await ask('GET /v1/events'); // a reader has events numbered
+    // Readers number events and changed sessions.
+    await ask('GET /v1/events');
+    await ask('GET /v1/sessions');
     await world.sql(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;
       CREATE TRIGGER refuse BEFORE INSERT ON audit_entries FOR EACH STATEMENT EXECUTE FUNCTION refuse()`);
     // The URL of a recording is fetched to know whether there is one.
