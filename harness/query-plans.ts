@@ -130,7 +130,7 @@ async function multiply(copies: number, client: Pick<pg.ClientBase, 'query'>, ta
   // What is sealed can be opened at its own row alone.
   const copied = columns.filter(({ is_identity, is_sealed }) => !is_identity && !is_sealed);
   const values = copied.map(({ name, type, is_unique }) => {
-    if (AT_REST.includes(name)) return 'NULL';
+    if (name in AT_REST) return AT_REST[name];
     return is_unique ? (ANEW[type]?.(name) ?? name) : name;
   });
   await client.query('SET session_replication_role = replica');
@@ -150,8 +150,8 @@ interface Column {
   is_sealed: boolean;
 }
 
-/** By these columns a copy would ask for work. */
-const AT_REST = ['due_at', 'ended_at'];
+/** The values of columns by which a copy would otherwise ask for work. */
+const AT_REST: Readonly<Record<string, string>> = { due_at: 'NULL', ended_at: 'NULL', changed: 'false' };
 
 /** Another value for each copy, as SQL. */
 const ANEW: Record<string, (column: string) => string> = {

@@ -131,7 +131,9 @@ export interface paths {
         };
         /**
          * The change feed, in order: a page, or a stream
-         * @description Every event of the platform’s webhooks is published as it comes, whether its subject can be fetched or not: of
+         * @description A filtered page considers up to 1,000 events and may be empty: continue after its `cursor`. A cursor is 410
+         *     `cursor-gone` if retention deleted an event after it, if it is ahead of the feed, or if the database was restored
+         *     since. Every event of the platform’s webhooks is published as it comes, whether its subject can be fetched or not: of
          *     sessions session.created, session.processing-started, session.notes-completed, session.completed and
          *     session.failed, with aiNotesEnabled as the event says it; processing.finished, processing.notes-finished and
          *     user.created. What the platform repeats may be published again. session.notes-ready follows when other notes were
@@ -156,7 +158,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Deliveries, the newest first
+         * Deliveries, newest first
          * @description Needs a key with the scope `webhooks`.
          */
         get: operations["Deliveries.list"];
@@ -198,7 +200,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Has a delivery processed again, whatever became of it
+         * Replays a delivery in any state
          * @description Needs a key with the scope `webhooks`.
          */
         post: operations["Deliveries.replay"];
@@ -218,7 +220,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ends the wait of a delivery that was not understood
+         * Ignores a delivery that was not understood
          * @description Health is degraded while any waits. It is ignored from now on, and dropped when it is old.
          *
          *     Needs a key with the scope `webhooks`.
@@ -240,7 +242,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Has a selection of deliveries processed again
+         * Replays a selection of deliveries
          * @description It is counted first (`dryRun`); then exactly that many are processed.
          *
          *     Needs a key with the scope `webhooks`.
@@ -800,7 +802,7 @@ export interface paths {
         };
         /**
          * The transcript as the platform returned it
-         * @description Utterances with their words and speakers.
+         * @description Utterances with their words and speakers. `speakers` adds the EHR's ids.
          *
          *     Needs a key with the scope `notes:read`.
          */
@@ -822,7 +824,9 @@ export interface paths {
         };
         /**
          * Topics, named entities and analytics as the platform returned them
-         * @description Needs a key with the scope `notes:read`.
+         * @description `people` adds the EHR's ids.
+         *
+         *     Needs a key with the scope `notes:read`.
          */
         get: operations["Sessions.insights"];
         put?: never;
@@ -1172,7 +1176,7 @@ export interface paths {
         };
         /**
          * Jobs without their results, newest first
-         * @description Jobs in the state Unknown wait for an operator.
+         * @description Jobs in the state Unknown, and those with a `review`, wait for an operator.
          *
          *     Needs a key with the scope `compliance`.
          */
@@ -1180,7 +1184,7 @@ export interface paths {
         put?: never;
         /**
          * Submits PDFs, as a form or by the URLs of uploaded files
-         * @description 201 once the platform's id is known, else 202.
+         * @description 201 once the platform's id is known, otherwise 202. Without `Prefer: wait` the response waits up to 10 seconds for it.
          *
          *     Needs a key with the scope `compliance`.
          */
@@ -1404,6 +1408,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/webhooks/platform": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receives a webhook of the platform
+         * @description Open to callers without a key: the signature proves that the platform sent it.
+         */
+        post: operations["Webhooks.receive"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1550,10 +1574,10 @@ export interface components {
             expiresAt: string;
         };
         FeedEventResponse: {
-            /** @description Grows with every event; hand it back as `after` */
+            /** @description Its position in the feed: hand it back as `after` */
             cursor: string;
             /** @enum {string} */
-            type: "compliance.answered" | "compliance.completed" | "compliance.failed" | "import.finished" | "person.deleted" | "person.failed" | "person.merged" | "person.needs-review" | "person.renamed" | "person.synced" | "person.unmerged" | "processing.finished" | "processing.notes-finished" | "session.completed" | "session.created" | "session.failed" | "session.notes-completed" | "session.notes-ready" | "session.processing-started" | "smart-edit.completed" | "smart-edit.failed" | "user.created";
+            type: "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "import.finished" | "person.deleted" | "person.failed" | "person.merged" | "person.needs-review" | "person.renamed" | "person.synced" | "person.unmerged" | "processing.finished" | "processing.notes-finished" | "session.completed" | "session.created" | "session.failed" | "session.needs-review" | "session.notes-completed" | "session.notes-ready" | "session.processing-started" | "smart-edit.completed" | "smart-edit.failed" | "user.created";
             /** Format: date-time */
             at: string;
             /**
@@ -1567,6 +1591,8 @@ export interface components {
         };
         FeedPageResponse: {
             items: components["schemas"]["FeedEventResponse"][];
+            /** @description The position read up to, also past events that the filter left out: hand it back as `after` */
+            cursor: string;
             nextCursor: string | null;
         };
         DeliveryErrorResponse: {
@@ -1923,8 +1949,8 @@ export interface components {
             providerUserId: string | null;
             clientUserIds: string[];
             noteTemplateIds: string[];
-            /** @enum {string} */
-            state: "Done" | "Error" | "InProgress" | "Processing" | "Rejected" | "Requested" | "Unknown";
+            /** @description InProgress, Processing, Done or Error, or another text if the platform has further states; Requested, Unknown or Rejected until the platform has a state */
+            state: string;
             /**
              * @description Source of the state: the platform's newest answer or its events; null for Requested, Unknown and Rejected
              * @enum {string|null}
@@ -1944,6 +1970,13 @@ export interface components {
             sessionDurationMs: number | null;
             /** @description Increases with every change of the notes */
             notesRevision: number;
+            /**
+             * @description Parts of the platform's newest answer that could not be read completely; empty: none
+             * @example [
+             *       "notes"
+             *     ]
+             */
+            incomplete: string[];
             /**
              * Format: date-time
              * @description When the last event arrived
@@ -2006,7 +2039,7 @@ export interface components {
              */
             sessionType?: "Birp" | "Bps" | "CoupleDap" | "CoupleSoap" | "CoupleStandard" | "Dap" | "Emdr" | "Girp" | "GpSoap" | "HeadwaySoap" | "Intake" | "Mse" | "PsychiatricIntake" | "PsychiatricSoap" | "Soap" | "Standard" | null;
             input: components["schemas"]["SessionInputRequest"];
-            /** @description ISO 8601 with a time of day; defaults to now */
+            /** @description ISO 8601 in extended, basic or week form, with a time of day; defaults to now */
             date?: string | null;
         };
         RefreshRequest: {
@@ -2082,13 +2115,25 @@ export interface components {
             /** @description Markdown */
             externalTreatmentPlan?: string | null;
             /**
-             * @description Speaker label to the platform's user UUID; recording sessions only
+             * @description The person of each speaker label, by the EHR's id or by the platform's user UUID; recording sessions only
              * @example {
-             *       "A": "6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b"
+             *       "A": {
+             *         "provider": "p-1"
+             *       },
+             *       "B": {
+             *         "client": "c-1"
+             *       },
+             *       "C": "6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b"
              *     }
              */
             speakerMapping?: {
-                [key: string]: string;
+                [key: string]: string | {
+                    /** @description External id */
+                    provider: string;
+                } | {
+                    /** @description External id */
+                    client: string;
+                };
             } | null;
             /** @description Text-to-note sessions only */
             input?: components["schemas"]["UpdateInputRequest"] | null;
@@ -2123,6 +2168,8 @@ export interface components {
             noteTemplateId: string;
             /** @description Number of the newest fetched version of this document */
             revision: number;
+            /** @description True if a line, its category or its formatting could not be read */
+            incomplete: boolean;
             /**
              * Format: date-time
              * @description When this revision was first fetched
@@ -2369,10 +2416,7 @@ export interface components {
         ComplianceJobResponse: {
             /** Format: uuid */
             id: string;
-            /**
-             * @description As the platform returned it; omitted for a key without `notes:read`. For a Submitted job, the latest answer, if the
-             *     contract does not define which answers are final
-             */
+            /** @description As the platform returned it; omitted for a key without `notes:read` */
             result?: {
                 [key: string]: unknown;
             } | null;
@@ -2380,6 +2424,8 @@ export interface components {
             jobId: string | null;
             /** @enum {string} */
             state: "Abandoned" | "Completed" | "Failed" | "Rejected" | "Requested" | "Submitted" | "Unknown";
+            /** @description Why the platform rejected the job, in its words; omitted for a key without `notes:read` */
+            platformMessage?: string | null;
             error: components["schemas"]["JobErrorResponse"] | null;
             /** @description Ids of the files, in order */
             files: string[];
@@ -2626,6 +2672,8 @@ export interface components {
             /** @description The actions that are accepted now */
             choices?: string[];
             clients?: number;
+            /** @description The cursor from which all available events follow */
+            continueAfter?: string;
             /** @description Why a file cannot be read */
             code?: string;
             count?: number;
@@ -2638,6 +2686,8 @@ export interface components {
             externalId?: string;
             file?: string;
             guards?: components["schemas"]["GuardResponse"][];
+            /** @description Of the compliance job that was rejected */
+            job?: string;
             /** @description Of that person */
             kind?: string;
             line?: number;
@@ -2914,6 +2964,18 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
+        /** @description cursor-gone */
+        "410.cursor-gone": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:cursor-gone";
+                } & components["schemas"]["Problem"];
+            };
+        };
         /** @description too-many-failures, too-many-streams */
         "429.caller.too-many-streams": {
             headers: {
@@ -3178,15 +3240,15 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description client-not-mirrored, idempotency-in-progress, merged, provider-not-mirrored, renamed, session-unsettled */
-        "409.idempotent.parties.session-unsettled": {
+        /** @description client-not-mirrored, idempotency-in-progress, merged, provider-not-mirrored, renamed, session-exists, session-unsettled */
+        "409.idempotent.parties.session-exists.session-unsettled": {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:session-unsettled";
+                    type?: "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:session-exists" | "urn:notebridge:problem:session-unsettled";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3250,15 +3312,27 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description no-session-yet */
-        "409.no-session-yet": {
+        /** @description client-not-mirrored, merged, no-session-yet, provider-not-mirrored, renamed */
+        "409.former-ids.client-not-mirrored.no-session-yet.provider-not-mirrored": {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:no-session-yet";
+                    type?: "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:no-session-yet" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:renamed";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description unknown-client, unknown-provider */
+        "422.unknown-client.unknown-provider": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-provider";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3295,6 +3369,18 @@ export interface components {
                 "application/problem+json": {
                     /** @enum {unknown} */
                     type?: "urn:notebridge:problem:platform-unclear";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description no-session-yet */
+        "409.no-session-yet": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:no-session-yet";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3718,27 +3804,15 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, platform-rejected, repeated-part, too-deep, unknown-part, validation */
-        "400.body.caller.idempotent.platform.bad-multipart.repeated-part.unknown-part": {
+        /** @description abandoned, bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, platform-rejected, repeated-part, too-deep, unknown-part, validation */
+        "400.body.caller.idempotent.platform.abandoned.bad-multipart.platform-rejected.repeated-part.unknown-part": {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, not-on-platform, unknown-job */
-        "404.platform.unknown-job": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:unknown-job";
+                    type?: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -4123,15 +4197,19 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
+                /** @description Only events of these types, separated by commas */
+                types?: string;
+                /** @description The `cursor` of the last page or event; `0` for the oldest event, `latest` for the events from now on */
+                after?: string;
+                /** @description Only events about this subject, under any id that it has or had */
+                subject?: string;
                 /** @description nextCursor of the page before */
                 cursor?: string;
-                /** @description The cursor of the last event that was read; without it, from the first */
-                after?: string;
             };
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description Like `after`; a browser sends it when it opens a stream again */
+                /** @description Like `after`; browsers send it when they reopen a stream */
                 "Last-Event-ID"?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
@@ -4157,6 +4235,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
+            410: components["responses"]["410.cursor-gone"];
             429: components["responses"]["429.caller.too-many-streams"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
@@ -5283,7 +5362,10 @@ export interface operations {
     };
     "Sessions.create": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Allows another session for the same provider and appointment */
+                allowDuplicate?: "false" | "true";
+            };
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 10 if absent) */
                 Prefer?: string;
@@ -5325,7 +5407,7 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
             408: components["responses"]["408.body"];
-            409: components["responses"]["409.idempotent.parties.session-unsettled"];
+            409: components["responses"]["409.idempotent.parties.session-exists.session-unsettled"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.idempotent.parties.url-not-allowed"];
@@ -5474,9 +5556,10 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.platform.unknown-session"];
             408: components["responses"]["408.body"];
-            409: components["responses"]["409.no-session-yet"];
+            409: components["responses"]["409.former-ids.client-not-mirrored.no-session-yet.provider-not-mirrored"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            422: components["responses"]["422.unknown-client.unknown-provider"];
             429: components["responses"]["429.caller"];
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
@@ -5743,6 +5826,15 @@ export interface operations {
                         speakerMapping?: {
                             [key: string]: unknown;
                         };
+                        /** @description The people by speaker label, with their current ids. Users that the EHR does not know are absent */
+                        speakers: {
+                            [key: string]: {
+                                /** @enum {string} */
+                                kind: "provider" | "client";
+                                externalId: string;
+                                platformUserId: string;
+                            };
+                        };
                     } & {
                         [key: string]: unknown;
                     };
@@ -5801,6 +5893,15 @@ export interface operations {
                         analyticsSummary: {
                             [key: string]: unknown;
                         } | null;
+                        /** @description The people by the platform's user id, with their current ids. Users that the EHR does not know are absent */
+                        people: {
+                            [key: string]: {
+                                /** @enum {string} */
+                                kind: "provider" | "client";
+                                externalId: string;
+                                platformUserId: string;
+                            };
+                        };
                         /**
                          * Format: date-time
                          * @description When they were removed
@@ -6521,6 +6622,8 @@ export interface operations {
                 /** @description nextCursor of the page before */
                 cursor?: string;
                 state?: "Abandoned" | "Completed" | "Failed" | "Rejected" | "Requested" | "Submitted" | "Unknown";
+                /** @description Only jobs that await this decision */
+                review?: "result-unreadable" | "submission-unknown";
             };
             header?: {
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
@@ -6554,7 +6657,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 10 if absent) */
                 Prefer?: string;
                 /** @description A repetition within 24 hours gets the first answer. It has the same URL and JSON body; of other bodies, only Content-Type (without a multipart boundary) and Content-Length are compared */
                 "Idempotency-Key"?: string;
@@ -6590,7 +6693,7 @@ export interface operations {
                     "application/json": components["schemas"]["ComplianceJobResponse"];
                 };
             };
-            /** @description Stored; submitted as soon as possible */
+            /** @description Stored, and shown as Requested or Unknown */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6599,10 +6702,10 @@ export interface operations {
                     "application/json": components["schemas"]["ComplianceJobResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.idempotent.platform.bad-multipart.repeated-part.unknown-part"];
+            400: components["responses"]["400.body.caller.idempotent.platform.abandoned.bad-multipart.platform-rejected.repeated-part.unknown-part"];
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform.unknown-job"];
+            404: components["responses"]["404.platform"];
             408: components["responses"]["408.body"];
             409: components["responses"]["409.idempotent"];
             413: components["responses"]["413.body"];
@@ -6702,6 +6805,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 10 if absent) */
+                Prefer?: string;
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit trail */
@@ -6726,19 +6831,17 @@ export interface operations {
                     "application/json": components["schemas"]["ComplianceJobResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.platform"];
+            400: components["responses"]["400.body.caller.abandoned.platform-rejected"];
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform.unknown-job"];
+            404: components["responses"]["404.unknown-job"];
             408: components["responses"]["408.body"];
             409: components["responses"]["409.job-taken.wrong-state"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.job-id-needed"];
             429: components["responses"]["429.caller"];
-            501: components["responses"]["501.platform"];
-            503: components["responses"]["503.body.caller.platform"];
-            504: components["responses"]["504.platform"];
+            503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6973,6 +7076,82 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller.too-many-streams"];
             503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "Webhooks.receive": {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Milliseconds since the Unix epoch */
+                "x-service-timestamp": string;
+                /** @description HMAC-SHA256 of `v0:`, the timestamp, `:` and the body, in lower-case hex */
+                "x-service-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description The delivery is stored */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description not-genuine */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": {
+                        /** @enum {unknown} */
+                        type?: "urn:notebridge:problem:not-genuine";
+                    } & components["schemas"]["Problem"];
+                };
+            };
+            /** @description request-timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": {
+                        /** @enum {unknown} */
+                        type?: "urn:notebridge:problem:request-timeout";
+                    } & components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-too-large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": {
+                        /** @enum {unknown} */
+                        type?: "urn:notebridge:problem:body-too-large";
+                    } & components["schemas"]["Problem"];
+                };
+            };
+            /** @description busy, not-kept */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": {
+                        /** @enum {unknown} */
+                        type?: "urn:notebridge:problem:busy" | "urn:notebridge:problem:not-kept";
+                    } & components["schemas"]["Problem"];
+                };
+            };
             default: components["responses"]["others"];
         };
     };

@@ -1,4 +1,5 @@
 import type { Schemas } from '../api/client.js';
+import type { operations } from '../api/schema.js';
 
 export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'quiet';
 
@@ -24,7 +25,10 @@ export const PERSON: Tones<Schemas['SyncResponse']['state']> = {
   deleted: 'quiet',
 };
 
-export const SESSION: Tones<Schemas['SessionResponse']['state']> = {
+/** The states that the specification or notebridge names. The platform may have others. */
+type SessionState = NonNullable<NonNullable<operations['Sessions.list']['parameters']['query']>['state']>;
+
+export const SESSION: Tones<SessionState> = {
   Requested: 'busy',
   InProgress: 'busy',
   Processing: 'busy',
@@ -33,6 +37,8 @@ export const SESSION: Tones<Schemas['SessionResponse']['state']> = {
   Rejected: 'bad',
   Unknown: 'warn',
 };
+
+export const sessionTone = (state: string): Tone => (wordIn(SESSION, state) ? SESSION[state as SessionState] : 'quiet');
 
 export const DELIVERY: Tones<Schemas['DeliveryResponse']['state']> = {
   received: 'busy',

@@ -1,6 +1,6 @@
 import type { Schemas } from '../../api/client.js';
 import { Facts } from '../../parts/layout.js';
-import { SESSION, State } from '../../parts/state.js';
+import { State, sessionTone } from '../../parts/state.js';
 import { Copyable, duration, Moment, number } from '../../parts/values.js';
 
 type Session = Schemas['SessionResponse'];
@@ -9,11 +9,12 @@ const SOURCES = { platform: 'newest answer', events: 'events' } as const;
 
 /** The facts of a session, without its texts. */
 export function SessionFacts({ session }: { session: Session }) {
-  const { id, sessionId, state, stateFrom, error, goneAt, unreadable, notesRevision } = session;
+  const { id, sessionId, state, stateFrom, error, goneAt, unreadable, incomplete, notesRevision } = session;
   return (
     <section className="card" aria-label="Facts">
       <p>
-        <State tone={SESSION[state]}>{state}</State> {stateFrom && `according to the platform’s ${SOURCES[stateFrom]}`}
+        <State tone={sessionTone(state)}>{state}</State>{' '}
+        {stateFrom && `according to the platform’s ${SOURCES[stateFrom]}`}
       </p>
       {error && (
         <p>
@@ -23,6 +24,11 @@ export function SessionFacts({ session }: { session: Session }) {
       {goneAt && (
         <p>
           <strong>No longer on the platform</strong> since <Moment at={goneAt} exact />.
+        </p>
+      )}
+      {incomplete.length > 0 && (
+        <p>
+          <strong>Incomplete:</strong> parts of the platform’s answer could not be read ({incomplete.join(', ')}).
         </p>
       )}
       {unreadable && (

@@ -21,7 +21,7 @@ export function SessionNotes({ id }: { id: string }) {
 }
 
 function DocumentShown({ id, document }: { id: string; document: Schemas['DocumentResponse'] }) {
-  const { documentId, noteTemplateId, revision, fetchedAt, supersededAt } = document;
+  const { documentId, noteTemplateId, revision, fetchedAt, supersededAt, incomplete } = document;
   const [isCompared, setCompared] = useState(false);
   return (
     <article className="card" aria-label={`Notes by template ${noteTemplateId}`}>
@@ -43,6 +43,11 @@ function DocumentShown({ id, document }: { id: string; document: Schemas['Docume
           </>
         )}
       </p>
+      {incomplete && (
+        <p>
+          <strong>Incomplete:</strong> parts of these notes could not be read. The platform has the complete document.
+        </p>
+      )}
       {isCompared ? <Revisions id={id} documentId={documentId} /> : <NoteText version={document} />}
     </article>
   );

@@ -3,7 +3,7 @@ import { api } from '../../api/client.js';
 import { FilterForm, useFilters } from '../../parts/filters.js';
 import { Head } from '../../parts/layout.js';
 import { List } from '../../parts/read.js';
-import { SESSION, State, wordIn, wordsOf } from '../../parts/state.js';
+import { SESSION, State, sessionTone, wordIn, wordsOf } from '../../parts/state.js';
 import { Moment, number } from '../../parts/values.js';
 import { SessionDetail } from './session-detail.js';
 import './sessions.css';
@@ -42,7 +42,7 @@ function Sessions() {
         keyOf={({ id }) => id}
         columns={[
           ['Session', ({ id }) => <Link href={`/sessions/${id}`}>{id}</Link>, 'text'],
-          ['State', ({ state }) => <State tone={SESSION[state]}>{state}</State>],
+          ['State', ({ state }) => <State tone={sessionTone(state)}>{state}</State>],
           ['Provider', ({ provider }) => provider],
           ['Clients', ({ clients }) => clients.join(', ')],
           ['Appointment', ({ partnerAppointmentId }) => partnerAppointmentId],

@@ -430,7 +430,8 @@ CREATE TABLE "sessions" (
     CONSTRAINT "sessions_pkey" PRIMARY KEY ("id")
 );
 CREATE UNIQUE INDEX "sessions_session_id_key" ON "sessions"("session_id");
-CREATE INDEX "sessions_updated_at_id_idx" ON "sessions"("updated_at", "id");
+-- Of the sessions that lists show.
+CREATE INDEX "sessions_updated_at_id_idx" ON "sessions"("updated_at", "id") WHERE "same_as" IS NULL;
 CREATE INDEX "sessions_provider_user_id_updated_at_id_idx" ON "sessions"("provider_user_id", "updated_at", "id");
 CREATE INDEX "sessions_state_updated_at_id_idx" ON "sessions"("state", "updated_at", "id");
 -- A list that is waiting to be put into the index would be read through by every look-up of a client.

@@ -136,7 +136,8 @@ export class RequestOutcomes {
     const facts: SessionFacts = { ...NO_FACTS, ...known, date: known?.date ?? requested?.date ?? null };
     await tx.query(
       `UPDATE sessions first SET facts = $3, wanted_generation = first.wanted_generation + 1, due_at = clock_timestamp(),
-         changed = true, provider_user_id = coalesce(first.provider_user_id, own.provider_user_id),
+         changed = true, updated_at = greatest(first.updated_at, own.updated_at),
+         provider_user_id = coalesce(first.provider_user_id, own.provider_user_id),
          partner_appointment_id = coalesce(first.partner_appointment_id, own.partner_appointment_id),
          client_user_ids = CASE WHEN first.fetched_at IS NULL THEN own.client_user_ids ELSE first.client_user_ids END,
          note_template_ids = CASE WHEN first.fetched_at IS NULL THEN own.note_template_ids ELSE first.note_template_ids END
