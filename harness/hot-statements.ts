@@ -54,6 +54,8 @@ const SMALL = [
   'session_requests_open_idx',
   'session_requests_open_key',
   'sessions_refused_idx',
+  'processing_sessions_refused_idx',
+  'processing_sessions_due_idx',
   'sessions_changed_idx',
   'compliance_jobs_unannounced_idx',
   'compliance_jobs_review_created_at_id_idx', // of the jobs that await a decision

@@ -91,8 +91,8 @@ async function holdSessions({ service, simulator }: Target, day: string, session
   const userOf = (id: string) => state.users.list().find(({ partnerUserId }) => partnerUserId === id)?.userId;
   for (let n = 0; n < sessions; n++) {
     const session = createSession(state, {
-      providerUserId: userOf(`p-${day}-${n % 20}`) ?? '',
-      clientUserIds: [userOf(`c-${day}-${n % 20}`) ?? ''],
+      providerUserId: userOf(`p-${day}-${n % 20}`) ?? 'not-mirrored-yet',
+      clientUserIds: [userOf(`c-${day}-${n % 20}`) ?? []].flat(),
       noteTemplateIds: [TEMPLATE],
       input: { kind: 'text', text: 'They spoke of the week.' },
       date: '2026-03-01T09:00:00.000Z',

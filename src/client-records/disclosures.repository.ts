@@ -38,7 +38,7 @@ const SENT_UPDATES = `
     SELECT entry FROM audit_subjects WHERE kind = 'session' AND subject = known.id::text OFFSET 0) AS named
   CROSS JOIN LATERAL (SELECT * FROM audit_entries WHERE id = named.entry
     AND action IN ('PATCH /v1/sessions/:id', 'PUT /v1/sessions/:id/note-templates') OFFSET 0) AS e
-  WHERE s.client_user_ids && $2::text[] AND s.same_as IS NULL
+  WHERE s.client_user_ids && $2::text[]
   GROUP BY s.id, e.action, e.request_id
   HAVING bool_or(e.outcome = 'begun') AND NOT bool_or(e.outcome IN ('platform-unreachable', 'not-configured'))`;
 
@@ -53,7 +53,9 @@ const DISCLOSURES = `
     FROM platform_calls WHERE person_id = ANY ($1::uuid[]) AND outcome IS DISTINCT FROM 'not-sent'
     UNION ALL
     SELECT r.attempted_at, 'createSession', lower(r.state), ARRAY[r.session::text], ${TO_PLATFORM}
-    FROM sessions s JOIN session_requests r ON r.session = s.id
+    FROM sessions s
+    CROSS JOIN LATERAL (SELECT s.id UNION ALL SELECT q.id FROM sessions q WHERE q.same_as = s.id) AS known
+    CROSS JOIN LATERAL (SELECT * FROM session_requests WHERE session = known.id OFFSET 0) AS r
     WHERE s.client_user_ids && $2::text[] AND r.attempted_at IS NOT NULL
     UNION ALL ${SENT_UPDATES}
     UNION ALL

@@ -11,7 +11,7 @@ const hasFault = (fault: string): string => `(
   OR EXISTS (SELECT 1 FROM processing_sessions WHERE due_at IS NOT NULL AND fault = '${fault}'))`;
 
 /** Maximum counted sessions, because health is read often. */
-const MAX_COUNTED = 1_000;
+const MAX_COUNTED = 100;
 
 /** Reports sessions that cannot be fetched, and requests that wait or need a decision. */
 @Injectable()
@@ -29,7 +29,8 @@ export class SessionsHealth {
       `SELECT ${hasFault('platform-unauthorized')} AS refused, ${hasFault('platform-address')} AS elsewhere,
          ${hasFault('unreadable-answer')} AS unreadable,
          (SELECT count(*)::int FROM (SELECT FROM sessions
-            WHERE incomplete <> '{}' AND fetched_at > now() - interval '1 day' LIMIT ${MAX_COUNTED}) AS odd) AS incomplete,
+            WHERE incomplete <> '{}' AND fetched_at > now() - interval '1 day'
+            ORDER BY fetched_at DESC LIMIT ${MAX_COUNTED}) AS odd) AS incomplete,
          EXISTS (SELECT 1 FROM sessions WHERE lane = ${EVENT_LANE} AND due_at < now() - interval '5 minutes') AS overdue,
          (SELECT coalesce(fault, 'none') FROM ${LONGEST_AWAITED} AS awaited
           WHERE last_event_at < now() - interval '5 minutes') AS fault`,

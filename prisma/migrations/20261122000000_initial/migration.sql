@@ -506,6 +506,7 @@ CREATE TABLE "processing_sessions" (
     CONSTRAINT "processing_sessions_pkey" PRIMARY KEY ("processing_id")
 );
 CREATE INDEX "processing_sessions_due_idx" ON "processing_sessions"("lane", "due_at", "processing_id") WHERE "due_at" IS NOT NULL;
+CREATE INDEX "processing_sessions_refused_idx" ON "processing_sessions"("fault") WHERE "due_at" IS NOT NULL AND "fault" IN ('platform-unauthorized', 'platform-address', 'unreadable-answer');
 CREATE INDEX "processing_sessions_session_idx" ON "processing_sessions"("session") WHERE "session" IS NOT NULL;
 
 CREATE TABLE "compliance_jobs" (

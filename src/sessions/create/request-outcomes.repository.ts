@@ -144,7 +144,13 @@ export class RequestOutcomes {
        FROM sessions own WHERE own.id = $1 AND first.id = $2`,
       [session, first.id, this.seal.sealFacts(first.id, facts)],
     );
-    await tx.query('UPDATE sessions SET same_as = $2, facts = NULL, due_at = NULL WHERE id = $1', [session, first.id]);
+    // The row keeps nothing by which a list could find it.
+    await tx.query(
+      `UPDATE sessions SET same_as = $2, state = 'Same', facts = NULL, due_at = NULL, provider_user_id = NULL,
+         client_user_ids = '{}', note_template_ids = '{}', partner_appointment_id = NULL
+       WHERE id = $1`,
+      [session, first.id],
+    );
   }
 
   /** Erases plan and text, because nothing will be sent again. */

@@ -2,7 +2,7 @@ import type { Database } from '../../database/database.js';
 import { numberCommitted } from '../../feed/commit-order.js';
 
 /** Maximum sessions of one statement, so that their locks do not delay events for long. */
-const BATCH = 1_000;
+const BATCH = 200;
 
 const NUMBERING = {
   lock: 727_011,
@@ -15,10 +15,11 @@ const NUMBERING = {
       WHERE changed ORDER BY id LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
     ), last AS MATERIALIZED (
       SELECT greatest(date_trunc('milliseconds', clock_timestamp()), max(updated_at)) AS at FROM sessions WHERE same_as IS NULL
-    ), numbered AS (
+    ), numbered AS MATERIALIZED (
       SELECT id, row_number() OVER (ORDER BY at, id) * interval '1 millisecond' AS after FROM picked)
-    UPDATE sessions s SET changed = false, updated_at = last.at + numbered.after
-    FROM numbered, last WHERE s.id = numbered.id`,
+    UPDATE sessions s SET changed = false,
+      updated_at = (SELECT last.at + numbered.after FROM last, numbered WHERE numbered.id = s.id)
+    WHERE s.id = ANY (ARRAY(SELECT id FROM picked))`,
 };
 
 /**

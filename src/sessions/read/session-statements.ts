@@ -23,12 +23,14 @@ export function listStatement(filter: ListFilter): { text: string; values: unkno
   const parameter = (value: unknown) => `$${values.push(value)}`;
   // Filters that match few sessions are materialized first, so that the planner does not read all sessions in the order of the pages.
   const rare: string[] = [];
-  const conditions = ['same_as IS NULL'];
+  const conditions: string[] = [];
   if (clientUsers) rare.push(`client_user_ids && ${parameter(clientUsers)}::text[]`);
   if (appointment !== undefined) rare.push(`partner_appointment_id = ${parameter(appointment)}`);
   if (providerUsers?.length === 1) conditions.push(`provider_user_id = ${parameter(providerUsers[0])}`);
   else if (providerUsers) conditions.push(`provider_user_id = ANY(${parameter(providerUsers)}::text[])`);
   if (state !== undefined) conditions.push(`state = ${parameter(state)}`);
+  // The other filters find no row that leads to another one, because it keeps nothing.
+  if (rare.length + conditions.length === 0) conditions.push('same_as IS NULL');
   if (updatedSince !== undefined) conditions.push(`updated_at >= ${parameter(new Date(updatedSince))}`);
   if (after)
     conditions.push(`(updated_at, id) ${operator} (${parameter(after[0])}::timestamptz, ${parameter(after[1])}::uuid)`);
@@ -36,7 +38,7 @@ export function listStatement(filter: ListFilter): { text: string; values: unkno
   const from = rare.length === 0 ? 'sessions' : 'found';
   const text = `
     WITH ${found}
-    s AS (SELECT * FROM ${from} WHERE ${conditions.join(' AND ')} ORDER BY updated_at ${direction}, id ${direction} LIMIT ${parameter(limit)})
+    s AS (SELECT * FROM ${from} WHERE ${conditions.join(' AND ') || 'true'} ORDER BY updated_at ${direction}, id ${direction} LIMIT ${parameter(limit)})
     SELECT ${SHOWN} FROM s ORDER BY s.updated_at ${direction}, s.id ${direction}`;
   return { text, values };
 }

@@ -18,7 +18,8 @@ const REMOVALS = [
      removed_at = now() WHERE removed_at IS NULL AND session = ANY ($1::uuid[])`,
   'UPDATE processing_sessions SET answer = NULL WHERE answer IS NOT NULL AND session = ANY ($1::uuid[])',
   // The stored answer for repeats of the session's request has the session's id.
-  'UPDATE idempotency_records SET body = NULL WHERE body IS NOT NULL AND id = ANY ($1::uuid[])',
+  `UPDATE idempotency_records SET body = NULL WHERE body IS NOT NULL
+     AND id = ANY ($1::uuid[] || ARRAY(SELECT id FROM sessions WHERE same_as = ANY ($1::uuid[])))`,
 ];
 
 /** SQL condition that all of these platform users are clients deleted by the EHR. @param users an array */
