@@ -150,7 +150,7 @@ interface Column {
   is_sealed: boolean;
 }
 
-/** The values of columns by which a copy would otherwise ask for work. */
+/** Columns that would make copies due, with their values in copies. */
 const AT_REST: Readonly<Record<string, string>> = { due_at: 'NULL', ended_at: 'NULL', changed: 'false' };
 
 /** Another value for each copy, as SQL. */

@@ -144,7 +144,7 @@ export class RequestOutcomes {
        FROM sessions own WHERE own.id = $1 AND first.id = $2`,
       [session, first.id, this.seal.sealFacts(first.id, facts)],
     );
-    // The row keeps nothing by which a list could find it.
+    // The row keeps nothing that a list could find.
     await tx.query(
       `UPDATE sessions SET same_as = $2, state = 'Same', facts = NULL, due_at = NULL, provider_user_id = NULL,
          client_user_ids = '{}', note_template_ids = '{}', partner_appointment_id = NULL

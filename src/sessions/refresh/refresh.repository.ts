@@ -109,7 +109,7 @@ export class RefreshRepository {
     if (!fresh) return undefined;
     const { id, now } = row;
     const known = this.seal.openFacts(row);
-    // A state of the platform with the name of one of ours would be mistaken for ours.
+    // A platform state named like one of this service would be mistaken for it.
     const state = isOwnState(session.state) ? row.state : session.state;
     // An unreadable field says nothing.
     const {
