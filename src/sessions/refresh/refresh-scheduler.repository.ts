@@ -80,7 +80,7 @@ export class RefreshScheduler {
   }
 
   /**
-   * Makes every session due that had an event or changed since the given time, with lower priority than events.
+   * Makes every session due that had an event, was fetched or changed since the given time, with lower priority than events.
    *
    * @returns the number of sessions
    */
@@ -89,7 +89,7 @@ export class RefreshScheduler {
     return this.database.transaction(async (reader) => {
       await reader.query(
         `DECLARE changed NO SCROLL CURSOR FOR SELECT id FROM sessions
-         WHERE (changed OR greatest(created_at, updated_at, last_event_at) >= '${since.toISOString()}')
+         WHERE greatest(created_at, updated_at, last_event_at, fetched_at) >= '${since.toISOString()}'
            AND session_id IS NOT NULL`,
       );
       for (let count = 0; ; ) {
