@@ -1,10 +1,10 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type pg from 'pg';
 import { Env } from '../../config/env.js';
-import { byteaArray } from '../../database/bytea-array.js';
 import { newPool } from '../../database/database.js';
 import { codeOf } from '../../http/problem/fault.js';
 import type { SealedPlace } from '../../vault/vault.js';
+import { byteaArray } from './bytea-array.js';
 
 /** One genuine delivery on its way into the inbox. */
 export interface IncomingRow {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { propertyRuns } from '../config/property-runs.spec-support.js';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { byteaArray } from './bytea-array.js';
 
 /** Reads the binary format as PostgreSQL's array_recv does. */
