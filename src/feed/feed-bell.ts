@@ -72,9 +72,10 @@ export class FeedBell implements OnApplicationShutdown {
     void this.startListening(client).catch((error: unknown) => this.replace(client, error));
   }
 
-  async onApplicationShutdown(): Promise<void> {
+  /** Does not wait for the server, which may have become silent. */
+  onApplicationShutdown(): void {
     this.stopped = true;
-    await this.client?.end().catch(() => undefined);
+    this.client?.connection.stream.destroy();
   }
 
   private async ringWhileNeeded(): Promise<void> {
@@ -107,6 +108,6 @@ export class FeedBell implements OnApplicationShutdown {
     this.connectAtMs = this.clock.monotonicMs() + this.backoffMs;
     this.backoffMs = Math.min(2 * this.backoffMs, MAX_BACKOFF_MS);
     this.log.warn({ msg: 'the connection that listens for feed events was lost; readers poll', ...errorTrace(error) });
-    void client.end().catch(() => undefined);
+    client.connection.stream.destroy();
   }
 }
