@@ -26,7 +26,8 @@ test('a commit rings in other processes, over one connection per process that ha
   const { app, url } = await world.startAnother();
   const bell = app.get(FeedBell);
   const rings = hearing(bell);
-  expect(await world.sql(LISTENERS)).toEqual([]);
+  // The world's own service may listen since an earlier file.
+  const before = (await world.sql(LISTENERS)).length;
   const connected = rings.next('the other process listens');
   bell.listen();
   bell.listen();
@@ -34,7 +35,7 @@ test('a commit rings in other processes, over one connection per process that ha
   const rung = rings.next('the other process hears the commit');
   await append();
   await rung;
-  expect(await world.sql(LISTENERS)).toHaveLength(1);
+  expect(await world.sql(LISTENERS)).toHaveLength(before + 1);
   expect(url).not.toBe(world.url);
 });
 
@@ -45,8 +46,8 @@ test('a lost connection is replaced after its backoff', async () => {
   const connected = rings.next('the process listens');
   bell.listen();
   await connected;
-  const [first] = await world.sql<{ pid: number }>(LISTENERS);
-  await world.sql(`SELECT pg_terminate_backend($1)`, [first?.pid]);
+  const { processID } = Reflect.get(bell, 'client') as unknown as { processID: number };
+  await world.sql(`SELECT pg_terminate_backend($1)`, [processID]);
   await world.eventually('the loss is noticed', () => Reflect.get(bell, 'client') === undefined);
   bell.listen();
   expect(Reflect.get(bell, 'client')).toBeUndefined();
