@@ -144,10 +144,9 @@ describe('readers', () => {
     await holder.query('COMMIT');
     for (const client of [late, holder]) client.release();
     const read = (await one).items.map(({ subject, cursor }) => `${cursor} ${subject}`);
-    expect([read, await two]).toMatchObject([
-      ['1-1 first', '1-2 last'],
-      { items: [{}, {}, { subject: 'late', cursor: '1-3' }] },
-    ]);
+    // The first reader may read after the second one has numbered the late event.
+    expect(read.slice(0, 2)).toEqual(['1-1 first', '1-2 last']);
+    expect((await two).items).toMatchObject([{}, {}, { subject: 'late', cursor: '1-3' }]);
   });
 
   test('reach the end even if they repeat their first "after" with each cursor', async () => {
