@@ -86,7 +86,7 @@ function hasEnded(state: JobState): state is JobEnd {
 }
 
 /** True if an operator may resolve a job: its submission got no answer, or the platform does not know it. */
-export function isUnsettled({ state, result, fault }: Pick<JobRow, 'state' | 'result' | 'fault'>): boolean {
+function isUnsettled({ state, result, fault }: Pick<JobRow, 'state' | 'result' | 'fault'>): boolean {
   const isNotFound = fault === 'gone' || fault === 'maybe-gone';
   return state === 'Unknown' || ((state === 'Submitted' || hasEnded(state)) && isNotFound && result === null);
 }

@@ -104,7 +104,7 @@ export type Session = Required<Values<typeof REQUIRED_PARTS>> &
   OrNull<Values<typeof OPTIONAL_PARTS>> & { sessionId: string; state: SessionState };
 
 /** A part of a Session that an answer can lose. */
-export type SessionPart = 'state' | keyof typeof REQUIRED_PARTS | keyof typeof OPTIONAL_PARTS;
+type SessionPart = 'state' | keyof typeof REQUIRED_PARTS | keyof typeof OPTIONAL_PARTS;
 
 /**
  * The readable part of a Session (spec, Resources), with ids as their `platformKey`. A field that is absent although the

@@ -21,7 +21,7 @@ import type { OutcomeKeeper } from './outcome-keeper.js';
  * - `Unknown`: an attempt may have taken effect. It is never sent again automatically.
  * - Any other: the request has ended.
  */
-export interface RequestColumns extends DueColumns {
+interface RequestColumns extends DueColumns {
   /** When the attempt in flight, or the last one, was marked. */
   attempted_at: Date | null;
   /** When the platform last answered in a way that may be the fault of the URL or the API key. */
@@ -129,18 +129,20 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
       this.log.warn({ msg: `a request could not be decrypted; nothing was sent (${this.name})`, ...errorTrace(error) });
       return this.notSent(attempt, 'unreadable');
     }
-    const fault = error instanceof PlatformError ? error : new PlatformError('unknown-outcome', 'upload');
-    if (fault.kind === 'unknown-outcome') {
+    if (!(error instanceof PlatformError)) {
+      this.log.error({ msg: `an attempt failed unexpectedly (${this.name})`, ...errorTrace(error) });
+    }
+    if (!(error instanceof PlatformError) || error.kind === 'unknown-outcome') {
       this.pause.releaseProbe();
-      return this.keep(attempt, fault.kind, () => this.storeUnknown(attempt.lease));
+      return this.keep(attempt, 'unknown-outcome', () => this.storeUnknown(attempt.lease));
     }
-    const cause = pauseCauseOf(fault);
+    const cause = pauseCauseOf(error);
     if (cause && !(isRefusal(cause) && (await this.isOwnFault(attempt.row)))) {
-      return this.pauseAll(attempt, cause, fault.retryAfterMs);
+      return this.pauseAll(attempt, cause, error.retryAfterMs);
     }
-    if (fault.kind === 'not-configured') return this.notSent(attempt, fault.kind);
+    if (error.kind === 'not-configured') return this.notSent(attempt, error.kind);
     this.pause.end();
-    const message = fault.platformMessage ?? '';
+    const message = error.platformMessage ?? '';
     return this.keep(attempt, 'rejected', () =>
       this.storeOutcome(attempt.lease, (tx, row) => this.requests.storeRejected(tx, row, message)),
     );

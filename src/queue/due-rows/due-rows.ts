@@ -56,11 +56,6 @@ export class DueRows<Row extends object> {
     return claim;
   }
 
-  /** Counts a row as in progress that this process has leased without a claim. */
-  hold(key: string): void {
-    this.held.set(key, this.table.lanes[0]?.lane ?? 0);
-  }
-
   /** Leases that ended without a `settle`, because their process died or lost track of them. @param condition of the rows */
   async lost(condition: string): Promise<Lease[]> {
     const { key } = this.table;

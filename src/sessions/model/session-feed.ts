@@ -7,7 +7,7 @@ import { type SessionRow, STATE_OF } from './session-row.js';
 import { SHOWN_ID, SHOWN_PEOPLE } from './shown-columns.js';
 
 /** An event of a session, with the state that it reports. */
-export interface SessionFeedEvent {
+interface SessionFeedEvent {
   type: FeedType & `session.${string}`;
   state: string;
   /** From the platform's event; defaults to the value in the session's row. */

@@ -28,7 +28,7 @@ export const MAX_ATTEMPTS = 12;
 const BACKOFF = { baseMs: 1_000, maxMs: 30 * 60_000 };
 
 /** Attempts without an outcome after which a delivery is dead, because it ends the processes that handle it. */
-export const MAX_LOST = 3;
+const MAX_LOST = 3;
 
 /** How long a delivery waits whose handler returned `waiting`. */
 const WAIT_MS = 1_000;
