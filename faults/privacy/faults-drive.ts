@@ -124,7 +124,7 @@ export async function driveRefusedWrites(ehr: PrivateEhr, sql: (text: string) =>
     'import_rows',
     'idempotency_records',
     'webhook_deliveries',
-    'session_requests',
+    'sessions',
     'compliance_jobs',
     'feed_events',
     'api_keys',

@@ -9,11 +9,11 @@ const TEMPLATE = '11111111-1111-4111-8111-111111111111';
 interface KeptRequest {
   appointment: string;
   session: string;
+  /** The row that an event made first, or that of the request. */
+  row: string;
   state: string;
   body: Buffer | null;
   platformId: string | null;
-  /** The row that an event made first. */
-  sameAs: string | null;
 }
 
 /** Sessions that the EHR asks for, each with an Idempotency-Key, whose notes come by webhooks and look-ups. */
@@ -56,7 +56,7 @@ export class SessionWork {
     await this.asking;
     await world.crew.up();
     await world.reach('no request is on its way', async () => {
-      return (await world.count("session_requests WHERE state = 'Requested'")) === 0;
+      return (await world.count("sessions WHERE state = 'Requested'")) === 0;
     });
     await world.reach('the platform has done what it was to do late', () => timers.count === 0);
     await world.reach('every session came to its end', () => sessions.list().every(({ nextStep }) => !nextStep));
@@ -101,9 +101,9 @@ export class SessionWork {
   private async checkRequests(feed: FeedWatch): Promise<void> {
     const { oracle, simulator } = this.world;
     const kept = await this.world.rows<KeptRequest>(
-      `SELECT r.correlation_id AS appointment, r.session, r.state, r.body, s.same_as AS "sameAs",
-         coalesce(same.session_id, s.session_id) AS "platformId"
-       FROM session_requests r JOIN sessions s ON s.id = r.session LEFT JOIN sessions same ON same.id = s.same_as`,
+      `SELECT correlation_id AS appointment, shown_id AS session, id AS row, request AS body, session_id AS "platformId",
+         CASE WHEN session_id IS NULL THEN state ELSE 'Settled' END AS state
+       FROM sessions WHERE requested_at IS NOT NULL`,
     );
     const made = new Map<string, string[]>(this.appointments.map((appointment) => [appointment, []]));
     for (const { partnerAppointmentId, sessionId } of simulator.state.sessions.list()) {
@@ -142,7 +142,7 @@ export class SessionWork {
     oracle.none(
       'the feed has every session, under the id of the row that was first',
       settled
-        .filter(({ session, sameAs }) => !created.has(`sessions/${sameAs ?? session}`))
+        .filter(({ session, row }) => !created.has(`sessions/${session}`) && !created.has(`sessions/${row}`))
         .map(({ appointment }) => appointment),
     );
   }

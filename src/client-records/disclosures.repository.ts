@@ -3,7 +3,7 @@ import { Database } from '../database/database.js';
 import { type Family, familyOf } from '../database/former-ids.js';
 import { FormerIdsRepository } from '../people/store/former-ids.repository.js';
 import { usersOf } from '../people/store/person-users.js';
-import { SHOWN_ID } from '../sessions/model/shown-columns.js';
+import { ENDED_AS } from '../sessions/model/session-columns.js';
 import type { DisclosureResponse } from './client-records.dto.js';
 
 /** A client, with the clients merged into it, and their current and former ids and platform users. */
@@ -31,11 +31,10 @@ const AS_OF = `coalesce($4::timestamptz, date_trunc('milliseconds', now()) + int
  */
 const SENT_UPDATES = `
   SELECT min(e.at), CASE e.action WHEN 'PATCH /v1/sessions/:id' THEN 'updateSession' ELSE 'updateSessionTemplates' END,
-    coalesce(max(e.outcome) FILTER (WHERE e.outcome <> 'begun'), 'sent'), ARRAY[${SHOWN_ID}::text], ${TO_PLATFORM}
+    coalesce(max(e.outcome) FILTER (WHERE e.outcome <> 'begun'), 'sent'), ARRAY[s.shown_id::text], ${TO_PLATFORM}
   FROM sessions s
-  CROSS JOIN LATERAL (SELECT s.id UNION ALL SELECT r.id FROM sessions r WHERE r.same_as = s.id) AS known
   CROSS JOIN LATERAL (
-    SELECT entry FROM audit_subjects WHERE kind = 'session' AND subject = known.id::text OFFSET 0) AS named
+    SELECT DISTINCT entry FROM audit_subjects WHERE kind = 'session' AND subject IN (s.id::text, s.shown_id::text)) AS named
   CROSS JOIN LATERAL (SELECT * FROM audit_entries WHERE id = named.entry
     AND action IN ('PATCH /v1/sessions/:id', 'PUT /v1/sessions/:id/note-templates') OFFSET 0) AS e
   WHERE s.client_user_ids && $2::text[]
@@ -52,11 +51,9 @@ const DISCLOSURES = `
       ${TO_PLATFORM}
     FROM platform_calls WHERE person_id = ANY ($1::uuid[]) AND outcome IS DISTINCT FROM 'not-sent'
     UNION ALL
-    SELECT r.attempted_at, 'createSession', lower(r.state), ARRAY[r.session::text], ${TO_PLATFORM}
-    FROM sessions s
-    CROSS JOIN LATERAL (SELECT s.id UNION ALL SELECT q.id FROM sessions q WHERE q.same_as = s.id) AS known
-    CROSS JOIN LATERAL (SELECT * FROM session_requests WHERE session = known.id OFFSET 0) AS r
-    WHERE s.client_user_ids && $2::text[] AND r.attempted_at IS NOT NULL
+    SELECT attempted_at, 'createSession', lower(CASE WHEN settled_at IS NULL THEN state ELSE ${ENDED_AS} END),
+      ARRAY[shown_id::text], ${TO_PLATFORM}
+    FROM sessions WHERE client_user_ids && $2::text[] AND attempted_at IS NOT NULL
     UNION ALL ${SENT_UPDATES}
     UNION ALL
     SELECT e.at, e.action, e.outcome, ARRAY(

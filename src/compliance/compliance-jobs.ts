@@ -1,9 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Audit } from '../access/audit/audit.js';
+import { Database } from '../database/database.js';
 import { confirmed } from '../database/retries.js';
 import { Problem } from '../http/problem/problem.js';
 import type { Page } from '../http/request/page.js';
 import { afterCommit, pollUntil } from '../http/request/waiting.js';
+import { SpellingsRepository } from '../platform/http/spellings.repository.js';
+import { RequestResolver } from '../platform/send/request-resolver.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { ifReadable } from '../vault/unreadable-value.js';
 import type {
@@ -12,9 +15,10 @@ import type {
   ListedJobResponse,
   ResolveJobRequest,
 } from './compliance.dto.js';
-import { type ComplianceRequest, ComplianceSeal } from './job.js';
-import { isSettled } from './job-rules.js';
-import { JobsRepository, type ShownJob } from './jobs.repository.js';
+import { type ComplianceRequest, ComplianceSeal, JOB_TABLE, type JobRow } from './job.js';
+import { JobOutcomes } from './job-outcomes.repository.js';
+import { isSettled, UNSETTLED } from './job-rules.js';
+import { JobsRepository } from './jobs.repository.js';
 
 /** How long a caller waits. */
 interface Wait {
@@ -42,12 +46,35 @@ const LOOKUP_FAILED = 'The result could not be fetched from the platform; the lo
 /** Compliance jobs for the EHR. Each is committed first, then submitted by a worker. */
 @Injectable()
 export class ComplianceJobs {
+  private readonly resolver: RequestResolver<JobRow>;
+
   constructor(
     private readonly jobs: JobsRepository,
     private readonly seal: ComplianceSeal,
     private readonly notifier: QueueNotifier,
     private readonly audit: Audit,
-  ) {}
+    database: Database,
+    spellings: SpellingsRepository,
+    outcomes: JobOutcomes,
+  ) {
+    this.resolver = new RequestResolver(
+      {
+        table: JOB_TABLE,
+        thing: 'job',
+        unsettled: UNSETTLED,
+        // While only the URL of the lookup may be wrong, the platform may have the job.
+        resendable: `request IS NOT NULL AND fault IS DISTINCT FROM 'maybe-gone'`,
+        onResend: `job_id = NULL, ended_at = NULL, announced_at = NULL, review = NULL, updated_at = clock_timestamp()`,
+        onlyUnsettled:
+          'Only a job whose submission got no answer, or that the platform does not know, can be resolved. Check its state.',
+        settle: (tx, row, jobId) => outcomes.settle(tx, row, jobId),
+        abandon: (tx, row) => outcomes.abandon(tx, row),
+      },
+      database,
+      spellings,
+      audit,
+    );
+  }
 
   /** A job by its id here or on the platform. @throws {Problem} 404 `unknown-job` */
   async show(id: string, { seconds, signal }: Wait): Promise<ComplianceJobResponse> {
@@ -78,38 +105,18 @@ export class ComplianceJobs {
    */
   async resolve(idOrAlias: string, { action, jobId }: ResolveJobRequest, wait: Wait): Promise<ComplianceJobResponse> {
     const job = await this.find(idOrAlias);
-    if (action === 'create') {
-      if (!(await this.jobs.sendAgain(job.id))) throw await this.wrongState(job.id);
-      return this.submitted(
-        { ...job, state: 'Requested', job_id: null, result: null, fault: null, review: null },
-        wait,
-      );
-    }
-    if (action === 'link') await this.link(job.id, jobId);
-    else if (!(await this.jobs.abandon(job.id))) throw await this.wrongState(job.id);
-    return this.view(await this.find(job.id));
-  }
-
-  private async link(id: string, jobId: string | undefined): Promise<void> {
-    const pointer = '/jobId';
-    if (jobId === undefined) {
-      throw new Problem(422, 'job-id-needed', "To link, send the platform's id of the job in jobId.", { pointer });
-    }
-    const outcome = await this.jobs.link(id, jobId);
-    if (outcome === 'wrong-state') throw await this.wrongState(id);
-    if (outcome === 'taken') {
-      const detail = 'Another submission is linked to this job. Find out which submission it belongs to.';
-      throw new Problem(409, 'job-taken', detail, { pointer });
-    }
-    this.notifier.notify('compliance', 'linked');
+    await this.resolver.resolve(job.id, action, jobId, wait.signal);
+    if (action === 'link') this.notifier.notify('compliance', 'linked');
+    if (action !== 'create') return this.view(await this.find(job.shownId));
+    return this.submitted({ ...job, state: 'Requested', jobId: null, result: null, fault: null, review: null }, wait);
   }
 
   /** @param stored the committed job, for a caller whose wait fails */
-  private submitted(stored: ShownJob, { seconds, signal }: Wait): Promise<ComplianceJobResponse> {
+  private submitted(stored: JobRow, { seconds, signal }: Wait): Promise<ComplianceJobResponse> {
     this.notifier.notify('compliance', 'requested');
     const outcome = async () => {
-      const isOver = ({ state }: ShownJob) => state !== 'Requested';
-      const job = this.view(await pollUntil(seconds, () => this.find(stored.id), isOver, signal));
+      const isOver = ({ state }: JobRow) => state !== 'Requested';
+      const job = this.view(await pollUntil(seconds, () => this.find(stored.shownId), isOver, signal));
       if (job.state !== 'Rejected' && job.state !== 'Abandoned') return job;
       const { code, message } = job.error as NonNullable<typeof job.error>;
       return new Problem(400, code, message, { extensions: { job: job.id, platformMessage: job.platformMessage } });
@@ -117,19 +124,14 @@ export class ComplianceJobs {
     return afterCommit(outcome, () => this.view(stored));
   }
 
-  private async find(id: string): Promise<ShownJob> {
+  private async find(id: string): Promise<JobRow> {
     const row = await this.jobs.find(id);
     if (!row) throw new Problem(404, 'unknown-job', 'No compliance job has this id.');
+    this.audit.about('compliance-job', row.shownId);
     return row;
   }
 
-  private async wrongState(id: string): Promise<Problem> {
-    const detail =
-      'Only a job whose submission got no answer, or that the platform does not know, can be resolved. Check its state.';
-    return new Problem(409, 'wrong-state', detail, { extensions: { state: (await this.find(id)).state } });
-  }
-
-  private view(row: ShownJob): ComplianceJobResponse {
+  private view(row: JobRow): ComplianceJobResponse {
     const { unreadable = [], ...job } = this.listed(row);
     const result = ifReadable(() => this.seal.result.open(row.id, row.result));
     const platformMessage = ifReadable(() => this.seal.message.open(row.id, row.message)) || null;
@@ -137,17 +139,17 @@ export class ComplianceJobs {
     return { ...job, result: result ?? null, platformMessage, ...(empty.length > 0 && { unreadable: empty }) };
   }
 
-  private listed(row: ShownJob): ListedJobResponse {
-    const { shown_id: id, job_id: jobId, state, created_at: createdAt, updated_at: updatedAt } = row;
+  private listed(row: JobRow): ListedJobResponse {
+    const { shownId: id, jobId, state, createdAt, updatedAt, removedAt } = row;
     this.audit.about('compliance-job', id);
     const files = ifReadable(() => this.seal.request.open(row.id, row.request)?.files.map((file) => file.id) ?? []);
     const unreadable = files === undefined && { unreadable: ['files'] };
-    const shown = { id, jobId, state, error: errorOf(row), files: files ?? [], createdAt, updatedAt };
-    return { ...shown, removedAt: row.removed_at, ...unreadable };
+    const shown = { id, jobId, state, error: errorOf(row), files: files ?? [] };
+    return { ...shown, createdAt, updatedAt, removedAt, ...unreadable };
   }
 }
 
-function errorOf({ state, fault, review }: ShownJob): ListedJobResponse['error'] {
+function errorOf({ state, fault, review }: JobRow): ListedJobResponse['error'] {
   const ended = { Abandoned: 'abandoned', Rejected: 'platform-rejected' }[state as string];
   const code = ended ?? (fault === 'gone' || fault === 'maybe-gone' ? fault : (review ?? fault));
   const message = state === 'Requested' ? SUBMISSION_POSTPONED : LOOKUP_FAILED;

@@ -4,16 +4,13 @@ import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
 import { Feed } from '../feed/feed.js';
 import { SubjectIds } from '../feed/subject-ids.js';
-import { ATTEMPT_IN_FLIGHT } from '../platform/send/send-once.js';
+import { rowOfEvent } from '../platform/send/request-rows.js';
+import { ATTEMPT_IN_FLIGHT, type RequestOutcomes } from '../platform/send/send-once.js';
 import { RELEASE } from '../queue/due-rows/lease.js';
 import { joinTraces, tracesNow } from '../queue/due-rows/traces.js';
 import { ifReadable } from '../vault/unreadable-value.js';
-import { ComplianceSeal, type JobEnd, type JobRow, LANES } from './job.js';
+import { ComplianceSeal, JOB_TABLE, type JobEnd, type JobRow, LANES } from './job.js';
 import { afterEvent, afterLongWait, factsOf, type JobFeedEvent } from './job-rules.js';
-
-/** SQL of the id under which a job `j` is shown: that of its submission, if an event had stored the job first. */
-export const SHOWN_ID = `coalesce((SELECT submitted.id FROM compliance_jobs submitted WHERE submitted.same_as = j.id
-  ORDER BY submitted.created_at LIMIT 1), j.id)`;
 
 /** SQL assignments of a row that nothing is sent or looked up for. */
 const AT_REST = `fault = NULL, due_at = NULL, ${RELEASE}`;
@@ -27,7 +24,7 @@ const REVIEW_AFTER = `interval '1 hour'`;
 
 /** What is learned of jobs: by the answers to their submissions, by events, and by time. Each end is published once. */
 @Injectable()
-export class JobOutcomes {
+export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
   constructor(
     private readonly database: Database,
     private readonly feed: Feed,
@@ -38,57 +35,50 @@ export class JobOutcomes {
     subjects.registerRows('compliance/jobs', 'compliance_jobs');
   }
 
-  /** Stores the platform's answer to a submission. If it names the job of another one, the outcome stays unknown. */
-  async accepted(tx: PoolClient, row: JobRow, jobId: string): Promise<void> {
-    const isSettled = await this.settle(tx, row, jobId, 'clock_timestamp()');
-    if (!isSettled && row.state !== 'Unknown') await this.unknown(tx, row);
+  async accepted(tx: PoolClient, row: JobRow, { jobId }: { jobId: string }): Promise<boolean> {
+    return this.settle(tx, row, jobId, 'clock_timestamp()');
   }
 
-  /** Stores that the platform rejected a submission. @param message of the platform */
-  async rejected(tx: PoolClient, { id }: JobRow, message: string): Promise<void> {
-    const sealed = this.seal.message.seal(id, message);
-    await change(tx, id, `state = 'Rejected', message = $2, review = NULL, ${AT_REST}`, sealed);
+  async rejected(tx: PoolClient, row: JobRow, message: string): Promise<void> {
+    const sealed = this.seal.message.seal(row.id, message);
+    await change(tx, row.id, `state = 'Rejected', message = $2, review = NULL, ${AT_REST}`, sealed);
     const code = 'platform-rejected';
-    await this.publish(tx, id, { type: 'compliance.failed', state: 'Rejected', hasResult: false, code });
+    await this.publish(tx, row, { type: 'compliance.failed', state: 'Rejected', hasResult: false, code });
   }
 
-  /** Stores that an attempt may have taken effect. */
-  async unknown(tx: PoolClient, { id }: JobRow): Promise<void> {
+  async unknown(tx: PoolClient, row: JobRow): Promise<void> {
     const code = 'submission-unknown';
-    await change(tx, id, `state = 'Unknown', review = $2, ${AT_REST}`, code);
-    await this.publish(tx, id, { type: 'compliance.needs-review', state: 'Unknown', hasResult: false, code });
+    await change(tx, row.id, `state = 'Unknown', review = $2, ${AT_REST}`, code);
+    await this.publish(tx, row, { type: 'compliance.needs-review', state: 'Unknown', hasResult: false, code });
   }
 
-  /** Stores that a late answer showed that an attempt had no effect. */
-  requestedAgain(tx: PoolClient, { id }: JobRow): Promise<void> {
-    return change(tx, id, 'review = NULL');
+  /** Ends a job, which nobody asks for any more. */
+  abandon(tx: PoolClient, { id }: JobRow): Promise<void> {
+    return change(tx, id, `state = 'Abandoned', ended_at = NULL, review = NULL, ${AT_REST}`);
   }
 
   /**
-   * Gives a submission the platform's id of its job. If an event stored the job in another row first, the submission leads
-   * to that row, which takes its request.
+   * Gives a submission the platform's id of its job. If an event made a row for the job first, that row takes the id and
+   * the request of the submission, whose own row goes.
    *
    * @param own locked
    * @param acceptedAt SQL of when the platform's answer accepted the submission
    * @returns false if the job belongs to another submission
    */
   async settle(tx: PoolClient, own: JobRow, jobId: string, acceptedAt = 'NULL'): Promise<boolean> {
-    const other = 'SELECT * FROM compliance_jobs WHERE job_id = $1 AND id <> $2 FOR UPDATE';
-    const [first] = (await tx.query<JobRow>(other, [jobId, own.id])).rows;
-    if (first && first.attempted_at !== null) return false;
-    const settled = `state = 'Submitted', accepted_at = ${acceptedAt}, ended_at = NULL, announced_at = NULL, review = NULL,
-      failures = 0, refused_at = NULL, lane = ${LANES.lookups}, fault = NULL, ${RELEASE}`;
-    if (!first) {
-      const set = `${settled}, job_id = $2, due_at = clock_timestamp() + $3 * interval '1 second'`;
-      await change(tx, own.id, set, jobId, this.env.COMPLIANCE_REFRESH_AFTER_SECONDS);
+    const first = await rowOfEvent<JobRow>(tx, JOB_TABLE, own, jobId);
+    if (first === 'taken') return false;
+    if (first) {
+      const request = ifReadable(() => this.seal.request.open(own.id, own.request));
+      await tx.query('DELETE FROM compliance_jobs WHERE id = $1', [own.id]);
+      const set = `shown_id = $2, request = $3, attempted_at = $4, accepted_at = ${acceptedAt}`;
+      await change(tx, first.id, set, own.shownId, this.seal.request.sealNullable(first.id, request), own.attemptedAt);
       return true;
     }
-    await change(tx, own.id, `${settled}, job_id = NULL, request = NULL, due_at = NULL, same_as = $2`, first.id);
-    // The submission may itself be the row of an event, to which an earlier one leads.
-    await tx.query('UPDATE compliance_jobs SET same_as = $2 WHERE same_as = $1', [own.id, first.id]);
-    const request = ifReadable(() => this.seal.request.open(own.id, own.request));
-    const sealed = this.seal.request.sealNullable(first.id, request);
-    await change(tx, first.id, 'request = $2, attempted_at = $3', sealed, own.attempted_at);
+    const set = `state = 'Submitted', job_id = $2, accepted_at = ${acceptedAt}, ended_at = NULL, announced_at = NULL,
+      review = NULL, fault = NULL, failures = 0, refused_at = NULL, lane = ${LANES.lookups},
+      due_at = clock_timestamp() + $3 * interval '1 second', ${RELEASE}`;
+    await change(tx, own.id, set, jobId, this.env.COMPLIANCE_REFRESH_AFTER_SECONDS);
     return true;
   }
 
@@ -106,9 +96,9 @@ export class JobOutcomes {
   /** Stores the end that an event reports, of a job known or not, and makes its result due. */
   async recordEnd(tx: PoolClient, jobId: string, end: JobEnd, canReadEnds: boolean): Promise<void> {
     const { rows } = await tx.query<JobRow>(
-      `INSERT INTO compliance_jobs AS known (id, job_id, state, traceparents)
-       VALUES (gen_random_uuid(), $1, 'Submitted', $2)
-       ON CONFLICT (job_id) DO UPDATE SET ${joinTraces('known', 'excluded.traceparents')} RETURNING *`,
+      `INSERT INTO compliance_jobs AS t (id, shown_id, job_id, state, traceparents)
+       SELECT id, id, $1, 'Submitted', $2 FROM (SELECT gen_random_uuid() AS id) AS new
+       ON CONFLICT (job_id) DO UPDATE SET ${joinTraces('t', 'excluded.traceparents')} RETURNING ${JOB_TABLE.columns}`,
       [jobId, tracesNow()],
     );
     const [row] = rows as [JobRow];
@@ -118,7 +108,7 @@ export class JobOutcomes {
     const set = `state = $2, announced_at = CASE WHEN $3 THEN clock_timestamp() END, due_at = clock_timestamp(),
       ended_at = coalesce(ended_at, clock_timestamp()), ${RELEASE}`;
     await change(tx, row.id, set, news.job.state, news.job.isAnnounced);
-    await this.publish(tx, row.id, news.publish);
+    await this.publish(tx, row, news.publish);
   }
 
   /** For the poller: when the next job needs a review because its result cannot be read. */
@@ -129,25 +119,20 @@ export class JobOutcomes {
   async reviewUnreadable(): Promise<void> {
     await this.database.transaction(async (tx) => {
       const { rows } = await tx.query<JobRow>(
-        `SELECT * FROM compliance_jobs WHERE ${UNANNOUNCED} AND ended_at <= now() - ${REVIEW_AFTER}
+        `SELECT ${JOB_TABLE.columns} FROM compliance_jobs t WHERE ${UNANNOUNCED} AND ended_at <= now() - ${REVIEW_AFTER}
          ORDER BY ended_at LIMIT 100 FOR UPDATE SKIP LOCKED`,
       );
       for (const row of rows) {
         const news = afterLongWait(factsOf(row));
         await change(tx, row.id, 'review = $2', news?.job.review);
-        await this.publish(tx, row.id, news?.publish ?? null);
+        await this.publish(tx, row, news?.publish ?? null);
       }
     });
   }
 
-  /** Publishes a change of a job, under the id that is shown. */
-  async publish(tx: PoolClient, id: string, event: JobFeedEvent | null): Promise<void> {
+  async publish(tx: PoolClient, { shownId, jobId }: JobRow, event: JobFeedEvent | null): Promise<void> {
     if (event === null) return;
-    const { rows } = await tx.query<{ subject: string; jobId: string | null }>(
-      `SELECT 'compliance/jobs/' || ${SHOWN_ID} AS subject, job_id AS "jobId" FROM compliance_jobs j WHERE id = $1`,
-      [id],
-    );
-    const [{ subject, jobId }] = rows as [{ subject: string; jobId: string | null }];
+    const subject = `compliance/jobs/${shownId}`;
     const { type, hasResult, ...more } = event;
     await this.feed.append(tx, { type, subject, data: { jobId, ...more, result: hasResult ? subject : null } });
   }

@@ -32,8 +32,8 @@ export function factsOf(row: JobRow): JobFacts {
   return {
     state,
     review,
-    isRead: row.result !== null || row.removed_at !== null,
-    isAnnounced: row.announced_at !== null,
+    isRead: row.result !== null || row.removedAt !== null,
+    isAnnounced: row.announcedAt !== null,
   };
 }
 

@@ -5,7 +5,7 @@ import { Contract } from '../platform/contract/contract.js';
 import { OutcomeKeeper } from '../platform/send/outcome-keeper.js';
 import { SendOnce } from '../platform/send/send-once.js';
 import { DueParts } from '../queue/due-rows/due-loop.js';
-import { ComplianceSeal, type JobRow, LANES, submissionOf } from './job.js';
+import { ComplianceSeal, JOB_TABLE, type JobRow, submissionOf } from './job.js';
 import { JobOutcomes } from './job-outcomes.repository.js';
 
 /** A row to be submitted. Retention and erasure leave its request. */
@@ -30,17 +30,14 @@ export class JobSender extends SendOnce<Submission, { jobId: string }> {
       {
         name: 'compliance submissions',
         queue: 'compliance',
-        table: { name: 'compliance_jobs', key: 'id', lane: LANES.submissions },
+        table: { ...JOB_TABLE, onRequestedAgain: 'review = NULL, updated_at = clock_timestamp()' },
+        outcomes,
         counter: { name: 'compliance_submissions_total', help: 'Attempts to submit a compliance job by outcome' },
         concurrency: MAX_SUBMISSIONS,
         timeoutMs: env.PLATFORM_TIMEOUT_SECONDS * 1_000,
         traced: ({ id }) => ({ 'notebridge.compliance_job': id }),
         isConfigured: () => contract.canCall('submitComplianceJob'),
         send: ({ id, request }) => platform.submitComplianceJob(submissionOf(seal.request.open(id, request))),
-        storeAccepted: (tx, row, { jobId }) => outcomes.accepted(tx, row, jobId),
-        storeRejected: (tx, row, message) => outcomes.rejected(tx, row, message),
-        storeUnknown: (tx, row) => outcomes.unknown(tx, row),
-        storeRequested: (tx, row) => outcomes.requestedAgain(tx, row),
         afterCommit: () => parts.notifier.notify('compliance', 'due', env.COMPLIANCE_REFRESH_AFTER_SECONDS * 1_000),
       },
       keeper,

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type { Columns } from '../database/columns.js';
+import { allColumns, type Fields } from '../database/columns.js';
 import type { SubmitComplianceJobRequest } from '../platform/contract/wire-types.js';
+import type { RequestTable } from '../platform/send/request-rows.js';
 import { SealedColumn, Vault } from '../vault/vault.js';
 
 /**
@@ -31,10 +32,18 @@ export const REVIEWS = ['submission-unknown', 'result-unreadable'] as const;
 export type Review = (typeof REVIEWS)[number];
 
 /** A compliance job's row; its texts are encrypted. */
-export type JobRow = Columns<'ComplianceJob'> & { state: JobState; review: Review | null };
+export type JobRow = Fields<'ComplianceJob'> & { state: JobState; review: Review | null };
 
 /** The lanes of `compliance_jobs`. */
 export const LANES = { lookups: 0, submissions: 1 } as const;
+
+/** The table of jobs, which holds their submissions. */
+export const JOB_TABLE = {
+  name: 'compliance_jobs',
+  columns: allColumns('ComplianceJob', 't'),
+  lane: LANES.submissions,
+  platformId: 'job_id',
+} as const satisfies RequestTable;
 
 /** The files of a job, at the platform's store, and the criteria to check them against. */
 export type ComplianceRequest = Required<SubmitComplianceJobRequest>;

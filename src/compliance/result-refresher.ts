@@ -6,13 +6,13 @@ import { Contract } from '../platform/contract/contract.js';
 import { FetchLoop } from '../platform/fetch/fetch-loop.js';
 import { DueParts, DueProcessor } from '../queue/due-rows/due-loop.js';
 import { Poller } from '../queue/notifier/poller.js';
-import { ComplianceSeal, type JobRow, LANES } from './job.js';
+import { ComplianceSeal, JOB_TABLE, type JobRow, LANES } from './job.js';
 import { JobOutcomes } from './job-outcomes.repository.js';
 import { afterLookup, factsOf } from './job-rules.js';
 import { JobSender } from './job-sender.js';
 
 /** A due job; only jobs with the platform's id become due. */
-type DueJob = JobRow & { job_id: string };
+type DueJob = JobRow & { jobId: string };
 
 /** Maximum lookups in flight per process. */
 const MAX_LOOKUPS = 2;
@@ -36,19 +36,19 @@ export class ResultRefresher extends FetchLoop<DueJob, ComplianceJob> {
       {
         name: 'compliance jobs',
         queue: 'compliance',
-        table: { name: 'compliance_jobs', key: 'id', lanes: [{ lane: LANES.lookups }], effectMs: 0 },
+        table: { ...JOB_TABLE, key: 'id', lanes: [{ lane: LANES.lookups }], effectMs: 0 },
         counter: { name: 'compliance_fetches_total', help: 'Lookups of compliance jobs by outcome' },
         concurrency: MAX_LOOKUPS,
         traced: ({ id }) => ({ 'notebridge.compliance_job': id }),
         isConfigured: () => contract.canCall('getComplianceJob'),
-        fetch: (row, signal) => platform.getComplianceJob(row.job_id, { signal }),
+        fetch: (row, signal) => platform.getComplianceJob(row.jobId, { signal }),
         async storeAnswer(tx, { row }, { state, raw }) {
           const change = afterLookup(factsOf(row), state);
           if (!change) {
             const set = `fault = NULL, failures = 0, refused_at = NULL, due_at = ${NEXT_LOOKUP}`;
             return { set, values: [env.COMPLIANCE_REFRESH_EVERY_SECONDS] };
           }
-          await outcomes.publish(tx, row.id, change.publish);
+          await outcomes.publish(tx, row, change.publish);
           return {
             set: `state = $1, result = $2, ended_at = coalesce(ended_at, clock_timestamp()), review = NULL, due_at = NULL,
               announced_at = coalesce(announced_at, clock_timestamp()), fault = NULL, failures = 0, refused_at = NULL,

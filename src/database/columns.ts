@@ -1,28 +1,45 @@
 import { Prisma } from '../generated/prisma/client.js';
 
-type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
-  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
-  : '';
-
 /** The type in `pg` of a value of Prisma. */
 type Value<T> = T extends bigint ? string : T extends Uint8Array ? Buffer : T;
 
 type Scalars<Model extends Prisma.ModelName> = Prisma.TypeMap['model'][Model]['payload']['scalars'];
 
-/** The type in `pg` of a row of a model, with column names derived from its fields. */
-export type Columns<Model extends Prisma.ModelName> = {
-  [Field in keyof Scalars<Model> & string as SnakeCase<Field>]: Value<Scalars<Model>[Field]>;
-};
-
-/** The same with the names of the fields. */
+/** A row of a model, as `pg` reads it when it is selected with the names of the model's fields. */
 export type Fields<Model extends Prisma.ModelName> = {
   [Field in keyof Scalars<Model>]: Value<Scalars<Model>[Field]>;
 };
 
+/** Fields whose column has another name, because a relation has that of the column. */
+const OTHER_NAMES: Record<string, string> = { ourSessionId: 'session' };
+
+/** The column of each field of a model. */
+export function columnsOf<Model extends 'Person' | 'Session' | 'ProcessingSession' | 'ComplianceJob'>(
+  model: Model,
+): Record<keyof Fields<Model>, string> {
+  const fields = Object.values(Prisma[`${model}ScalarFieldEnum`]);
+  const columnOf = (field: string) =>
+    OTHER_NAMES[field] ?? field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(fields.map((field) => [field, columnOf(field)])) as Record<keyof Fields<Model>, string>;
+}
+
 /** The column of each field of a person. */
-export const PERSON_COLUMNS = Object.fromEntries(
-  Object.values(Prisma.PersonScalarFieldEnum).map((field) => [
-    field,
-    field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-  ]),
-) as Record<keyof Fields<'Person'>, string>;
+export const PERSON_COLUMNS = columnsOf('Person');
+
+/** SQL assignments of fields. @param first number of the first parameter */
+export function assignments<Model extends Parameters<typeof columnsOf>[0]>(
+  model: Model,
+  fields: Partial<Fields<Model>>,
+  first: number,
+): { set: string; values: unknown[] } {
+  const columns: Record<string, string> = columnsOf(model);
+  const set = Object.keys(fields).map((field, place) => `${columns[field]} = $${first + place}`);
+  return { set: set.join(', '), values: Object.values(fields) };
+}
+
+/** SQL of all columns of a table `alias`, with the names of the model's fields. */
+export function allColumns(model: Parameters<typeof columnsOf>[0], alias: string): string {
+  return Object.entries(columnsOf(model))
+    .map(([field, column]) => `${alias}.${column} AS "${field}"`)
+    .join(', ');
+}

@@ -17,12 +17,11 @@ export class SubjectIds {
     this.finders.set(kind, find);
   }
 
-  /** Declares that subjects of a kind are rows of a table, where a row may lead to another one by `same_as`. */
+  /** Declares that subjects of a kind are rows of a table, which may be shown under the id of a request. */
   registerRows(kind: string, table: 'sessions' | 'compliance_jobs'): void {
     this.register(kind, async (id) => {
       const { rows } = await this.database.pool.query<{ id: string }>(
-        `WITH stored AS MATERIALIZED (SELECT coalesce(same_as, id) AS id FROM ${table} WHERE id = $1)
-         SELECT id FROM stored UNION ALL SELECT id FROM ${table} WHERE same_as = (SELECT id FROM stored)`,
+        `SELECT unnest(ARRAY[id, shown_id]) AS id FROM ${table} WHERE id = $1 OR shown_id = $1`,
         [UUID.test(id) ? id : null],
       );
       return rows.map((row) => row.id);

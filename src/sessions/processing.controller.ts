@@ -27,19 +27,18 @@ export class ProcessingController {
     const processingId = platformKey(id);
     const found = await this.prisma.processingSession.findUnique({
       where: { processingId },
-      include: { session: { select: { sessionId: true, shownAs: { select: { id: true } } } } },
+      include: { session: { select: { sessionId: true, shownId: true } } },
     });
     if (!found) {
       const detail = 'No processing session has this id.';
       throw new Problem(404, 'unknown-processing-session', detail);
     }
     const { session, answer, fault, updatedAt } = found;
-    const shownId = session?.shownAs?.id ?? found.ourSessionId;
     this.audit.about('processing-session', processingId);
-    this.audit.about('session', shownId);
+    this.audit.about('session', session?.shownId);
     return {
       processingId,
-      session: shownId,
+      session: session?.shownId ?? null,
       sessionId: session?.sessionId ?? null,
       answer: this.seal.processingAnswer.open(processingId, answer),
       fault,

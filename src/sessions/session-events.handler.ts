@@ -60,7 +60,7 @@ export class SessionEventsHandler implements EventHandler {
   ): Promise<Handled> {
     const { sessionId, providerUserId, partnerAppointmentId } = event;
     const isNamed = partnerAppointmentId != null && providerUserId !== null;
-    const names = { sessionId, providerUserId: providerUserId ?? '', partnerAppointmentId: partnerAppointmentId ?? '' };
+    const names = { providerUserId: providerUserId ?? '', partnerAppointmentId: partnerAppointmentId ?? '' };
     const match = isNamed ? await this.requests.matching(tx, { ...names, receivedAt }) : undefined;
     const isKnown = match !== undefined && (await this.events.isKnown(tx, sessionId));
     if (match?.inFlight && !isKnown) return 'waiting';

@@ -3,7 +3,8 @@ import { Database } from '../database/database.js';
 import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
 import { Contract } from '../platform/contract/contract.js';
 import { requestsHealth } from '../platform/send/requests-health.js';
-import { EVENT_LANE, LONGEST_AWAITED } from './refresh/refresh-scheduler.repository.js';
+import { LANES } from './model/session-row.js';
+import { LONGEST_AWAITED } from './refresh/refresh-scheduler.repository.js';
 
 /** SQL condition that a fetch of a session or of a processing id last failed like this. */
 const hasFault = (fault: string): string => `(
@@ -31,7 +32,7 @@ export class SessionsHealth {
          (SELECT count(*)::int FROM (SELECT FROM sessions
             WHERE incomplete <> '{}' AND fetched_at > now() - interval '1 day'
             ORDER BY fetched_at DESC LIMIT ${MAX_COUNTED}) AS odd) AS incomplete,
-         EXISTS (SELECT 1 FROM sessions WHERE lane = ${EVENT_LANE} AND due_at < now() - interval '5 minutes') AS overdue,
+         EXISTS (SELECT 1 FROM sessions WHERE lane = ${LANES.events} AND due_at < now() - interval '5 minutes') AS overdue,
          (SELECT coalesce(fault, 'none') FROM ${LONGEST_AWAITED} AS awaited
           WHERE last_event_at < now() - interval '5 minutes') AS fault`,
     );
@@ -56,7 +57,7 @@ export class SessionsHealth {
   @HealthIndicator('session-requests')
   async requestsHealth(): Promise<Health> {
     const { facts, reasons } = await requestsHealth(this.database.pool, {
-      table: 'session_requests',
+      table: 'sessions',
       since: 'requested_at',
       operation: 'createSession',
     });

@@ -51,7 +51,7 @@ export const SEALED_TABLES: Record<string, SealedTable> = {
     key: { id: 'uuid' },
     columns: { body: { row: `t.id::text || '/' || encode(t.scope_hash, 'hex')` } },
   },
-  sessions: { key: { id: 'uuid' }, columns: { facts: OF_ID } },
+  sessions: { key: { id: 'uuid' }, columns: { facts: OF_ID, request: OF_ID } },
   document_revisions: {
     key: { document: 'uuid', revision: 'int' },
     join: 'JOIN session_documents d ON d.id = t.document',
@@ -63,7 +63,6 @@ export const SEALED_TABLES: Record<string, SealedTable> = {
     key: { session: 'uuid' },
     columns: { transcript: OF_SESSION, topics: OF_SESSION, named_entities: OF_SESSION, analytics: OF_SESSION },
   },
-  session_requests: { key: { session: 'uuid' }, columns: { body: OF_SESSION } },
   processing_sessions: { key: { processing_id: 'text' }, columns: { answer: { row: 't.processing_id' } } },
   compliance_jobs: { key: { id: 'uuid' }, columns: { request: OF_ID, message: OF_ID, result: OF_ID } },
   webhook_deliveries: { key: { id: 'bigint' }, columns: { body: { row: `encode(t.signature, 'hex')` } } },

@@ -96,8 +96,7 @@ describe('an export', () => {
     const requested = 'f0f0f0f0-0000-4000-8000-000000000000';
     await upload('', 'c/1,,Doppelta,Adler,nobody');
     // An event had named the session before the answer to its request.
-    await world.sql(`INSERT INTO sessions (id, state, same_as) VALUES ($1, 'InProgress', $2)`, [requested, ours]);
-    await world.sql('UPDATE session_requests SET session = $1 WHERE session = $2', [requested, ours]);
+    await world.sql('UPDATE sessions SET shown_id = $1 WHERE id = $2', [requested, ours]);
     const created = `INSERT INTO feed_events (type, subject, data) VALUES ('session.created', $1, '{}')`;
     await world.sql(created, [`sessions/${requested}`]);
     await world.sql(`INSERT INTO former_ids (kind, external_id, person_id)
@@ -189,7 +188,7 @@ describe('an accounting', () => {
     await world.call('PATCH', `/v1/sessions/${anothers}`, { body: { externalTreatmentPlan: 'Fremdplan' } });
     await world.call('PUT', `/v1/sessions/${ours}/note-templates`, { body: { noteTemplateIds: [SOAP] } });
     // An event had named the session before the answer to its request, and it was updated under both ids.
-    await world.sql(`INSERT INTO sessions (id, state, same_as) VALUES ($1, 'InProgress', $2)`, [requested, ours]);
+    await world.sql('UPDATE sessions SET shown_id = $1 WHERE id = $2', [requested, ours]);
     await world.sql(
       `WITH entry AS (INSERT INTO audit_entries (key_id, key_name, action, outcome, request_id)
          VALUES ('k', 'k', 'PATCH /v1/sessions/:id', 'begun', 'r') RETURNING id)

@@ -12,7 +12,6 @@ export const EXPORTED: Record<string, string> = {
   FeedEvent: 'events',
   WebhookDelivery: 'deliveries',
   Session: 'sessions',
-  SessionRequest: 'sessions.request',
   SessionDocument: 'sessions.notes',
   DocumentRevision: 'sessions.notes.items',
   SessionInsights: 'sessions.insights',

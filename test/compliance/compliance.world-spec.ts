@@ -491,8 +491,8 @@ describe('a submission without an answer', () => {
   test('becomes Unknown after its process died, once the call can no longer take effect', async () => {
     const id = randomUUID();
     await world.sql(
-      `INSERT INTO compliance_jobs (id, state, attempted_at, lane, lease_owner, lease_no, lease_safe_at)
-       VALUES ($1, 'Requested', now(), 1, $2, 1, now() + interval '35 s')`,
+      `INSERT INTO compliance_jobs (id, shown_id, state, attempted_at, lane, lease_owner, lease_no, lease_safe_at)
+       VALUES ($1, $1, 'Requested', now(), 1, $2, 1, now() + interval '35 s')`,
       [id, randomUUID()],
     );
     await later('5 s');

@@ -85,7 +85,7 @@ test('an answer that arrives after the lease was lost does not change the person
           nextInMs: null,
           traceparents: [],
           failures: 0,
-          due_at: null,
+          dueAt: null,
         },
         lease,
       },

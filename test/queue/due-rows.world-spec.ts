@@ -6,7 +6,7 @@ import { DueRows, type DueTable } from '../../src/queue/due-rows/due-rows.js';
 import type { WorkerProcess } from '../../src/queue/due-rows/worker-process.js';
 import { useWorld } from '../world/use-world.js';
 
-const TABLE = { name: 'errands', key: 'id', lanes: [{ lane: 0 }, { lane: 1 }], effectMs: 0 };
+const TABLE = { name: 'errands', columns: '*', key: 'id', lanes: [{ lane: 0 }, { lane: 1 }], effectMs: 0 };
 /** Longer than a process lives without a heartbeat. */
 const LIFE = '9 s';
 /** How long a claim holds at least, because its answer may be late. */

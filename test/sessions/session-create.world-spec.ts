@@ -74,8 +74,8 @@ async function shownAs(id: string, state: string): Promise<SessionResponse> {
 
 const requestOf = async (id: string) =>
   (
-    await world.sql<{ state: string; fault: string | null; body: Buffer | null }>(
-      'SELECT * FROM session_requests WHERE session = $1',
+    await world.sql<{ state: string; fault: string | null; request: Buffer | null }>(
+      'SELECT * FROM sessions WHERE shown_id = $1',
       [id],
     )
   )[0];
@@ -129,10 +129,10 @@ describe('creating a session', () => {
         }),
       );
     });
-    await world.sql('ALTER TABLE session_requests RENAME TO session_requests_away');
+    await world.sql('ALTER TABLE sessions ADD CONSTRAINT none CHECK (session_id IS NULL) NOT VALID');
     world.platform.release();
     await retried;
-    await world.sql('ALTER TABLE session_requests_away RENAME TO session_requests');
+    await world.sql('ALTER TABLE sessions DROP CONSTRAINT none');
     await working;
     const session = await shownAs(body.id, 'InProgress');
     webhooks(true);
@@ -296,12 +296,12 @@ describe('creating a session', () => {
     const before = sent();
     const asked = create({ ...usual(), externalTreatmentPlan: PLAN });
     await hasLeft(before);
-    const [waiting] = await world.sql<{ body: Buffer }>(`SELECT body FROM session_requests WHERE state = 'Requested'`);
-    expect(waiting?.body.length).toBeGreaterThan(TEXT.length);
-    expect(waiting?.body.toString('latin1')).not.toMatch(/quarry|Sleep|Goals/);
+    const [waiting] = await world.sql<{ request: Buffer }>(`SELECT request FROM sessions WHERE state = 'Requested'`);
+    expect(waiting?.request.length).toBeGreaterThan(TEXT.length);
+    expect(waiting?.request.toString('latin1')).not.toMatch(/quarry|Sleep|Goals/);
     world.platform.release();
     const { body } = await asked;
-    expect(await requestOf(body.id)).toMatchObject({ state: 'Settled', body: null });
+    expect(await requestOf(body.id)).toMatchObject({ settled_at: expect.any(Date), request: null });
   });
 });
 
@@ -352,7 +352,7 @@ describe('a rejection by the platform', () => {
     expect(body.platformMessage).toMatch(/noteTemplateIds/);
     const session = await show(body.session ?? '');
     expect([session.state, session.error?.code]).toEqual(['Rejected', 'platform-rejected']);
-    expect(await requestOf(session.id)).toMatchObject({ state: 'Rejected', body: null });
+    expect(await requestOf(session.id)).toMatchObject({ state: 'Rejected', request: null });
     expect(sent()).toBe(before + 1);
   });
 
@@ -407,7 +407,7 @@ describe('an answer that may be the fault of the URL or the API key', () => {
     injectFault(fault);
     const { body } = await create(usual(), { wait: 0 });
     await shownAs(body.id, 'Requested');
-    expect(await requestOf(body.id)).toMatchObject({ fault: code, body: expect.any(Buffer) });
+    expect(await requestOf(body.id)).toMatchObject({ fault: code, request: expect.any(Buffer) });
     const { checks } = (await world.call<HealthReport>('GET', '/health/ready')).body;
     expect(checks['session-requests']).toMatchObject({ status: 'degraded' });
     await world.advance('10 s');
@@ -458,7 +458,7 @@ describe('a lost answer', () => {
     const settled = await shownAs(body.id, 'InProgress');
     const sessions = sessionsOf(wish.partnerAppointmentId);
     expect(sessions.map(({ sessionId }) => sessionId)).toEqual([settled.sessionId]);
-    expect(await requestOf(body.id)).toMatchObject({ state: 'Settled', body: null });
+    expect(await requestOf(body.id)).toMatchObject({ settled_at: expect.any(Date), request: null });
   });
 
   it('becomes Unknown after a refused connection, and sends nothing a second time', async () => {
@@ -688,7 +688,7 @@ describe('resolve', () => {
     const unknown = await lost(wish, 'refuse');
     const { body } = await resolve(unknown.id, { action: 'abandon' });
     expect(body).toMatchObject({ id: unknown.id, state: 'Rejected', error: { code: 'abandoned' } });
-    expect(await requestOf(unknown.id)).toMatchObject({ state: 'Abandoned', body: null });
+    expect(await requestOf(unknown.id)).toMatchObject({ state: 'Rejected', abandoned: true, request: null });
     expect((await create(wish)).status).toBe(201);
   });
 
@@ -747,5 +747,5 @@ it('answers 501 and stores nothing without createSession in the contract', async
   const { status, body } = await world.call<Problem>('POST', '/v1/sessions', { body: usual() });
   expect(status).toBe(501);
   expect(body.missing?.join()).toMatch(/createSession/);
-  expect(await world.sql('SELECT 1 FROM session_requests')).toEqual([]);
+  expect(await world.sql('SELECT 1 FROM sessions')).toEqual([]);
 });

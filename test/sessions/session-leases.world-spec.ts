@@ -30,8 +30,8 @@ describe('a process killed or stopped during a fetch', () => {
     first = await world.startAnother();
     world.platform.hold({ operation: 'getSession' });
     await world.sql(
-      `INSERT INTO sessions (id, session_id, state, wanted_generation, due_at)
-       VALUES ($1, $2, 'Processing', 1, now())`,
+      `INSERT INTO sessions (id, shown_id, session_id, state, wanted_generation, due_at)
+       VALUES ($1, $1, $2, 'Processing', 1, now())`,
       [id, session.sessionId],
     );
     await world.advance('1 ms');

@@ -6,8 +6,9 @@ import { Database } from '../../src/database/database.js';
 import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
 import type { Page } from '../../src/http/request/page.js';
 import { RequestOutcomes } from '../../src/sessions/create/request-outcomes.repository.js';
-import type { RequestRow } from '../../src/sessions/create/request-row.js';
 import { RequestSender } from '../../src/sessions/create/request-sender.js';
+import { SESSION_COLUMNS } from '../../src/sessions/model/session-columns.js';
+import type { SessionRow } from '../../src/sessions/model/session-row.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { mirroredPeople, SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
@@ -50,8 +51,8 @@ async function requested(appointment: string) {
   await world.platform.webhooksSent();
   // The attempt of a process that sends no heartbeat.
   await world.sql(
-    `UPDATE session_requests SET attempted_at = $2, due_at = NULL, lease_owner = gen_random_uuid(), lease_no = 1,
-       lease_safe_at = $2 WHERE session = $1`,
+    `UPDATE sessions SET attempted_at = $2, due_at = NULL, lease_owner = gen_random_uuid(), lease_no = 1,
+       lease_safe_at = $2 WHERE id = $1`,
     [id, world.now()],
   );
   return { id, sessionId: session.sessionId };
@@ -59,9 +60,10 @@ async function requested(appointment: string) {
 
 const answered = (id: string, sessionId: string) =>
   world.get(Database).transaction(async (tx) => {
-    const open = `SELECT * FROM session_requests WHERE session = $1 AND state IN ('Requested', 'Unknown') FOR UPDATE`;
-    const { rows } = await tx.query<RequestRow>(open, [id]);
-    if (rows[0]) await world.get(RequestOutcomes).accepted(tx, rows[0], sessionId);
+    const open = `SELECT ${SESSION_COLUMNS} FROM sessions t
+      WHERE id = $1 AND state IN ('Requested', 'Unknown') FOR UPDATE`;
+    const { rows } = await tx.query<SessionRow>(open, [id]);
+    if (rows[0]) await world.get(RequestOutcomes).accepted(tx, rows[0], { sessionId });
   });
 
 /** Does each step in its own transaction. A crash after a step repeats it, as a delivery without an outcome is. */

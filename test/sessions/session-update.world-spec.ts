@@ -73,7 +73,7 @@ describe('an update', () => {
 
   it('is left to the platform when the session was not requested here', async () => {
     const session = await done(RECORDING);
-    await world.sql('DELETE FROM session_requests');
+    await world.sql('UPDATE sessions SET input_kind = NULL');
     const { body } = await update(session.id, { input: { text: 'x' } });
     expect(body).toMatchObject({ status: 400, platformMessage: expect.stringContaining('recording') });
   });

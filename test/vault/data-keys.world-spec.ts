@@ -81,7 +81,7 @@ test('while a data key is missing, no data encrypted with it is sent or processe
     200,
     { sync: { state: 'pending' }, firstName: null, unreadable: ['email', 'firstName', 'lastName'] },
   ]);
-  const request = await world.sql('SELECT state, fault FROM session_requests');
+  const request = await world.sql('SELECT state, fault FROM sessions');
   expect(request).toEqual([{ state: 'Requested', fault: 'unreadable' }]);
   expect([world.platform.arrivals('createClient'), world.platform.arrivals('createSession')]).toEqual([0, 0]);
 

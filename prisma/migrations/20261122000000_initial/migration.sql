@@ -388,7 +388,7 @@ CREATE INDEX "idempotency_records_expires_at_idx" ON "idempotency_records"("expi
 CREATE TABLE "sessions" (
     "id" UUID NOT NULL,
     "session_id" TEXT,
-    "same_as" UUID,
+    "shown_id" UUID NOT NULL,
     "state" TEXT NOT NULL,
     "provider_user_id" TEXT,
     "client_user_ids" TEXT[] DEFAULT ARRAY[]::TEXT[],
@@ -396,6 +396,15 @@ CREATE TABLE "sessions" (
     "note_template_ids" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "partner_appointment_id" TEXT,
     "notes_revision" INTEGER NOT NULL DEFAULT 0,
+    "request" BYTEA,
+    "correlation_id" TEXT,
+    "input_kind" TEXT,
+    "requested_at" TIMESTAMPTZ(3),
+    "attempted_at" TIMESTAMPTZ(3),
+    "accepted_at" TIMESTAMPTZ(3),
+    "settled_at" TIMESTAMPTZ(3),
+    "abandoned" BOOLEAN NOT NULL DEFAULT false,
+    "earlier_unknown" BOOLEAN NOT NULL DEFAULT false,
     "event_state" TEXT,
     "event_provider_user_id" TEXT,
     "event_appointment_id" TEXT,
@@ -430,8 +439,8 @@ CREATE TABLE "sessions" (
     CONSTRAINT "sessions_pkey" PRIMARY KEY ("id")
 );
 CREATE UNIQUE INDEX "sessions_session_id_key" ON "sessions"("session_id");
--- Of the sessions that lists show.
-CREATE INDEX "sessions_updated_at_id_idx" ON "sessions"("updated_at", "id") WHERE "same_as" IS NULL;
+CREATE UNIQUE INDEX "sessions_shown_id_key" ON "sessions"("shown_id");
+CREATE INDEX "sessions_updated_at_id_idx" ON "sessions"("updated_at", "id");
 CREATE INDEX "sessions_provider_user_id_updated_at_id_idx" ON "sessions"("provider_user_id", "updated_at", "id");
 CREATE INDEX "sessions_state_updated_at_id_idx" ON "sessions"("state", "updated_at", "id");
 -- A list that is waiting to be put into the index would be read through by every look-up of a client.
@@ -441,7 +450,11 @@ CREATE INDEX "sessions_partner_appointment_id_idx" ON "sessions"("partner_appoin
 CREATE INDEX "sessions_due_idx" ON "sessions"("lane", "due_at", "id") WHERE "due_at" IS NOT NULL;
 CREATE INDEX "sessions_incomplete_idx" ON "sessions"("fetched_at") WHERE "incomplete" <> '{}';
 CREATE INDEX "sessions_changed_idx" ON "sessions"("id") WHERE "changed";
-CREATE UNIQUE INDEX "sessions_same_as_key" ON "sessions"("same_as");
+CREATE INDEX "sessions_accepted_at_idx" ON "sessions"("accepted_at") WHERE "accepted_at" IS NOT NULL;
+CREATE INDEX "sessions_correlation_id_provider_user_id_idx" ON "sessions"("correlation_id", "provider_user_id") WHERE "correlation_id" IS NOT NULL;
+CREATE INDEX "sessions_open_idx" ON "sessions"("state", "requested_at") WHERE "state" IN ('Requested', 'Unknown');
+-- One open request at most for an appointment and a provider: so whatever is heard of it can only be one request's.
+CREATE UNIQUE INDEX "sessions_open_key" ON "sessions"("correlation_id", "provider_user_id") WHERE "state" IN ('Requested', 'Unknown');
 CREATE INDEX "sessions_backlog_idx" ON "sessions"("fault") WHERE "due_at" IS NOT NULL AND "wanted_generation" > "fetched_generation";
 -- Sessions whose newest event no fetch has answered yet, by that event.
 CREATE INDEX "sessions_awaited_idx" ON "sessions"("last_event_at") WHERE "due_at" IS NOT NULL AND "wanted_generation" > "fetched_generation" AND ("fetched_at" IS NULL OR "last_event_at" > "fetched_at");
@@ -512,7 +525,7 @@ CREATE INDEX "processing_sessions_session_idx" ON "processing_sessions"("session
 CREATE TABLE "compliance_jobs" (
     "id" UUID NOT NULL,
     "job_id" TEXT,
-    "same_as" UUID,
+    "shown_id" UUID NOT NULL,
     "state" TEXT NOT NULL,
     "request" BYTEA,
     "message" BYTEA,
@@ -538,12 +551,12 @@ CREATE TABLE "compliance_jobs" (
 );
 CREATE UNIQUE INDEX "compliance_jobs_job_id_key" ON "compliance_jobs"("job_id");
 CREATE INDEX "compliance_jobs_due_idx" ON "compliance_jobs"("lane", "due_at", "id") WHERE "due_at" IS NOT NULL;
-CREATE INDEX "compliance_jobs_same_as_idx" ON "compliance_jobs"("same_as") WHERE "same_as" IS NOT NULL;
+CREATE UNIQUE INDEX "compliance_jobs_shown_id_key" ON "compliance_jobs"("shown_id");
 CREATE INDEX "compliance_jobs_accepted_at_idx" ON "compliance_jobs"("accepted_at") WHERE "accepted_at" IS NOT NULL;
 -- Those that are neither announced nor under review: few.
 CREATE INDEX "compliance_jobs_unannounced_idx" ON "compliance_jobs"("ended_at") WHERE "announced_at" IS NULL AND "review" IS NULL AND "ended_at" IS NOT NULL;
 CREATE INDEX "compliance_jobs_updated_at_idx" ON "compliance_jobs"("updated_at") WHERE "removed_at" IS NULL;
-CREATE INDEX "compliance_jobs_created_at_id_idx" ON "compliance_jobs"("created_at", "id") WHERE "same_as" IS NULL;
+CREATE INDEX "compliance_jobs_created_at_id_idx" ON "compliance_jobs"("created_at", "id");
 CREATE INDEX "compliance_jobs_state_created_at_id_idx" ON "compliance_jobs"("state", "created_at", "id");
 CREATE INDEX "compliance_jobs_review_created_at_id_idx" ON "compliance_jobs"("review", "created_at", "id") WHERE "review" IS NOT NULL;
 
@@ -633,37 +646,6 @@ CREATE TABLE "handed_out_urls" (
 );
 CREATE INDEX "handed_out_urls_handed_out_at_idx" ON "handed_out_urls"("handed_out_at");
 
-CREATE TABLE "session_requests" (
-    "session" UUID NOT NULL,
-    "state" TEXT NOT NULL,
-    "provider_user_id" TEXT NOT NULL,
-    "correlation_id" TEXT NOT NULL,
-    "input_kind" TEXT NOT NULL,
-    "body" BYTEA,
-    "attempted_at" TIMESTAMPTZ(3),
-    "accepted_at" TIMESTAMPTZ(3),
-    "refused_at" TIMESTAMPTZ(3),
-    "earlier_unknown" BOOLEAN NOT NULL DEFAULT false,
-    "fault" TEXT,
-    "failures" INTEGER NOT NULL DEFAULT 0,
-    "due_at" TIMESTAMPTZ(3),
-    "lane" SMALLINT NOT NULL DEFAULT 0,
-    "lease_owner" UUID,
-    "lease_no" INTEGER NOT NULL DEFAULT 0,
-    "lease_safe_at" TIMESTAMPTZ(3),
-    "traceparents" TEXT[] DEFAULT ARRAY[]::TEXT[],
-    "requested_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
-    "settled_at" TIMESTAMPTZ(3),
-    CONSTRAINT "session_requests_pkey" PRIMARY KEY ("session")
-);
-CREATE INDEX "session_requests_due_idx" ON "session_requests"("lane", "due_at", "session") WHERE "due_at" IS NOT NULL;
-CREATE INDEX "session_requests_accepted_at_idx" ON "session_requests"("accepted_at") WHERE "accepted_at" IS NOT NULL;
-CREATE INDEX "session_requests_lease_safe_at_idx" ON "session_requests"("lease_safe_at") WHERE "lease_owner" IS NOT NULL;
-CREATE INDEX "session_requests_correlation_id_provider_user_id_idx" ON "session_requests"("correlation_id", "provider_user_id");
-CREATE INDEX "session_requests_open_idx" ON "session_requests"("state", "requested_at") WHERE "state" IN ('Requested', 'Unknown');
--- One open request at most for an appointment and a provider: so whatever is heard of it can only be one request's.
-CREATE UNIQUE INDEX "session_requests_open_key" ON "session_requests"("correlation_id", "provider_user_id") WHERE "state" IN ('Requested', 'Unknown');
-
 CREATE TABLE "workers" (
     "id" UUID NOT NULL,
     "alive_until" TIMESTAMPTZ(3) NOT NULL,
@@ -687,6 +669,3 @@ ALTER TABLE "document_revisions" ADD CONSTRAINT "document_revisions_document_fke
 ALTER TABLE "session_insights" ADD CONSTRAINT "session_insights_session_fkey" FOREIGN KEY ("session") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "processing_sessions" ADD CONSTRAINT "processing_sessions_session_fkey" FOREIGN KEY ("session") REFERENCES "sessions"("id") ON DELETE SET NULL ON UPDATE CASCADE;
 ALTER TABLE "platform_users" ADD CONSTRAINT "platform_users_person_id_fkey" FOREIGN KEY ("person_id") REFERENCES "people"("id") ON DELETE SET NULL ON UPDATE CASCADE;
-ALTER TABLE "session_requests" ADD CONSTRAINT "session_requests_session_fkey" FOREIGN KEY ("session") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;
-ALTER TABLE "sessions" ADD CONSTRAINT "sessions_same_as_fkey" FOREIGN KEY ("same_as") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;
-ALTER TABLE "compliance_jobs" ADD CONSTRAINT "compliance_jobs_same_as_fkey" FOREIGN KEY ("same_as") REFERENCES "compliance_jobs"("id") ON DELETE CASCADE ON UPDATE CASCADE;

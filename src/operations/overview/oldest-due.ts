@@ -20,7 +20,7 @@ const KINDS = {
   sessions: { operation: 'getSession', since: firstDue('sessions', 0) },
   'bulk-sessions': { operation: 'getSession', since: firstDue('sessions', 1) },
   'processing-sessions': { operation: 'getProcessingSession', since: firstDue('processing_sessions', 0) },
-  'session-requests': { operation: 'createSession', since: firstDue('session_requests', 0) },
+  'session-requests': { operation: 'createSession', since: firstDue('sessions', 2) },
   'compliance-jobs': { operation: 'getComplianceJob', since: firstDue('compliance_jobs', 0) },
   'compliance-submissions': { operation: 'submitComplianceJob', since: firstDue('compliance_jobs', 1) },
   /** Since the event that no fetch has answered yet: each fault of a fetch puts its session off. */

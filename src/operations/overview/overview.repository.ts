@@ -48,7 +48,7 @@ const WAITS = [
   peopleIn('client', 'needs-review'),
   peopleIn('provider', 'failed'),
   peopleIn('client', 'failed'),
-  { kind: 'session-unknown', list: '/v1/sessions?state=Unknown', rows: `session_requests WHERE state = 'Unknown'` },
+  { kind: 'session-unknown', list: '/v1/sessions?state=Unknown', rows: `sessions WHERE state = 'Unknown'` },
   {
     kind: 'compliance-unknown',
     list: '/v1/compliance/jobs?state=Unknown',

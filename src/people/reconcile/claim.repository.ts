@@ -207,7 +207,7 @@ export class ClaimRepository {
       if (!breakerOf(row.context.breakers, probed).block) continue;
       await this.breakers.markProbe(tx, probed, { id: grant.id, person: row.id }, grantedAt, this.callMs);
     }
-    const causes = { traceparents: row.traceparent === null ? [] : [row.traceparent], due_at: row.dueAt };
+    const causes = { traceparents: row.traceparent === null ? [] : [row.traceparent], dueAt: row.dueAt };
     const { failures } = row;
     const call = { person: { ...row, person }, step, grant, sendBeforeMs, nextInMs, failures, ...causes };
     return { row: call, lease: { key: row.id, owner, no } };

@@ -33,8 +33,7 @@ export class MergedClientsRepository {
   /** Whether the EHR requested a session of these users that is not settled. */
   async isSessionRequested(tx: PoolClient, userIds: readonly string[]): Promise<boolean> {
     const { rowCount } = await tx.query(
-      `SELECT FROM sessions s JOIN session_requests r ON r.session = s.id
-       WHERE s.client_user_ids && $1::text[] AND r.state IN ('Requested', 'Unknown') LIMIT 1`,
+      `SELECT FROM sessions WHERE client_user_ids && $1::text[] AND state IN ('Requested', 'Unknown') LIMIT 1`,
       [userIds],
     );
     return rowCount !== 0;

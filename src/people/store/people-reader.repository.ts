@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { PERSON_COLUMNS } from '../../database/columns.js';
+import { allColumns, PERSON_COLUMNS } from '../../database/columns.js';
 import { type Database, prepared } from '../../database/database.js';
 import type { PersonKind, PersonState } from '../model/person.js';
 import { ALL_BREAKERS, type BreakersRepository } from './breakers.repository.js';
@@ -9,8 +9,6 @@ import { ROLES } from './platform-users.repository.js';
 /** SQL condition: a merged client is shown only while its account is being deleted. */
 const IS_SHOWN_MERGED = "(state <> 'deleted' OR merged_into IS NULL)";
 
-const SELECTED = Object.entries(PERSON_COLUMNS).map(([field, column]) => `p.${column} AS "${field}"`);
-
 /** The role of each kind of people, as SQL. */
 const ROLE = `CASE p.kind WHEN 'client' THEN '${ROLES.client}' ELSE '${ROLES.provider}' END`;
 
@@ -19,7 +17,7 @@ const IS_LEAVING = 'NOT p.wanted AND p.platform_user_id IS NOT NULL';
 
 /** People with everything that their next steps depend on. @param breakers SQL of the circuit breakers */
 const read = (breakers: string) => `
-  SELECT ${SELECTED.join(', ')}, clock_timestamp() AS now,
+  SELECT ${allColumns('Person', 'p')}, clock_timestamp() AS now,
     coalesce((SELECT CASE WHEN c.person_id = p.id THEN 'held' ELSE 'taken' END
       FROM email_claims c WHERE c.fingerprint = p.email_fingerprint), 'free') AS claim,
     ARRAY(SELECT encode(c.fingerprint, 'hex') FROM email_claims c WHERE c.person_id = p.id) AS "emailClaims",

@@ -36,7 +36,7 @@ type FetchWork = ConstructorParameters<typeof FetchLoop<Row, string>>[0];
 class Rows implements FetchWork {
   readonly name = 'rows';
   readonly queue = 'sessions';
-  readonly table = { name: 'rows', key: 'id', lanes: [], effectMs: 0 };
+  readonly table = { name: 'rows', columns: '*', key: 'id', lanes: [], effectMs: 0 };
   readonly counter = { name: 'fetches', help: '' };
   readonly rows: Row[];
   notifies: number[] = [];
@@ -55,8 +55,8 @@ class Rows implements FetchWork {
       dueMs: clock.ms,
       failures: 0,
       fault: null,
-      refused_at: null,
-      due_at: null,
+      refusedAt: null,
+      dueAt: null,
       traceparents: [],
       stored: [],
     }));
@@ -91,7 +91,7 @@ class Rows implements FetchWork {
       const row = this.row(key);
       const isAnswer = outcome.set.startsWith('answer');
       const [code, failures, waitMs, isRefusal] = outcome.values as [string, number, number, boolean?];
-      if (isRefusal && (code !== 'maybe-gone' || row.fault !== code)) row.refused_at = this.clock.now();
+      if (isRefusal && (code !== 'maybe-gone' || row.fault !== code)) row.refusedAt = this.clock.now();
       row.fault = isAnswer ? null : code;
       row.failures = isAnswer ? 0 : row.failures + failures;
       if (!isAnswer) row.dueMs = this.clock.ms + waitMs;
@@ -274,16 +274,16 @@ describe('the fetch loop', () => {
 
     test('a row that is gone stays gone for a process that has fetched nothing yet', async () => {
       const { rows, loop } = setUp(1, notFound);
-      Object.assign(rows.rows[0] as Row, { fault: 'gone', refused_at: new Date(0) });
+      Object.assign(rows.rows[0] as Row, { fault: 'gone', refusedAt: new Date(0) });
       await loop.run();
       expect(rows.rows[0]).toMatchObject({ fault: 'gone' });
     });
 
     test('a 404 from before the start of the process proves nothing', async () => {
       const { rows, loop } = setUp(1, notFound);
-      Object.assign(rows.rows[0] as Row, { fault: 'maybe-gone', refused_at: new Date(-5_000) });
+      Object.assign(rows.rows[0] as Row, { fault: 'maybe-gone', refusedAt: new Date(-5_000) });
       await loop.run();
-      expect(rows.rows[0]).toMatchObject({ fault: 'maybe-gone', refused_at: new Date(-5_000) });
+      expect(rows.rows[0]).toMatchObject({ fault: 'maybe-gone', refusedAt: new Date(-5_000) });
     });
 
     test('a 403 is not about one row because of its earlier 404', async () => {

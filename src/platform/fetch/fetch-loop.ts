@@ -34,7 +34,7 @@ export interface FetchColumns extends DueColumns {
   /** The code of the last one. */
   fault: string | null;
   /** If that is a refusal: when the platform last rejected the key or the URL for this row, or first answered 404. */
-  refused_at: Date | null;
+  refusedAt: Date | null;
 }
 
 /** The changes of a row after a fetch, as assignments with parameters from $1. They end the lease. */
@@ -190,9 +190,9 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
 
   /** True if another row was fetched since this row was refused for the same reason. */
   private isOnlyThisRow({ row }: Leased<Row>, code: string): boolean {
-    if (row.fault !== code || row.refused_at === null) return false;
+    if (row.fault !== code || row.refusedAt === null) return false;
     const { clock } = this.parts;
-    return this.pause.succeededSince(clock.monotonicMs() - (clock.now().getTime() - row.refused_at.getTime()));
+    return this.pause.succeededSince(clock.monotonicMs() - (clock.now().getTime() - row.refusedAt.getTime()));
   }
 
   /** Pauses all fetches, unless only this row is refused. */

@@ -1,17 +1,17 @@
 import type { PoolClient } from 'pg';
 import { errorTrace } from '../../http/problem/error-trace.js';
-import { isUniqueViolation } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { Metrics } from '../../http/server/metrics.js';
 import { backoffMs } from '../../queue/backend/backoff.js';
 import { type DueColumns, DueLoop, type DueParts, type DueWork } from '../../queue/due-rows/due-loop.js';
-import { DueRows, type Leased } from '../../queue/due-rows/due-rows.js';
+import { DueRows, type DueTable, type Leased } from '../../queue/due-rows/due-rows.js';
 import { type Lease, RELEASE } from '../../queue/due-rows/lease.js';
 import type { Bind } from '../../queue/notifier/poller.js';
 import { annotate } from '../../tracing/trace.js';
 import { PlatformError } from '../contract/platform-errors.js';
 import { FetchPause, type PauseCause } from '../fetch/fetch-pause.js';
 import type { OutcomeKeeper } from './outcome-keeper.js';
+import { retryWhenTaken } from './request-rows.js';
 
 /**
  * The columns of a table of requests, in addition to those of due rows and leases. The table has `accepted_at`, too, with
@@ -21,30 +21,39 @@ import type { OutcomeKeeper } from './outcome-keeper.js';
  * - `Unknown`: an attempt may have taken effect. It is never sent again automatically.
  * - Any other: the request has ended.
  */
-interface RequestColumns extends DueColumns {
+export interface RequestColumns extends DueColumns {
+  id: string;
+  state: string;
   /** When the attempt in flight, or the last one, was marked. */
-  attempted_at: Date | null;
+  attemptedAt: Date | null;
   /** When the platform last answered in a way that may be the fault of the URL or the API key. */
-  refused_at: Date | null;
+  refusedAt: Date | null;
+}
+
+/** What the outcomes of attempts change. Each row is locked. */
+export interface RequestOutcomes<Row, Answer> {
+  /** Stores the platform's answer. @returns false if it belongs to another request, so that the outcome stays unknown */
+  accepted(tx: PoolClient, row: Row, answer: Answer): Promise<boolean>;
+  /** Stores that the platform certainly did not accept the request. @param message of the platform */
+  rejected(tx: PoolClient, row: Row, message: string): Promise<void>;
+  /** Stores that an attempt may have taken effect. Called once per attempt. */
+  unknown(tx: PoolClient, row: Row): Promise<void>;
 }
 
 /** Requests that are sent at most once per attempt. */
 interface SendWork<Row, Answer> extends DueWork<Row> {
-  readonly table: { readonly name: string; readonly key: string; readonly lane: number };
+  readonly table: Pick<DueTable, 'name' | 'columns'> & {
+    readonly lane: number;
+    /** SQL assignments when a late answer shows that an attempt had no effect. */
+    readonly onRequestedAgain: string;
+  };
+  readonly outcomes: RequestOutcomes<Row, Answer>;
   /** Counts attempts by outcome. */
   readonly counter: { name: string; help: string };
   /** Timeout of the call. */
   readonly timeoutMs: number;
   /** @throws {PlatformError} which decides about the request; {Problem} if its body cannot be decrypted */
   send(row: Row): Promise<Answer>;
-  /** Stores the platform's answer. The row is locked. */
-  storeAccepted(tx: PoolClient, row: Row, answer: Answer): Promise<void>;
-  /** Stores that the platform certainly did not accept the request. @param message of the platform */
-  storeRejected(tx: PoolClient, row: Row, message: string): Promise<void>;
-  /** Stores that an attempt may have taken effect. Called once per attempt. */
-  storeUnknown(tx: PoolClient, row: Row): Promise<void>;
-  /** Stores that an `Unknown` request is sent again after all, because a late answer shows that it had no effect. */
-  storeRequested(tx: PoolClient, row: Row): Promise<void>;
   /** Called after an outcome was committed. */
   afterCommit(): void;
 }
@@ -57,9 +66,6 @@ const BACKOFF = { baseMs: 1_000, maxMs: 5 * 60_000 };
 
 /** Maximum time from the mark of an attempt to its sending. A later attempt is not sent, because it may soon count as lost. */
 const SEND_WITHIN_MS = 2_000;
-
-/** Tries of a transaction that meets the row of an event, which another process adds at the same time. */
-const MAX_TRIES = 3;
 
 /** SQL condition: an attempt is in flight, or its process died before it stored the outcome. */
 export const ATTEMPT_IN_FLIGHT = `state = 'Requested' AND due_at IS NULL`;
@@ -81,9 +87,10 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
     private readonly keeper: OutcomeKeeper,
     parts: DueParts,
   ) {
-    const { name, key, lane } = requests.table;
+    const { name, columns, lane } = requests.table;
     const onClaim = 'attempted_at = clock_timestamp(), due_at = NULL';
-    const table = { name, key, lanes: [{ lane }], effectMs: requests.timeoutMs + MARGIN_MS, onClaim };
+    const effectMs = requests.timeoutMs + MARGIN_MS;
+    const table = { name, columns, key: 'id', lanes: [{ lane }], effectMs, onClaim };
     super(requests, new DueRows<Row>(table, parts.database, parts.worker), parts);
     this.attempts = parts.metrics.counter(requests.counter.name, requests.counter.help, ['outcome']);
   }
@@ -119,7 +126,10 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
     }
     this.pause.succeeded(this.parts.clock.monotonicMs());
     await this.keep(attempt, 'accepted', () =>
-      this.storeOutcome(attempt.lease, (tx, row) => this.requests.storeAccepted(tx, row, answer)),
+      this.storeOutcome(attempt.lease, async (tx, row) => {
+        const isOwn = await this.requests.outcomes.accepted(tx, row, answer);
+        if (!isOwn && row.state === 'Requested') await this.requests.outcomes.unknown(tx, row);
+      }),
     );
   }
 
@@ -144,12 +154,12 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
     this.pause.end();
     const message = error.platformMessage ?? '';
     return this.keep(attempt, 'rejected', () =>
-      this.storeOutcome(attempt.lease, (tx, row) => this.requests.storeRejected(tx, row, message)),
+      this.storeOutcome(attempt.lease, (tx, row) => this.requests.outcomes.rejected(tx, row, message)),
     );
   }
 
   /** True if the platform accepted another request after it last refused this one, so that URL and key are right. */
-  private async isOwnFault({ refused_at: refusedAt }: Row): Promise<boolean> {
+  private async isOwnFault({ refusedAt }: Row): Promise<boolean> {
     if (refusedAt === null) return false;
     const accepted = `SELECT FROM ${this.requests.table.name} WHERE accepted_at > $1 LIMIT 1`;
     const { rowCount } = await this.parts.database.pool.query(accepted, [refusedAt]).catch(() => ({ rowCount: 0 }));
@@ -171,15 +181,15 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
 
   /** Stores that an attempt had no effect, and makes the request due again. */
   private async postpone(attempt: Leased<Row>, fault: string, waitMs: number): Promise<void> {
-    const { name, key } = this.requests.table;
+    const { name, onRequestedAgain } = this.requests.table;
     await this.keep(attempt, fault, () =>
       this.storeOutcome(attempt.lease, async (tx, row) => {
-        if (row.state === 'Unknown') await this.requests.storeRequested(tx, row);
         await tx.query(
           `UPDATE ${name} SET state = 'Requested', attempted_at = NULL, fault = $2, failures = failures + 1,
              refused_at = CASE WHEN $4 THEN clock_timestamp() ELSE refused_at END,
              due_at = clock_timestamp() + $3 * interval '1 millisecond', ${RELEASE}
-           WHERE ${key} = $1`,
+             ${row.state === 'Unknown' ? `, ${onRequestedAgain}` : ''}
+           WHERE id = $1`,
           [attempt.lease.key, fault, waitMs, isRefusal(fault)],
         );
       }),
@@ -189,7 +199,7 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
 
   private storeUnknown(lease: Lease): Promise<void> {
     return this.storeOutcome(lease, async (tx, row) => {
-      if (row.state === 'Requested') await this.requests.storeUnknown(tx, row);
+      if (row.state === 'Requested') await this.requests.outcomes.unknown(tx, row);
     });
   }
 
@@ -197,15 +207,12 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
    * Stores the outcome of an attempt, unless the request has ended, or another attempt followed. A late answer counts,
    * although its lease is over and the request `Unknown`.
    */
-  private async storeOutcome(
-    { key, no }: Lease,
-    store: (tx: PoolClient, row: Row & { state: string }) => Promise<void>,
-  ): Promise<void> {
-    const { name, key: column } = this.requests.table;
+  private async storeOutcome({ key, no }: Lease, store: (tx: PoolClient, row: Row) => Promise<void>): Promise<void> {
+    const { name, columns } = this.requests.table;
     await retryWhenTaken(() =>
       this.parts.database.transaction(async (tx) => {
-        const { rows } = await tx.query<Row & { state: string }>(
-          `SELECT * FROM ${name} WHERE ${column} = $1 AND lease_no = $2 AND state IN ('Requested', 'Unknown') FOR UPDATE`,
+        const { rows } = await tx.query<Row>(
+          `SELECT ${columns} FROM ${name} t WHERE id = $1 AND lease_no = $2 AND state IN ('Requested', 'Unknown') FOR UPDATE`,
           [key, no],
         );
         if (rows[0]) await store(tx, rows[0]);
@@ -218,17 +225,6 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
     const isStored = await this.keeper.keep({ request: lease.key }, store);
     this.attempts.inc({ outcome });
     if (isStored) this.requests.afterCommit();
-  }
-}
-
-/** Runs a transaction again that met the row of an event, which another process adds at the same time. */
-export async function retryWhenTaken<T>(work: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      if (tries === MAX_TRIES || !isUniqueViolation(error)) throw error;
-    }
   }
 }
 

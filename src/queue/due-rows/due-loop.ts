@@ -25,7 +25,7 @@ export interface DueColumns {
   traceparents: Traceparent[];
   /** Consecutive faults. */
   failures: number;
-  due_at: Date | null;
+  dueAt: Date | null;
 }
 
 /** The work on the due rows of one table. */
@@ -142,7 +142,7 @@ export abstract class DueLoop<
   /** Continues the trace that made the row due. */
   private workTraced(claim: Leased<Row>, claimingMs: number): Promise<Result> {
     const { name, traced } = this.declared;
-    const { traceparents: causes, failures, due_at: dueAt } = claim.row;
+    const { traceparents: causes, failures, dueAt } = claim.row;
     const attributes = {
       ...traced?.(claim.row),
       'notebridge.attempt': failures + 1,

@@ -11,6 +11,8 @@ import type { WorkerProcess } from './worker-process.js';
  */
 export interface DueTable {
   readonly name: string;
+  /** SQL of the columns of a row `t`, with the names of its fields. */
+  readonly columns: string;
   /** Its primary key, one column. */
   readonly key: string;
   /** Most urgent first. */
@@ -34,7 +36,7 @@ export interface Leased<Row> {
   readonly lease: Lease;
 }
 
-type LeaseColumns = { lease_key: string; lease_no: number };
+type ClaimColumns = { leaseKey: string; leaseNo: number };
 
 /** Claims and settles the due rows of one table, under leases of this process. */
 export class DueRows<Row extends object> {
@@ -96,7 +98,7 @@ export class DueRows<Row extends object> {
   /** Locks a leased row until the transaction ends. @returns undefined if the lease is lost, so that nothing is stored */
   async lock(tx: PoolClient, { key, owner, no }: Lease): Promise<(Row & { now: Date }) | undefined> {
     const { rows } = await tx.query<Row & { now: Date }>(
-      `SELECT *, clock_timestamp() AS now FROM ${this.table.name}
+      `SELECT ${this.table.columns}, clock_timestamp() AS now FROM ${this.table.name} t
        WHERE ${this.table.key} = $1 AND ${isHeld('$2', '$3')} FOR UPDATE`,
       [key, owner, no],
     );
@@ -134,7 +136,7 @@ export class DueRows<Row extends object> {
     for (const lane of this.table.lanes) {
       if (this.isFull(lane)) continue;
       if (!this.worker.mayWork()) return undefined;
-      const { rows } = await this.database.pool.query<Row & LeaseColumns>(this.claimSql(), [
+      const { rows } = await this.database.pool.query<Row & ClaimColumns>(this.claimSql(), [
         lane.lane,
         this.worker.id,
         [...this.held.keys()],
@@ -142,8 +144,8 @@ export class DueRows<Row extends object> {
       ]);
       const [row] = rows;
       if (!row) continue;
-      this.held.set(row.lease_key, lane.lane);
-      return { row, lease: { key: row.lease_key, owner: this.worker.id, no: row.lease_no } };
+      this.held.set(row.leaseKey, lane.lane);
+      return { row, lease: { key: row.leaseKey, owner: this.worker.id, no: row.leaseNo } };
     }
     return undefined;
   }
@@ -154,14 +156,14 @@ export class DueRows<Row extends object> {
 
   /** Uses `now()`, because `clock_timestamp()` is not an index condition, and a constant limit for the planner. */
   private claimSql(): string {
-    const { name, key, onClaim } = this.table;
+    const { name, key, columns, onClaim } = this.table;
     return `
       WITH picked AS MATERIALIZED (
         SELECT ${key} FROM ${name}
         WHERE lane = $1 AND due_at <= now() AND ${isFree(key, '$2', '$3')}
         ORDER BY due_at, ${key} LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
-      UPDATE ${name} SET ${take('$2', '$4')}${onClaim === undefined ? '' : `, ${onClaim}`}
+      UPDATE ${name} t SET ${take('$2', '$4')}${onClaim === undefined ? '' : `, ${onClaim}`}
       WHERE ${key} = ANY (ARRAY(SELECT ${key} FROM picked)) AND ${isAlive('$2')}
-      RETURNING *, ${key}::text AS lease_key`;
+      RETURNING ${columns}, ${key}::text AS "leaseKey", lease_no AS "leaseNo"`;
   }
 }

@@ -1,81 +1,79 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../access/audit/audit.js';
-import { ATTEMPT_IN_FLIGHT } from '../../platform/send/send-once.js';
+import { rowOfEvent } from '../../platform/send/request-rows.js';
+import { ATTEMPT_IN_FLIGHT, type RequestOutcomes as Outcomes } from '../../platform/send/send-once.js';
 import { RELEASE } from '../../queue/due-rows/lease.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
+import { SESSION_COLUMNS, SESSION_TABLE } from '../model/session-columns.js';
 import { NO_FACTS, type SessionFacts } from '../model/session-facts.js';
 import { SessionFeed } from '../model/session-feed.js';
-import type { SessionRow, ShownState } from '../model/session-row.js';
+import { LANES, type SessionRow } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
-import type { RequestRow, RequestState } from './request-row.js';
 
 /** The parts of an event that name a request. */
 interface NamingEvent {
-  sessionId: string;
   providerUserId: string;
   partnerAppointmentId: string;
   receivedAt: Date;
 }
 
-/** SQL condition: a session `s` was requested here, or belongs to a request. */
-const IS_REQUESTED = `(EXISTS (SELECT FROM session_requests own WHERE own.session = s.id)
-  OR EXISTS (SELECT FROM sessions requested WHERE requested.same_as = s.id))`;
+/** SQL assignments of a request to which nothing is sent any more. Plan and text are erased. */
+const ENDED = `request = NULL, settled_at = clock_timestamp(), fault = NULL, failures = 0, refused_at = NULL, changed = true,
+  ${RELEASE}`;
 
-/**
- * The outcomes of requests for sessions. Each request is settled once: by its answer, by an event or manually. Every
- * statement locks the request before the session.
- */
+/** The outcomes of requests for sessions. Each is settled once: by its answer, by an event or manually. */
 @Injectable()
-export class RequestOutcomes {
+export class RequestOutcomes implements Outcomes<SessionRow, { sessionId: string }> {
   constructor(
     private readonly feed: SessionFeed,
     private readonly seal: SessionSeal,
     private readonly audit: Audit,
   ) {}
 
-  /** Stores the platform's answer. If it names another request's session, the outcome stays unknown. */
-  async accepted(tx: PoolClient, request: RequestRow, sessionId: string): Promise<void> {
-    const isSettled = await this.settle(tx, request.session, sessionId, 'clock_timestamp()');
-    if (!isSettled && request.state !== 'Unknown') await this.markUnknown(tx, request.session);
+  async accepted(tx: PoolClient, request: SessionRow, { sessionId }: { sessionId: string }): Promise<boolean> {
+    return this.settle(tx, request, sessionId, 'clock_timestamp()');
   }
 
-  /**
-   * Stores that the platform rejected a request, unless an event named its session: a proxy may have answered after the
-   * platform accepted the request.
-   *
-   * @param message of the platform
-   */
-  async rejected(tx: PoolClient, request: RequestRow, message: string): Promise<void> {
+  /** Not if an event named the session: a proxy may have answered after the platform accepted the request. */
+  async rejected(tx: PoolClient, request: SessionRow, message: string): Promise<void> {
     if (await this.settleByEvent(tx, request)) return;
-    await this.close(tx, request.session, 'Rejected');
-    await this.show(tx, request.session, 'Rejected', { code: 'platform-rejected', message });
-    const failed = { type: 'session.failed', state: 'Rejected', code: 'platform-rejected' } as const;
-    await this.feed.publish(tx, request.session, [failed]);
+    const code = 'platform-rejected';
+    await this.end(tx, request, { code, message });
+    await this.feed.publish(tx, request.id, [{ type: 'session.failed', state: 'Rejected', code }]);
   }
 
-  /** Stores that the outcome of an attempt is unknown, unless events named its session. */
-  async unknown(tx: PoolClient, request: RequestRow): Promise<void> {
-    if (!(await this.settleByEvent(tx, request))) await this.markUnknown(tx, request.session);
+  /** Not if an event named the session. */
+  async unknown(tx: PoolClient, request: SessionRow): Promise<void> {
+    if (await this.settleByEvent(tx, request)) return;
+    await tx.query(
+      `UPDATE sessions SET state = 'Unknown', fault = NULL, due_at = NULL, changed = true, ${RELEASE} WHERE id = $1`,
+      [request.id],
+    );
+    await this.feed.publish(tx, request.id, [{ type: 'session.needs-review', state: 'Unknown' }]);
+  }
+
+  /** Ends a request, which is sent no more. @param message the reason */
+  abandon(tx: PoolClient, request: SessionRow, message: string): Promise<void> {
+    return this.end(tx, request, { code: 'abandoned', message });
   }
 
   /**
-   * Finds and locks the request that an event can belong to: an open one, or a rejected one that is the only request for
-   * its appointment. The platform received it before the event.
+   * Finds and locks the request that an event can belong to: an open one, or one rejected by the platform that is the only
+   * request for its appointment. The platform received it before the event.
    *
-   * @returns `in-flight`: its answer will show whether the event belongs to it
+   * @returns `inFlight`: its answer will show whether the event belongs to it
    */
-  async matching(tx: PoolClient, event: NamingEvent): Promise<{ request: RequestRow; inFlight: boolean } | undefined> {
-    const { rows } = await tx.query<RequestRow & { in_flight: boolean }>(
-      `SELECT *, ${ATTEMPT_IN_FLIGHT} AS in_flight FROM session_requests r
+  async matching(tx: PoolClient, event: NamingEvent): Promise<{ request: SessionRow; inFlight: boolean } | undefined> {
+    const { rows } = await tx.query<SessionRow & { inFlight: boolean }>(
+      `SELECT ${SESSION_COLUMNS}, ${ATTEMPT_IN_FLIGHT} AS "inFlight" FROM sessions t
        WHERE correlation_id = $1 AND provider_user_id = $2 AND attempted_at IS NOT NULL AND requested_at <= $3
-         AND (state IN ('Requested', 'Unknown') OR state = 'Rejected' AND NOT EXISTS (
-           SELECT FROM session_requests other WHERE other.correlation_id = $1 AND other.provider_user_id = $2
-             AND other.session <> r.session))
+         AND (state IN ('Requested', 'Unknown') OR state = 'Rejected' AND NOT abandoned AND NOT EXISTS (
+           SELECT FROM sessions other WHERE other.correlation_id = $1 AND other.provider_user_id = $2 AND other.id <> t.id))
        FOR UPDATE`,
       [event.partnerAppointmentId, event.providerUserId, event.receivedAt],
     );
-    return rows[0] && { request: rows[0], inFlight: rows[0].in_flight };
+    return rows[0] && { request: rows[0], inFlight: rows[0].inFlight };
   }
 
   /**
@@ -84,106 +82,80 @@ export class RequestOutcomes {
    *
    * @param sessionId of an event that has no row yet
    */
-  async settleByEvent(tx: PoolClient, request: RequestRow, sessionId?: string): Promise<boolean> {
-    const { session, correlation_id: correlationId, provider_user_id: provider, requested_at: requestedAt } = request;
-    if (request.earlier_unknown) return false;
-    const { rows } = await tx.query<{ session_id: string }>(
-      `SELECT session_id FROM sessions s
+  async settleByEvent(tx: PoolClient, request: SessionRow, sessionId?: string): Promise<boolean> {
+    const { shownId, correlationId, providerUserId, requestedAt } = request;
+    if (request.earlierUnknown) return false;
+    const { rows } = await tx.query<{ sessionId: string }>(
+      `SELECT session_id AS "sessionId" FROM sessions
        WHERE provider_user_id = $1 AND updated_at >= $3 AND event_appointment_id = $2 AND event_provider_user_id = $1
-         AND created_at >= $3 AND session_id IS NOT NULL AND NOT ${IS_REQUESTED} LIMIT 2`,
-      [provider, correlationId, requestedAt],
+         AND created_at >= $3 AND session_id IS NOT NULL AND attempted_at IS NULL LIMIT 2`,
+      [providerUserId, correlationId, requestedAt],
     );
-    const named = new Set([...rows.map((row) => row.session_id), ...(sessionId === undefined ? [] : [sessionId])]);
+    const named = new Set([...rows.map((row) => row.sessionId), ...(sessionId === undefined ? [] : [sessionId])]);
     const [only] = named;
-    if (only === undefined || named.size > 1 || !(await this.settle(tx, session, only))) return false;
-    const subjects = { session: [session], 'platform-session': [only] };
+    if (only === undefined || named.size > 1 || !(await this.settle(tx, request, only))) return false;
+    const subjects = { session: [shownId], 'platform-session': [only] };
     await this.audit.system('session.linked-by-evidence', subjects, 'ok', tx);
     return true;
   }
 
   /**
-   * Gives a request the platform's id of its session. If an event made a row for that session first, this row leads to it.
+   * Gives a request the platform's id of its session.
    *
    * @param acceptedAt SQL of when the platform's answer accepted the request
    * @returns false if the session belongs to another request
    */
-  async settle(tx: PoolClient, session: string, sessionId: string, acceptedAt = 'NULL'): Promise<boolean> {
-    const { rows } = await tx.query<SessionRow & { is_requested: boolean }>(
-      `SELECT *, ${IS_REQUESTED} AS is_requested FROM sessions s WHERE session_id = $1 FOR UPDATE`,
-      [sessionId],
-    );
-    const [first] = rows;
-    if (first?.is_requested) return false;
-    await this.close(tx, session, 'Settled', acceptedAt);
+  async settle(tx: PoolClient, request: SessionRow, sessionId: string, acceptedAt = 'NULL'): Promise<boolean> {
+    const first = await rowOfEvent<SessionRow>(tx, SESSION_TABLE, request, sessionId);
+    if (first === 'taken') return false;
+    const fetched = `accepted_at = ${acceptedAt}, lane = ${LANES.events}, due_at = clock_timestamp()`;
     if (first) {
-      await this.showUnder(tx, session, first);
+      await this.join(tx, request, first, fetched);
       return true;
     }
     await tx.query(
-      `UPDATE sessions SET session_id = $2, state = 'InProgress', wanted_generation = wanted_generation + 1,
-         due_at = clock_timestamp(), changed = true
+      `UPDATE sessions SET ${ENDED}, ${fetched}, session_id = $2, state = 'InProgress', facts = $3,
+         wanted_generation = wanted_generation + 1
        WHERE id = $1`,
-      [session, sessionId],
+      [request.id, sessionId, this.factsWith(request, null)],
     );
-    await this.feed.publish(tx, session, [{ type: 'session.created', state: 'InProgress' }]);
+    await this.feed.publish(tx, request.id, [{ type: 'session.created', state: 'InProgress' }]);
     return true;
   }
 
-  /** Shows the row of an event under the id of its request, and fills its empty facts from the request. */
-  private async showUnder(tx: PoolClient, session: string, first: SessionRow): Promise<void> {
-    const { rows } = await tx.query<SessionRow>('SELECT * FROM sessions WHERE id = $1 FOR UPDATE', [session]);
-    const [requested, known] = [rows[0], first].map((row) => row && ifReadable(() => this.seal.openFacts(row)));
+  /**
+   * Joins a request with the row that an event made of its session first: that row takes the request's id and fills its empty
+   * facts from the request. The request's own row goes, because notes may be sealed to the other one.
+   *
+   * @param fetched SQL assignments that make the session due
+   */
+  private async join(tx: PoolClient, request: SessionRow, first: SessionRow, fetched: string): Promise<void> {
+    const [requested, known] = [request, first].map((row) => ifReadable(() => this.seal.openFacts(row)));
     const facts: SessionFacts = { ...NO_FACTS, ...known, date: known?.date ?? requested?.date ?? null };
+    const ifFetched = (column: string) =>
+      `${column} = CASE WHEN first.fetched_at IS NULL THEN own.${column} ELSE first.${column} END`;
     await tx.query(
-      `UPDATE sessions first SET facts = $3, wanted_generation = first.wanted_generation + 1, due_at = clock_timestamp(),
-         changed = true, updated_at = greatest(first.updated_at, own.updated_at),
+      `WITH own AS (DELETE FROM sessions WHERE id = $1 RETURNING *)
+       UPDATE sessions first SET shown_id = own.shown_id, facts = $3, correlation_id = own.correlation_id,
+         input_kind = own.input_kind, requested_at = own.requested_at, attempted_at = own.attempted_at,
+         settled_at = clock_timestamp(), wanted_generation = first.wanted_generation + 1, changed = true,
+         updated_at = greatest(first.updated_at, own.updated_at),
          provider_user_id = coalesce(first.provider_user_id, own.provider_user_id),
          partner_appointment_id = coalesce(first.partner_appointment_id, own.partner_appointment_id),
-         client_user_ids = CASE WHEN first.fetched_at IS NULL THEN own.client_user_ids ELSE first.client_user_ids END,
-         note_template_ids = CASE WHEN first.fetched_at IS NULL THEN own.note_template_ids ELSE first.note_template_ids END
-       FROM sessions own WHERE own.id = $1 AND first.id = $2`,
-      [session, first.id, this.seal.sealFacts(first.id, facts)],
-    );
-    // The row keeps nothing that a list could find.
-    await tx.query(
-      `UPDATE sessions SET same_as = $2, state = 'Same', facts = NULL, due_at = NULL, provider_user_id = NULL,
-         client_user_ids = '{}', note_template_ids = '{}', partner_appointment_id = NULL
-       WHERE id = $1`,
-      [session, first.id],
+         ${ifFetched('client_user_ids')}, ${ifFetched('note_template_ids')}, ${fetched}
+       FROM own WHERE first.id = $2`,
+      [request.id, first.id, this.seal.sealFacts(first.id, facts)],
     );
   }
 
-  /** Erases plan and text, because nothing will be sent again. */
-  async close(tx: PoolClient, session: string, state: RequestState, acceptedAt = 'NULL'): Promise<void> {
+  private async end(tx: PoolClient, request: SessionRow, error: { code: string; message: string }): Promise<void> {
     await tx.query(
-      `UPDATE session_requests SET state = $2, body = NULL, fault = NULL, settled_at = clock_timestamp(),
-         accepted_at = ${acceptedAt}, due_at = NULL, ${RELEASE} WHERE session = $1`,
-      [session, state],
+      `UPDATE sessions SET ${ENDED}, due_at = NULL, state = 'Rejected', abandoned = $2, facts = $3 WHERE id = $1`,
+      [request.id, error.code === 'abandoned', this.factsWith(request, error)],
     );
   }
 
-  private async markUnknown(tx: PoolClient, session: string): Promise<void> {
-    await tx.query(
-      `UPDATE session_requests SET state = 'Unknown', fault = NULL, due_at = NULL, ${RELEASE} WHERE session = $1`,
-      [session],
-    );
-    await this.show(tx, session, 'Unknown');
-    await this.feed.publish(tx, session, [{ type: 'session.needs-review', state: 'Unknown' }]);
-  }
-
-  /** Shows the request's state in the session's row. */
-  async show(
-    tx: PoolClient,
-    session: string,
-    state: ShownState,
-    error: { code: string; message: string } | null = null,
-  ): Promise<void> {
-    const { rows } = await tx.query<SessionRow>('SELECT * FROM sessions WHERE id = $1 FOR NO KEY UPDATE', [session]);
-    const facts = rows.map((row) => ifReadable(() => this.seal.openFacts(row)))[0];
-    await tx.query('UPDATE sessions SET state = $2, facts = $3, changed = true WHERE id = $1', [
-      session,
-      state,
-      this.seal.sealFacts(session, { ...(facts ?? NO_FACTS), error }),
-    ]);
+  private factsWith(row: SessionRow, error: SessionFacts['error']): Buffer {
+    return this.seal.sealFacts(row.id, { ...(ifReadable(() => this.seal.openFacts(row)) ?? NO_FACTS), error });
   }
 }

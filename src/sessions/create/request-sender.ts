@@ -5,16 +5,20 @@ import { Contract } from '../../platform/contract/contract.js';
 import { OutcomeKeeper } from '../../platform/send/outcome-keeper.js';
 import { SendOnce } from '../../platform/send/send-once.js';
 import { DueParts } from '../../queue/due-rows/due-loop.js';
+import { SESSION_TABLE } from '../model/session-columns.js';
+import type { SessionRow } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { RequestOutcomes } from './request-outcomes.repository.js';
-import type { RequestRow } from './request-row.js';
+
+/** A row to be sent; it has its request. */
+type OpenRequest = SessionRow & { request: Buffer };
 
 /** Maximum creates in flight per process. A caller waits for each. */
 const MAX_CREATES = 8;
 
 /** Sends the EHR's requests for sessions. */
 @Injectable()
-export class RequestSender extends SendOnce<RequestRow, { sessionId: string }> {
+export class RequestSender extends SendOnce<OpenRequest, { sessionId: string }> {
   constructor(
     outcomes: RequestOutcomes,
     platform: PlatformClient,
@@ -28,17 +32,14 @@ export class RequestSender extends SendOnce<RequestRow, { sessionId: string }> {
       {
         name: 'session requests',
         queue: 'session-requests',
-        table: { name: 'session_requests', key: 'session', lane: 0 },
+        table: { ...SESSION_TABLE, onRequestedAgain: 'changed = true' },
+        outcomes,
         counter: { name: 'session_requests_total', help: 'Attempts to create a session by outcome' },
         concurrency: MAX_CREATES,
         timeoutMs: env.PLATFORM_TIMEOUT_SECONDS * 1_000,
-        traced: ({ session }) => ({ 'notebridge.session': session }),
+        traced: ({ id }) => ({ 'notebridge.session': id }),
         isConfigured: () => contract.canCall('createSession'),
-        send: ({ session, body }) => platform.createSession(seal.request.open(session, body)),
-        storeAccepted: (tx, request, { sessionId }) => outcomes.accepted(tx, request, sessionId),
-        storeRejected: (tx, request, message) => outcomes.rejected(tx, request, message),
-        storeUnknown: (tx, request) => outcomes.unknown(tx, request),
-        storeRequested: (tx, { session }) => outcomes.show(tx, session, 'Requested'),
+        send: ({ id, request }) => platform.createSession(seal.request.open(id, request)),
         afterCommit: () => parts.notifier.notify('sessions', 'due'),
       },
       keeper,

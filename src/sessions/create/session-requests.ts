@@ -10,15 +10,18 @@ import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
-import { platformKey } from '../../platform/contract/wire-types.js';
+import { SpellingsRepository } from '../../platform/http/spellings.repository.js';
+import { RequestResolver } from '../../platform/send/request-resolver.js';
 import { HandedOutUrls } from '../../platform/upload/handed-out-urls.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import { SESSION_TABLE } from '../model/session-columns.js';
+import type { SessionRow } from '../model/session-row.js';
 import type { SessionResponse } from '../model/session-view.js';
 import { SessionReader } from '../read/session-reader.js';
 import { createFault, createRequest, inputKind } from './create-rules.js';
 import type { CreateSessionRequest, ResolveSessionRequest } from './create-session.dto.js';
-import type { BlockingSession } from './request-row.js';
-import { SessionRequestsRepository } from './session-requests.repository.js';
+import { RequestOutcomes } from './request-outcomes.repository.js';
+import { type BlockingSession, SessionRequestsRepository } from './session-requests.repository.js';
 
 /** How long a caller waits for a request to be settled. */
 interface Wait {
@@ -30,6 +33,8 @@ interface Wait {
 /** The EHR's requests for sessions. Each is committed first, then sent by a worker. */
 @Injectable()
 export class SessionRequests {
+  private readonly resolver: RequestResolver<SessionRow>;
+
   constructor(
     private readonly env: Env,
     private readonly contract: Contract,
@@ -41,7 +46,25 @@ export class SessionRequests {
     private readonly notifier: QueueNotifier,
     private readonly handedOut: HandedOutUrls,
     private readonly audit: Audit,
-  ) {}
+    spellings: SpellingsRepository,
+    outcomes: RequestOutcomes,
+  ) {
+    this.resolver = new RequestResolver(
+      {
+        table: SESSION_TABLE,
+        thing: 'session',
+        unsettled: `state = 'Unknown'`,
+        onResend: 'earlier_unknown = true, changed = true',
+        onlyUnsettled: 'Only a request whose outcome is unknown can be resolved. Check the state of the session.',
+        check: (row, sessionId, signal) => this.checkLink(row, sessionId, signal),
+        settle: (tx, row, sessionId) => outcomes.settle(tx, row, sessionId),
+        abandon: (tx, row) => outcomes.abandon(tx, row, 'An operator abandoned the request.'),
+      },
+      database,
+      spellings,
+      audit,
+    );
+  }
 
   /**
    * Commits a request for a session and waits for its outcome.
@@ -72,7 +95,7 @@ export class SessionRequests {
     allowDuplicate: boolean,
   ): Promise<SessionResponse | { blocking: BlockingSession }> {
     return this.database.transaction(async (tx) => {
-      if ((await this.requests.state(id, tx)) === undefined) {
+      if (!(await this.requests.isStored(tx, id))) {
         const people = await this.people.require({ provider: dto.provider, client: dto.client ?? undefined }, tx);
         const body = createRequest(dto, people, id);
         const blocking = await this.requests.keep(tx, id, body, { inputKind: inputKind(dto.input), allowDuplicate });
@@ -91,18 +114,15 @@ export class SessionRequests {
    *   `not-on-platform` or `other-provider`; 503; 504
    */
   async resolve(idOrAlias: string, { action, sessionId }: ResolveSessionRequest, wait: Wait): Promise<SessionResponse> {
-    const known = await this.reader.show(idOrAlias);
-    const { id } = known;
-    if (action === 'create') {
-      if (!(await this.requests.sendAgain(id))) throw await this.wrongState(id);
-      return afterCommit(
-        () => this.settled(id, wait),
-        () => ({ ...known, state: 'Requested' as const }),
-      );
-    }
-    if (action === 'link') await this.link(known, sessionId, wait.signal);
-    else if (!(await this.requests.abandon(id))) throw await this.wrongState(id);
-    return this.reader.show(id);
+    const row = await this.reader.find(idOrAlias);
+    await this.resolver.resolve(row.id, action, sessionId, wait.signal);
+    if (action === 'link') this.notifier.notify('sessions', 'due');
+    if (action !== 'create') return this.reader.show(row.shownId);
+    const sent = this.reader.view({ ...row, state: 'Requested' });
+    return afterCommit(
+      () => this.settled(row.shownId, wait),
+      () => sent,
+    );
   }
 
   /** @returns the session after the wait, or the problem that rejected it */
@@ -121,29 +141,9 @@ export class SessionRequests {
     return new Problem(400, session.error?.code ?? 'platform-rejected', detail, { extensions });
   }
 
-  private async link(
-    { id, providerUserId }: SessionResponse,
-    sessionId: string | undefined,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const pointer = '/sessionId';
-    if (sessionId === undefined) {
-      const detail = "To link, send the platform's id of the session in sessionId.";
-      throw new Problem(422, 'session-id-needed', detail, { pointer });
-    }
-    if ((await this.requests.state(id)) !== 'Unknown') throw await this.wrongState(id);
-    if (this.contract.canCall('getSession')) await this.checkLink(sessionId, providerUserId, signal);
-    const outcome = await this.requests.link(id, platformKey(sessionId), sessionId);
-    if (outcome === 'wrong-state') throw await this.wrongState(id);
-    if (outcome === 'taken') {
-      const detail = 'Another request is linked to this session. Find out which request it belongs to.';
-      throw new Problem(409, 'session-taken', detail, { pointer });
-    }
-    this.notifier.notify('sessions', 'due');
-  }
-
   /** Rejects a link to a session that does not exist or belongs to another provider. */
-  private async checkLink(sessionId: string, providerUserId: string | null, signal: AbortSignal): Promise<void> {
+  private async checkLink({ providerUserId }: SessionRow, sessionId: string, signal: AbortSignal): Promise<void> {
+    if (!this.contract.canCall('getSession')) return;
     const pointer = '/sessionId';
     const found = await this.platform.getSession(sessionId, { signal }).catch((error: unknown) => {
       if (error instanceof PlatformError && error.kind === 'not-found') {
@@ -155,12 +155,6 @@ export class SessionRequests {
     if (found.providerUserId !== providerUserId) {
       throw new Problem(422, 'other-provider', 'This session belongs to another provider.', { pointer });
     }
-  }
-
-  private async wrongState(id: string): Promise<Problem> {
-    const { state } = await this.reader.find(id);
-    const detail = 'Only a request whose outcome is unknown can be resolved. Check the state of the session.';
-    return new Problem(409, 'wrong-state', detail, { extensions: { state } });
   }
 }
 

@@ -5,12 +5,12 @@ import { applyEvent, type EventView } from './session-row.js';
 
 /** A session without events. */
 const NO_EVENTS: EventView = {
-  event_state: null,
-  event_provider_user_id: null,
-  event_appointment_id: null,
-  ai_notes_enabled: null,
-  ai_notes_started: false,
-  ai_notes_final: false,
+  eventState: null,
+  eventProviderUserId: null,
+  eventAppointmentId: null,
+  aiNotesEnabled: null,
+  aiNotesStarted: false,
+  aiNotesFinal: false,
 };
 
 function event(eventType: SessionEventType, aiNotesEnabled: boolean | null, appointment?: string): SessionEvent {
@@ -85,9 +85,9 @@ describe('the events of a session', () => {
 
   test('Done overrides Error, which overrides all other states', () => {
     const failed = event('SESSION_PROCESSING_FAILED', null);
-    expect(merged([failed, event('SESSION_PROCESSING_STARTED', true)]).event_state).toBe('Error');
-    expect(merged([event('SESSION_PROCESSING_COMPLETED', true), failed]).event_state).toBe('Done');
-    expect(merged([event('SESSION_PROCESSING_COMPLETED', true), event('SESSION_CREATED', null)]).event_state).toBe(
+    expect(merged([failed, event('SESSION_PROCESSING_STARTED', true)]).eventState).toBe('Error');
+    expect(merged([event('SESSION_PROCESSING_COMPLETED', true), failed]).eventState).toBe('Done');
+    expect(merged([event('SESSION_PROCESSING_COMPLETED', true), event('SESSION_CREATED', null)]).eventState).toBe(
       'Done',
     );
   });
@@ -95,31 +95,31 @@ describe('the events of a session', () => {
   test('a late provisional aiNotesEnabled does not overwrite a final one', () => {
     const final = event('SESSION_PROCESSING_COMPLETED', false);
     const provisional = event('SESSION_PROCESSING_STARTED', true);
-    expect(merged([final, provisional])).toMatchObject({ ai_notes_enabled: false, ai_notes_final: true });
-    expect(naive([final, provisional]).ai_notes_enabled).toBe(true);
+    expect(merged([final, provisional])).toMatchObject({ aiNotesEnabled: false, aiNotesFinal: true });
+    expect(naive([final, provisional]).aiNotesEnabled).toBe(true);
   });
 
   test.each([true, false])('aiNotesEnabled %p on STARTED overrides the opposite on CREATED, in either order', (on) => {
     const created = event('SESSION_CREATED', !on);
     const started = event('SESSION_PROCESSING_STARTED', on);
-    expect(merged([created, started])).toMatchObject({ ai_notes_enabled: on, ai_notes_final: false });
-    expect(merged([started, created])).toMatchObject({ ai_notes_enabled: on, ai_notes_final: false });
+    expect(merged([created, started])).toMatchObject({ aiNotesEnabled: on, aiNotesFinal: false });
+    expect(merged([started, created])).toMatchObject({ aiNotesEnabled: on, aiNotesFinal: false });
   });
 
   test('null on STARTED keeps the value of CREATED', () => {
     const events = [event('SESSION_CREATED', true), event('SESSION_PROCESSING_STARTED', null)];
-    expect(merged(events).ai_notes_enabled).toBe(true);
+    expect(merged(events).aiNotesEnabled).toBe(true);
   });
 
   test('CREATED after COMPLETED does not reopen a session', () => {
     const late = [event('SESSION_PROCESSING_COMPLETED', true), event('SESSION_CREATED', null)];
-    expect(merged(late).event_state).toBe('Done');
-    expect(naive(late).event_state).toBe('InProgress');
+    expect(merged(late).eventState).toBe('Done');
+    expect(naive(late).eventState).toBe('InProgress');
   });
 
   test('null on a final event changes nothing', () => {
     const events = [event('SESSION_PROCESSING_COMPLETED', null), event('SESSION_CREATED', true)];
-    expect(merged(events)).toMatchObject({ ai_notes_enabled: true, ai_notes_final: false });
+    expect(merged(events)).toMatchObject({ aiNotesEnabled: true, aiNotesFinal: false });
   });
 
   /** A wrong merge: the last event wins. */

@@ -20,7 +20,7 @@ const RULES: Rules = { ticket: takeTicket, apply: applyFetch };
 /** Wrong: treats the answer that arrives last as the newest. */
 const LAST_ONE_WINS: Rules = {
   ticket: takeTicket,
-  apply: (row, ticket) => ({ ...row, fetched_generation: Math.max(row.fetched_generation, ticket.generation) }),
+  apply: (row, ticket) => ({ ...row, fetchedGeneration: Math.max(row.fetchedGeneration, ticket.generation) }),
 };
 
 /** Wrong: the answer covers every event that arrived before it was stored. */
@@ -28,13 +28,13 @@ const COVERS_EVENTS_DURING_FETCH: Rules = {
   ticket: takeTicket,
   apply: (row, ticket) => {
     const fresh = applyFetch(row, ticket);
-    return fresh && { ...fresh, fetched_generation: row.wanted_generation };
+    return fresh && { ...fresh, fetchedGeneration: row.wantedGeneration };
   },
 };
 
 /** Wrong: a fetch during an update covers it, although the platform may not have applied it. */
 const COVERS_UPDATE_IN_FLIGHT: Rules = {
-  ticket: (row) => takeTicket({ ...row, update_until: null }),
+  ticket: (row) => takeTicket({ ...row, updateUntil: null }),
   apply: applyFetch,
 };
 
@@ -49,7 +49,7 @@ class Model {
   inFlight: Fetch[] = [];
   undelivered = 0;
   update: Fetch | undefined;
-  row: Freshness = { wanted_generation: 0, fetched_generation: 0, answers: 0 };
+  row: Freshness = { wantedGeneration: 0, fetchedGeneration: 0, answers: 0 };
   wentBack = false;
 
   constructor(private readonly rules: Rules) {}
@@ -64,10 +64,10 @@ class Model {
       case 'deliver':
         if (this.undelivered === 0) return;
         this.undelivered -= 1;
-        this.row = { ...this.row, wanted_generation: this.row.wanted_generation + 1 };
+        this.row = { ...this.row, wantedGeneration: this.row.wantedGeneration + 1 };
         return;
       case 'redeliver':
-        this.row = { ...this.row, wanted_generation: this.row.wanted_generation + 1 };
+        this.row = { ...this.row, wantedGeneration: this.row.wantedGeneration + 1 };
         return;
       case 'begin':
         if (wantsFetch(this.row)) this.inFlight.push({ ticket: this.rules.ticket(this.row), answer: null });
@@ -84,7 +84,7 @@ class Model {
       case 'update':
         if (this.update) return;
         this.update = { ticket: this.rules.ticket(this.row), answer: null };
-        this.row = { ...this.row, wanted_generation: this.row.wanted_generation + 1, update_until: LATER };
+        this.row = { ...this.row, wantedGeneration: this.row.wantedGeneration + 1, updateUntil: LATER };
         return;
       case 'update-takes-effect':
         if (!this.update || this.update.answer !== null) return;
@@ -93,12 +93,12 @@ class Model {
         return;
       case 'update-is-answered':
         if (this.update?.answer == null) return;
-        this.row = { ...this.row, update_until: null };
+        this.row = { ...this.row, updateUntil: null };
         this.end(this.update);
         this.update = undefined;
         return;
       case 'update-is-past':
-        this.row = { ...this.row, update_until: null };
+        this.row = { ...this.row, updateUntil: null };
         this.update = undefined;
     }
   }
@@ -209,7 +209,7 @@ describe('overlapping fetches', () => {
   });
 
   test('are followed by another fetch after an exact repeat of an event', () => {
-    const row = { wanted_generation: 1, fetched_generation: 1, answers: 1 };
-    expect(wantsFetch({ ...row, wanted_generation: row.wanted_generation + 1 })).toBe(true);
+    const row = { wantedGeneration: 1, fetchedGeneration: 1, answers: 1 };
+    expect(wantsFetch({ ...row, wantedGeneration: row.wantedGeneration + 1 })).toBe(true);
   });
 });

@@ -71,7 +71,7 @@ export interface FetchTicket {
  * generation open for a fetch after the update.
  */
 export function takeTicket(row: Freshness): FetchTicket {
-  return { generation: row.wanted_generation - (row.update_until ? 1 : 0), answers: row.answers };
+  return { generation: row.wantedGeneration - (row.updateUntil ? 1 : 0), answers: row.answers };
 }
 
 /**
@@ -83,13 +83,13 @@ export function takeTicket(row: Freshness): FetchTicket {
  */
 export function applyFetch(row: Freshness, ticket: FetchTicket): Freshness | undefined {
   if (ticket.answers !== row.answers) return undefined;
-  const fetched = Math.max(row.fetched_generation, ticket.generation);
-  return { ...row, fetched_generation: fetched, answers: row.answers + 1 };
+  const fetched = Math.max(row.fetchedGeneration, ticket.generation);
+  return { wantedGeneration: row.wantedGeneration, fetchedGeneration: fetched, answers: row.answers + 1 };
 }
 
 /** True while an event, a request or an update is not covered by a stored answer. */
 export function wantsFetch(row: Freshness): boolean {
-  return row.wanted_generation > row.fetched_generation;
+  return row.wantedGeneration > row.fetchedGeneration;
 }
 
 /**
@@ -98,10 +98,10 @@ export function wantsFetch(row: Freshness): boolean {
  * @param claimed the row before the fetch was sent
  */
 export function answeredEventAt({
-  last_event_at: eventAt,
-  fetched_at: fetchedAt,
-}: Pick<SessionRow, 'last_event_at' | 'fetched_at'>): Date | null {
-  return eventAt === null || (fetchedAt !== null && eventAt <= fetchedAt) ? null : eventAt;
+  lastEventAt,
+  fetchedAt,
+}: Pick<SessionRow, 'lastEventAt' | 'fetchedAt'>): Date | null {
+  return lastEventAt === null || (fetchedAt !== null && lastEventAt <= fetchedAt) ? null : lastEventAt;
 }
 
 /** Seconds from an event to the answer of the fetch that it led to. */
@@ -122,14 +122,14 @@ const RECHECK_MS = [2_000, 10_000, 60_000, 10 * 60_000, 60 * 60_000];
  * @returns `recheckAt`: when the session is fetched again for them; null if they are no longer awaited
  */
 export function awaitedAfterFetch(
-  row: Pick<SessionRow, 'notes_awaited' | 'rechecks'>,
+  row: Pick<SessionRow, 'notesAwaited' | 'rechecks'>,
   newRevisions: number,
   now: Date,
-): { awaited: number; rechecks: number; recheckAt: Date | null } {
-  const awaited = Math.max(0, row.notes_awaited - newRevisions);
+): Pick<SessionRow, 'notesAwaited' | 'rechecks'> & { recheckAt: Date | null } {
+  const notesAwaited = Math.max(0, row.notesAwaited - newRevisions);
   const waitMs = RECHECK_MS[row.rechecks];
-  if (awaited === 0 || waitMs === undefined) return { awaited: 0, rechecks: 0, recheckAt: null };
-  return { awaited, rechecks: row.rechecks + 1, recheckAt: new Date(now.getTime() + waitMs) };
+  if (notesAwaited === 0 || waitMs === undefined) return { notesAwaited: 0, rechecks: 0, recheckAt: null };
+  return { notesAwaited, rechecks: row.rechecks + 1, recheckAt: new Date(now.getTime() + waitMs) };
 }
 
 /** Minimum delay before the lookup of a session without further events. */
@@ -139,7 +139,7 @@ const SOON_MS = 3_000;
 const MAX_INTERVAL_MS = 24 * 3_600_000;
 
 /** The fields of a fetched session that determine its next lookup. */
-type LookupSubject = Pick<SessionRow, 'event_state' | 'created_at' | 'last_event_at' | 'reopened_at'> & {
+type LookupSubject = Pick<SessionRow, 'eventState' | 'createdAt' | 'lastEventAt' | 'reopenedAt'> & {
   state: string;
 };
 
@@ -156,11 +156,11 @@ export function nextLookup(
   policy: { afterMs: number; everyMs: number },
 ): Date | null {
   if (hasEnded(session.state)) return null;
-  const { event_state: eventState, created_at: createdAt, reopened_at: reopenedAt } = session;
+  const { eventState, createdAt, reopenedAt } = session;
   const since = (moment: Date) => now.getTime() - moment.getTime();
   const later = (intervalMs: number) => now.getTime() + Math.min(MAX_INTERVAL_MS, intervalMs);
   if (reopenedAt !== null || (eventState !== null && hasEnded(eventState))) {
-    const lastEventAt = session.last_event_at ?? createdAt;
+    const lastEventAt = session.lastEventAt ?? createdAt;
     const last = reopenedAt !== null && reopenedAt > lastEventAt ? reopenedAt : lastEventAt;
     return new Date(later(Math.max(SOON_MS, since(last) / 2)));
   }
@@ -175,12 +175,12 @@ export function nextLookup(
  * @param state the platform's answer
  */
 export function reopening(
-  before: Pick<SessionRow, 'state' | 'fetched_at' | 'reopened_at'>,
+  before: Pick<SessionRow, 'state' | 'fetchedAt' | 'reopenedAt'>,
   state: string,
   now: Date,
 ): Date | null {
   if (hasEnded(state)) return null;
-  return before.fetched_at !== null && hasEnded(before.state) ? now : before.reopened_at;
+  return before.fetchedAt !== null && hasEnded(before.state) ? now : before.reopenedAt;
 }
 
 function hasEnded(state: string): boolean {

@@ -8,10 +8,10 @@ const HOUR = 3_600_000;
 function waitMs(subject: Partial<Parameters<typeof nextLookup>[0]>): number | null {
   const session = {
     state: 'Processing',
-    event_state: 'Processing',
-    created_at: ago(60_000),
-    last_event_at: ago(60_000),
-    reopened_at: null,
+    eventState: 'Processing',
+    createdAt: ago(60_000),
+    lastEventAt: ago(60_000),
+    reopenedAt: null,
     ...subject,
   } as const;
   const at = nextLookup(session, NOW, POLICY);
@@ -28,54 +28,54 @@ describe('the next lookup of a session', () => {
   });
 
   test('is after the interval of the setting if it is older', () => {
-    expect(waitMs({ created_at: ago(HOUR / 2) })).toBe(600_000);
+    expect(waitMs({ createdAt: ago(HOUR / 2) })).toBe(600_000);
   });
 
   test('is later the older it is, but at most after a day', () => {
-    expect(waitMs({ created_at: ago(8 * HOUR) })).toBe(2 * HOUR);
-    expect(waitMs({ created_at: ago(9_000 * HOUR) })).toBe(24 * HOUR);
+    expect(waitMs({ createdAt: ago(8 * HOUR) })).toBe(2 * HOUR);
+    expect(waitMs({ createdAt: ago(9_000 * HOUR) })).toBe(24 * HOUR);
   });
 
   test('is soon if it is Processing after its last event', () => {
-    expect(waitMs({ event_state: 'Done', last_event_at: ago(500) })).toBe(3_000);
-    expect(waitMs({ event_state: 'Done', last_event_at: ago(20_000) })).toBe(10_000);
+    expect(waitMs({ eventState: 'Done', lastEventAt: ago(500) })).toBe(3_000);
+    expect(waitMs({ eventState: 'Done', lastEventAt: ago(20_000) })).toBe(10_000);
   });
 
   test('is soon if it is processed again, regardless of its age', () => {
-    const old = { event_state: 'Done', created_at: ago(720 * HOUR), last_event_at: ago(719 * HOUR) } as const;
-    expect(waitMs({ ...old, reopened_at: NOW })).toBe(3_000);
-    expect(waitMs({ ...old, reopened_at: ago(20_000) })).toBe(10_000);
-    expect(waitMs({ ...old, event_state: null, reopened_at: ago(HOUR) })).toBe(HOUR / 2);
-    expect(waitMs({ ...old, last_event_at: ago(10_000), reopened_at: ago(HOUR) })).toBe(5_000);
+    const old = { eventState: 'Done', createdAt: ago(720 * HOUR), lastEventAt: ago(719 * HOUR) } as const;
+    expect(waitMs({ ...old, reopenedAt: NOW })).toBe(3_000);
+    expect(waitMs({ ...old, reopenedAt: ago(20_000) })).toBe(10_000);
+    expect(waitMs({ ...old, eventState: null, reopenedAt: ago(HOUR) })).toBe(HOUR / 2);
+    expect(waitMs({ ...old, lastEventAt: ago(10_000), reopenedAt: ago(HOUR) })).toBe(5_000);
   });
 });
 
 describe('the start of a reprocessing', () => {
-  const known = { state: 'Done' as const, fetched_at: ago(HOUR), reopened_at: null };
+  const known = { state: 'Done' as const, fetchedAt: ago(HOUR), reopenedAt: null };
 
   test('is the first answer in a state before the end, until the session ends again', () => {
     expect(reopening(known, 'Processing', NOW)).toBe(NOW);
     const since = ago(HOUR);
-    expect(reopening({ ...known, state: 'Processing', reopened_at: since }, 'Processing', NOW)).toBe(since);
-    expect(reopening({ ...known, state: 'Processing', reopened_at: since }, 'Done', NOW)).toBeNull();
+    expect(reopening({ ...known, state: 'Processing', reopenedAt: since }, 'Processing', NOW)).toBe(since);
+    expect(reopening({ ...known, state: 'Processing', reopenedAt: since }, 'Done', NOW)).toBeNull();
   });
 
   test('is unknown if only events reported the end', () => {
-    expect(reopening({ ...known, fetched_at: null }, 'Processing', NOW)).toBeNull();
+    expect(reopening({ ...known, fetchedAt: null }, 'Processing', NOW)).toBeNull();
   });
 });
 
 describe('the lag of notes', () => {
   test('is the age of the newest event that the fetch answers', () => {
     const eventAt = ago(2_500);
-    expect(answeredEventAt({ last_event_at: eventAt, fetched_at: null })).toBe(eventAt);
-    expect(answeredEventAt({ last_event_at: eventAt, fetched_at: ago(2_501) })).toBe(eventAt);
+    expect(answeredEventAt({ lastEventAt: eventAt, fetchedAt: null })).toBe(eventAt);
+    expect(answeredEventAt({ lastEventAt: eventAt, fetchedAt: ago(2_501) })).toBe(eventAt);
     expect(lagSeconds(eventAt, NOW)).toBe(2.5);
   });
 
   test('is not measured without an event, or after an earlier answer', () => {
-    expect(answeredEventAt({ last_event_at: ago(HOUR), fetched_at: ago(HOUR) })).toBeNull();
-    expect(answeredEventAt({ last_event_at: null, fetched_at: null })).toBeNull();
+    expect(answeredEventAt({ lastEventAt: ago(HOUR), fetchedAt: ago(HOUR) })).toBeNull();
+    expect(answeredEventAt({ lastEventAt: null, fetchedAt: null })).toBeNull();
   });
 
   test('is never negative', () => {

@@ -3,8 +3,8 @@ import type { PoolClient } from 'pg';
 import { Feed, type FeedType } from '../../feed/feed.js';
 import { SubjectIds } from '../../feed/subject-ids.js';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
+import { SHOWN_PEOPLE } from './session-columns.js';
 import { type SessionRow, STATE_OF } from './session-row.js';
-import { SHOWN_ID, SHOWN_PEOPLE } from './shown-columns.js';
 
 /** An event of a session, with the state that it reports. */
 interface SessionFeedEvent {
@@ -18,9 +18,9 @@ interface SessionFeedEvent {
   incomplete?: string[];
 }
 
-/** The columns of a session that its feed events show. */
-interface PublishedColumns extends Pick<SessionRow, 'session_id' | 'partner_appointment_id' | 'ai_notes_enabled'> {
-  shown_id: string;
+/** What the feed events of a session show of it. */
+interface Published extends Pick<SessionRow, 'sessionId' | 'partnerAppointmentId' | 'aiNotesEnabled'> {
+  shownId: string;
   provider: string | null;
   clients: string[];
 }
@@ -38,17 +38,15 @@ export class SessionFeed {
   /** @param id of the session's row, after its changes */
   async publish(tx: PoolClient, id: string, events: readonly SessionFeedEvent[]): Promise<void> {
     if (events.length === 0) return;
-    const { rows } = await tx.query<PublishedColumns>(
-      `SELECT ${SHOWN_ID} AS shown_id, session_id, partner_appointment_id, ai_notes_enabled, ${SHOWN_PEOPLE}
-       FROM sessions s WHERE id = $1`,
+    const { rows } = await tx.query<Published>(
+      `SELECT shown_id AS "shownId", session_id AS "sessionId", partner_appointment_id AS "partnerAppointmentId",
+         ai_notes_enabled AS "aiNotesEnabled", ${SHOWN_PEOPLE} FROM sessions t WHERE id = $1`,
       [id],
     );
-    const [row] = rows;
-    if (!row) return;
-    const { session_id: sessionId, partner_appointment_id: partnerAppointmentId, provider, clients } = row;
-    for (const { type, state, aiNotesEnabled = row.ai_notes_enabled, ...more } of events) {
-      const data = { sessionId, partnerAppointmentId, provider, clients, state, aiNotesEnabled, ...more };
-      await this.feed.append(tx, { type, subject: `sessions/${row.shown_id}`, data });
+    for (const { shownId, ...shown } of rows) {
+      for (const { type, ...event } of events) {
+        await this.feed.append(tx, { type, subject: `sessions/${shownId}`, data: { ...shown, ...event } });
+      }
     }
   }
 }
@@ -71,15 +69,15 @@ const TYPE_OF: Record<SessionEventType, SessionFeedEvent['type']> = {
  */
 export function feedEventsOf(
   { eventType, aiNotesEnabled }: SessionEvent,
-  known: Pick<SessionRow, 'event_state' | 'failure_published'> & { is_new: boolean },
+  known: Pick<SessionRow, 'eventState' | 'failurePublished'> & { isNew: boolean },
 ): SessionFeedEvent[] {
   const created: SessionFeedEvent = { type: 'session.created', state: 'InProgress', aiNotesEnabled };
   const isPublished =
     eventType === 'SESSION_CREATED' ||
-    (eventType === 'SESSION_PROCESSING_COMPLETED' && known.event_state === 'Done') ||
-    (eventType === 'SESSION_PROCESSING_FAILED' && known.failure_published);
+    (eventType === 'SESSION_PROCESSING_COMPLETED' && known.eventState === 'Done') ||
+    (eventType === 'SESSION_PROCESSING_FAILED' && known.failurePublished);
   const reported: SessionFeedEvent = { type: TYPE_OF[eventType], state: STATE_OF[eventType], aiNotesEnabled };
-  return [...(known.is_new ? [created] : []), ...(isPublished ? [] : [reported])];
+  return [...(known.isNew ? [created] : []), ...(isPublished ? [] : [reported])];
 }
 
 /**
@@ -88,7 +86,7 @@ export function feedEventsOf(
  * @param fetched.notesRevision of the session after the answer
  */
 export function feedEventsOfFetch(
-  known: Pick<SessionRow, 'failure_published' | 'incomplete'>,
+  known: Pick<SessionRow, 'failurePublished' | 'incomplete'>,
   fetched: {
     state: string;
     notesChanged: boolean;
@@ -101,6 +99,6 @@ export function feedEventsOfFetch(
   const isReady = fetched.notesChanged || incomplete.some((part) => !known.incomplete.includes(part));
   return [
     ...(isReady ? [{ type: 'session.notes-ready', state, notesRevision, incomplete } as const] : []),
-    ...(state === 'Error' && !known.failure_published ? [{ type: 'session.failed', state, code } as const] : []),
+    ...(state === 'Error' && !known.failurePublished ? [{ type: 'session.failed', state, code } as const] : []),
   ];
 }

@@ -1,4 +1,4 @@
-import type { Columns } from '../../database/columns.js';
+import type { Fields } from '../../database/columns.js';
 import type { SessionEvent, SessionEventType, SessionState } from '../../platform/contract/wire-types.js';
 
 /** The state until the platform has one. */
@@ -10,34 +10,42 @@ export type ShownState = SessionState | (typeof OWN_STATES)[number];
 export const isOwnState = (state: string): boolean => OWN_STATES.some((own) => own === state);
 
 /** A session's row; see `schema.prisma` for its columns. */
-export type SessionRow = Columns<'Session'> & { event_state: SessionState | null };
+export type SessionRow = Fields<'Session'> & { eventState: SessionState | null };
+
+/** The lanes of `sessions`: fetches because of an event, a reader or age; fetches of all since a given time; requests. */
+export const LANES = { events: 0, bulk: 1, requests: 2 } as const;
+
+/** The state of a session's request, which ended as `Settled`, `Rejected` or `Abandoned`. */
+export function requestState({
+  state,
+  sessionId,
+  abandoned,
+}: Pick<SessionRow, 'state' | 'sessionId' | 'abandoned'>): string {
+  if (abandoned) return 'Abandoned';
+  return sessionId === null ? state : 'Settled';
+}
 
 /** The merged data of a session's events, independent of fetched answers. */
 export type EventView = Pick<
   SessionRow,
-  | 'event_state'
-  | 'event_provider_user_id'
-  | 'event_appointment_id'
-  | 'ai_notes_enabled'
-  | 'ai_notes_started'
-  | 'ai_notes_final'
+  'eventState' | 'eventProviderUserId' | 'eventAppointmentId' | 'aiNotesEnabled' | 'aiNotesStarted' | 'aiNotesFinal'
 >;
 
 /** The fields of a row that determine whether an answer may be stored. */
-export interface Freshness extends Pick<SessionRow, 'wanted_generation' | 'fetched_generation' | 'answers'> {
+export interface Freshness extends Pick<SessionRow, 'wantedGeneration' | 'fetchedGeneration' | 'answers'> {
   /**
    * Until when an update in flight may take effect on the platform; it raised the wanted generation by one before it was
    * sent. Null without an update in flight.
    */
-  update_until?: Date | null;
+  updateUntil?: Date | null;
 }
 
 /** Where the state of a session's row comes from: the newest answer, or only events; null for states of this service. */
 export function stateSource(
-  row: Pick<SessionRow, 'state' | 'fetched_at' | 'state_from_events'>,
+  row: Pick<SessionRow, 'state' | 'fetchedAt' | 'stateFromEvents'>,
 ): 'platform' | 'events' | null {
   if (isOwnState(row.state)) return null;
-  return row.fetched_at !== null && !row.state_from_events ? 'platform' : 'events';
+  return row.fetchedAt !== null && !row.stateFromEvents ? 'platform' : 'events';
 }
 
 /** The state after each event (spec, Meaning of event types); notes are completed before the session. */
@@ -69,18 +77,18 @@ export function applyEvent(view: EventView, event: SessionEvent): EventView {
   const state = STATE_OF[event.eventType];
   const isKnown = event.aiNotesEnabled !== null;
   const aiNotes = {
-    ai_notes_enabled: event.aiNotesEnabled,
-    ai_notes_started: isKnown && event.eventType !== 'SESSION_CREATED',
-    ai_notes_final: isKnown && FINAL.includes(event.eventType),
+    aiNotesEnabled: event.aiNotesEnabled,
+    aiNotesStarted: isKnown && event.eventType !== 'SESSION_CREATED',
+    aiNotesFinal: isKnown && FINAL.includes(event.eventType),
   };
-  const { ai_notes_enabled, ai_notes_started, ai_notes_final } = rank(view) >= rank(aiNotes) ? view : aiNotes;
+  const { aiNotesEnabled, aiNotesStarted, aiNotesFinal } = rank(view) >= rank(aiNotes) ? view : aiNotes;
   return {
-    event_state: view.event_state === null ? state : laterState(view.event_state, state),
-    event_provider_user_id: greaterText(view.event_provider_user_id, event.providerUserId),
-    event_appointment_id: greaterText(view.event_appointment_id, event.partnerAppointmentId ?? null),
-    ai_notes_enabled,
-    ai_notes_started,
-    ai_notes_final,
+    eventState: view.eventState === null ? state : laterState(view.eventState, state),
+    eventProviderUserId: greaterText(view.eventProviderUserId, event.providerUserId),
+    eventAppointmentId: greaterText(view.eventAppointmentId, event.partnerAppointmentId ?? null),
+    aiNotesEnabled,
+    aiNotesStarted,
+    aiNotesFinal,
   };
 }
 
@@ -104,9 +112,9 @@ export function awaitedAfterEvent(awaited: number, { eventType, aiNotesEnabled }
 }
 
 /** Null < false < true; a final value overrides a provisional one, and STARTED overrides CREATED. */
-function rank(view: Pick<EventView, 'ai_notes_enabled' | 'ai_notes_started' | 'ai_notes_final'>): number {
-  if (view.ai_notes_enabled === null) return 0;
-  return 1 + 2 * (Number(view.ai_notes_started) + Number(view.ai_notes_final)) + Number(view.ai_notes_enabled);
+function rank(view: Pick<EventView, 'aiNotesEnabled' | 'aiNotesStarted' | 'aiNotesFinal'>): number {
+  if (view.aiNotesEnabled === null) return 0;
+  return 1 + 2 * (Number(view.aiNotesStarted) + Number(view.aiNotesFinal)) + Number(view.aiNotesEnabled);
 }
 
 /** The greater text, so that the order of events does not matter even if they name different providers or appointments. */
@@ -125,18 +133,20 @@ export function shownAfterEvent(
   row: SessionRow,
   events: EventView,
   { eventType, canFetch }: { eventType: SessionEventType | undefined; canFetch: boolean },
-): Pick<SessionRow, 'state' | 'provider_user_id' | 'partner_appointment_id'> {
-  if (row.fetched_at === null) {
+): Pick<SessionRow, 'state' | 'providerUserId' | 'partnerAppointmentId'> {
+  if (row.fetchedAt === null) {
     return {
       // Only the processing API has named it, which reports sessions that are being processed.
-      state: events.event_state ?? 'Processing',
-      provider_user_id: events.event_provider_user_id ?? row.provider_user_id,
-      partner_appointment_id: shownAppointment(events.event_appointment_id) ?? row.partner_appointment_id,
+      state: events.eventState ?? 'Processing',
+      providerUserId: events.eventProviderUserId ?? row.providerUserId,
+      partnerAppointmentId: shownAppointment(events.eventAppointmentId) ?? row.partnerAppointmentId,
     };
   }
   const isEnding = eventType !== undefined && ENDINGS.includes(eventType);
-  if (canFetch || !isEnding || events.event_state === null || !isPlatformState(row.state)) return row;
-  return { ...row, state: laterState(row.state, events.event_state) };
+  const { state, providerUserId, partnerAppointmentId } = row;
+  const { eventState } = events;
+  const isEnded = !canFetch && isEnding && eventState !== null && isPlatformState(state);
+  return { state: isEnded ? laterState(state, eventState) : state, providerUserId, partnerAppointmentId };
 }
 
 /** Prefix of generated correlation ids; an appointment id of the EHR must not start with it. */

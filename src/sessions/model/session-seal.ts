@@ -35,7 +35,7 @@ export class SessionSeal {
     const insight = (part: InsightPart) => [part, new SealedColumn(vault, 'session_insights', INSIGHT_COLUMNS[part])];
     this.insights = Object.fromEntries(INSIGHT_PARTS.map(insight)) as SessionSeal['insights'];
     this.facts = new SealedColumn(vault, 'sessions', 'facts');
-    this.request = new SealedColumn(vault, 'session_requests', 'body');
+    this.request = new SealedColumn(vault, 'sessions', 'request');
     this.processingAnswer = new SealedColumn(vault, 'processing_sessions', 'answer');
   }
 

@@ -14,7 +14,7 @@ const NUMBERING = {
       SELECT id, greatest(created_at, last_event_at, fetched_at) AS at FROM sessions
       WHERE changed ORDER BY id LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
     ), last AS MATERIALIZED (
-      SELECT greatest(date_trunc('milliseconds', clock_timestamp()), max(updated_at)) AS at FROM sessions WHERE same_as IS NULL
+      SELECT greatest(date_trunc('milliseconds', clock_timestamp()), max(updated_at)) AS at FROM sessions
     ), numbered AS MATERIALIZED (
       SELECT id, row_number() OVER (ORDER BY at, id) * interval '1 millisecond' AS after FROM picked)
     UPDATE sessions s SET changed = false,

@@ -12,6 +12,7 @@ import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
 import { platformKey } from '../../platform/contract/wire-types.js';
 import { ifNotDamaged, ifReadable } from '../../vault/unreadable-value.js';
+import { IS_NAMED } from '../model/session-columns.js';
 import { NO_FACTS } from '../model/session-facts.js';
 import { type SessionRow, stateSource } from '../model/session-row.js';
 import { type InsightPart, SessionSeal } from '../model/session-seal.js';
@@ -22,19 +23,14 @@ import {
   type SessionResponse,
   UNKNOWN_CHOICES,
 } from '../model/session-view.js';
-import { IS_NAMED } from '../model/shown-columns.js';
 import { numberSessions } from './session-numbering.js';
-import { listStatement, SHOWN } from './session-statements.js';
+import { listStatement, WITH_PEOPLE } from './session-statements.js';
 import type { SessionsQuery } from './sessions.dto.js';
 
 /** A session's row with the external ids of its people. */
-interface ReadSession extends SessionRow {
-  /** The id that the EHR knows; `id` is that of the row that stores the session. */
-  shown_id: string;
+export interface ReadSession extends SessionRow {
   provider: string | null;
   clients: string[];
-  /** Null unless the outcome of its request is unknown. */
-  correlation_id: string | null;
 }
 
 /** Reads sessions with their decrypted notes and insights; `id` is ours or the platform's. */
@@ -53,7 +49,7 @@ export class SessionReader {
   async find(id: string, tx?: PoolClient): Promise<ReadSession> {
     const read = () =>
       (tx ?? this.database.pool).query<ReadSession>(
-        `SELECT ${SHOWN} FROM sessions s WHERE ${IS_NAMED} ORDER BY s.session_id IS NOT DISTINCT FROM $2 LIMIT 1`,
+        `SELECT ${WITH_PEOPLE} FROM sessions t WHERE ${IS_NAMED} ORDER BY session_id IS NOT DISTINCT FROM $2 LIMIT 1`,
         [UUID.test(id) ? id : null, platformKey(id)],
       );
     let { rows } = await read();
@@ -99,7 +95,7 @@ export class SessionReader {
     return pageOf(
       rows,
       limit,
-      (row) => [row.updated_at.toISOString(), row.id],
+      (row) => [row.updatedAt.toISOString(), row.id],
       (row) => this.view(row),
     );
   }
@@ -138,7 +134,7 @@ export class SessionReader {
       };
       return [{ ...described, removedAt, ...this.openNotes(row.id, version) }];
     });
-    const notes = { sessionId: row.session_id, notesRevision: row.notes_revision, documents: shown };
+    const notes = { sessionId: row.sessionId, notesRevision: row.notesRevision, documents: shown };
     return { session: this.view(row), notes };
   }
 
@@ -201,7 +197,7 @@ export class SessionReader {
    * @throws {Problem} 404 `unknown-session`, `no-recording`, `not-on-platform`; 501 `not-configured`; 503; 504
    */
   async recordingUrl(id: string, signal: AbortSignal): Promise<string> {
-    const { session_id: sessionId } = await this.find(id);
+    const { sessionId } = await this.find(id);
     const session =
       sessionId === null
         ? undefined
@@ -246,36 +242,38 @@ export class SessionReader {
     this.audit.about('client', ...session.clients);
   }
 
-  private view(row: ReadSession): SessionResponse {
+  view(row: ReadSession): SessionResponse {
     const facts = ifReadable(() => this.seal.openFacts(row));
     const { date, sessionCreatedAt, recordingDurationMs, sessionDurationMs, error } = facts ?? NO_FACTS;
     const msOf = (text: string | null) => (text === null ? null : Number(text));
+    const { sessionId, partnerAppointmentId, provider, clients, providerUserId, clientUserIds, noteTemplateIds } = row;
+    const { state, aiNotesEnabled, aiNotesFinal, notesRevision, incomplete, lastEventAt, fetchedAt, updatedAt } = row;
     return {
-      id: row.shown_id,
-      sessionId: row.session_id,
-      partnerAppointmentId: row.partner_appointment_id,
-      provider: row.provider,
-      clients: row.clients,
-      providerUserId: row.provider_user_id,
-      clientUserIds: row.client_user_ids,
-      noteTemplateIds: row.note_template_ids,
-      state: row.state,
+      id: row.shownId,
+      sessionId,
+      partnerAppointmentId,
+      provider,
+      clients,
+      providerUserId,
+      clientUserIds,
+      noteTemplateIds,
+      state,
       stateFrom: stateSource(row),
-      correlationId: row.correlation_id,
-      choices: row.state === 'Unknown' ? [...UNKNOWN_CHOICES] : [],
-      aiNotesEnabled: row.ai_notes_enabled,
-      aiNotesFinal: row.ai_notes_final,
+      correlationId: state === 'Unknown' ? row.correlationId : null,
+      choices: state === 'Unknown' ? [...UNKNOWN_CHOICES] : [],
+      aiNotesEnabled,
+      aiNotesFinal,
       error,
       date,
       sessionCreatedAt,
       recordingDurationMs: msOf(recordingDurationMs),
       sessionDurationMs: msOf(sessionDurationMs),
-      notesRevision: row.notes_revision,
-      incomplete: row.incomplete,
-      lastEventAt: row.last_event_at,
-      fetchedAt: row.fetched_at,
-      goneAt: row.not_found_at,
-      updatedAt: row.updated_at,
+      notesRevision,
+      incomplete,
+      lastEventAt,
+      fetchedAt,
+      goneAt: row.notFoundAt,
+      updatedAt,
       ...(!facts && { unreadable: Object.keys(NO_FACTS) }),
     };
   }

@@ -3,9 +3,9 @@ import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { Page, PageQuery } from '../../http/request/page.js';
 import { ifNotDamaged, noneIfDamaged } from '../../vault/unreadable-value.js';
+import { requestState } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
-import type { SessionResponse } from '../model/session-view.js';
-import { SessionReader } from './session-reader.js';
+import { type ReadSession, SessionReader } from './session-reader.js';
 import { SessionTimeline } from './session-timeline.js';
 
 /** Page size for ids of sessions, versions of a document and entries of a timeline. */
@@ -44,14 +44,14 @@ export class SessionRecords {
   /** Sessions of a client, read one by one; skips sessions that no longer belong to the client. */
   async *of(client: string, ids: readonly string[]): AsyncGenerator<object> {
     for (const id of ids) {
-      const session = await this.reader.show(id);
-      if (session.clients.includes(client)) yield await this.recordOf(session);
+      const row = await this.reader.find(id);
+      if (row.clients.includes(client)) yield await this.recordOf(row);
     }
   }
 
   /** Parts that were changed or moved in the database are null, and listed in `unreadable`. */
-  private async recordOf(session: SessionResponse) {
-    const { id } = session;
+  private async recordOf(row: ReadSession) {
+    const { id, shownId } = row;
     const { documents } = (await this.reader.notes(id)).notes;
     const notes = [];
     for (const { documentId, noteTemplateId, sessionDocumentId, supersededAt } of documents) {
@@ -61,26 +61,27 @@ export class SessionRecords {
     const parts = {
       transcript: () => this.transcriptOf(id),
       insights: () => this.reader.insights(id),
-      request: () => this.requestOf(id),
+      request: async () => this.requestOf(row),
     };
     const read: Record<string, unknown> = {};
     for (const [name, part] of Object.entries(parts)) read[name] = await part().catch(noneIfDamaged);
     return {
-      ...session,
-      formerIds: (await this.rowIdsOf([id])).filter((other) => other !== id),
+      ...this.reader.view(row),
+      formerIds: id === shownId ? [] : [id],
       notes,
       ...orUnreadable(read),
-      processings: await this.processingsOf(session),
+      processings: await this.processingsOf(id),
       timeline: await allOf<object>((query) => this.timeline.page(id, query)),
     };
   }
 
   /** The subjects of sessions in the feed: all their ids, their processing ids and deliveries of the Processing API. */
   async feedSubjectsOf(ids: readonly string[]): Promise<string[]> {
-    const all = await this.rowIdsOf(ids);
-    const where = { in: all };
-    const processings = await this.prisma.processingSession.findMany({ where: { ourSessionId: where } });
-    const sessions = await this.prisma.session.findMany({ where: { id: where }, select: { sessionId: true } });
+    const sessions = await this.prisma.session.findMany({
+      where: { shownId: { in: [...ids] } },
+      select: { id: true, sessionId: true, processings: { select: { processingId: true } } },
+    });
+    const processings = sessions.flatMap((session) => session.processings);
     const named = [
       ...processings.map((each) => each.processingId),
       ...sessions.flatMap(({ sessionId }) => sessionId ?? []),
@@ -90,16 +91,10 @@ export class SessionRecords {
       select: { id: true },
     });
     return [
-      ...all.map((id) => `sessions/${id}`),
+      ...new Set([...ids, ...sessions.map(({ id }) => id)].map((id) => `sessions/${id}`)),
       ...processings.map(({ processingId }) => `processing-sessions/${encodeURIComponent(processingId)}`),
       ...notesFinished.map((delivery) => `webhook-deliveries/${delivery.id}`),
     ];
-  }
-
-  /** The ids of the rows of sessions: those that are shown, and those that events had made first. */
-  private async rowIdsOf(ids: readonly string[]): Promise<string[]> {
-    const rows = await this.prisma.session.findMany({ where: { id: { in: [...ids] } }, select: { sameAs: true } });
-    return [...ids, ...rows.flatMap(({ sameAs }) => sameAs ?? [])];
   }
 
   private async transcriptOf(id: string): Promise<unknown> {
@@ -110,17 +105,16 @@ export class SessionRecords {
   }
 
   /** The EHR's request for a session; its body, which contains URLs of recordings, is stored while it is open. */
-  private async requestOf(ourSessionId: string) {
-    const found = await this.prisma.sessionRequest.findUnique({ where: { ourSessionId } });
-    if (!found) return null;
-    const { state, inputKind, correlationId, requestedAt, attemptedAt, settledAt, body } = found;
-    const opened = this.seal.request.open(ourSessionId, body);
-    return { state, inputKind, correlationId, requestedAt, attemptedAt, settledAt, body: opened };
+  private requestOf(row: ReadSession) {
+    const { id, inputKind, correlationId, requestedAt, attemptedAt, settledAt } = row;
+    if (requestedAt === null) return null;
+    const state = requestState(row);
+    const body = this.seal.request.open(id, row.request);
+    return { state, inputKind, correlationId, requestedAt, attemptedAt, settledAt, body };
   }
 
-  private async processingsOf({ id }: SessionResponse) {
-    const where = { ourSessionId: { in: await this.rowIdsOf([id]) } };
-    const found = await this.prisma.processingSession.findMany({ where });
+  private async processingsOf(ourSessionId: string) {
+    const found = await this.prisma.processingSession.findMany({ where: { ourSessionId } });
     return found.map(({ processingId, updatedAt, answer: sealed }) => {
       const answer = ifNotDamaged(() => this.seal.processingAnswer.open(processingId, sealed));
       return { processingId, updatedAt, ...orUnreadable({ answer }) };

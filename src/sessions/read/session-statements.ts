@@ -1,10 +1,8 @@
-import { SHOWN_ID, SHOWN_PEOPLE } from '../model/shown-columns.js';
+import { SESSION_COLUMNS, SHOWN_PEOPLE } from '../model/session-columns.js';
 import type { SessionsQuery } from './sessions.dto.js';
 
-/** The shown columns of sessions `s`. */
-export const SHOWN = `s.*, ${SHOWN_ID} AS shown_id, ${SHOWN_PEOPLE},
-  CASE s.state WHEN 'Unknown' THEN (SELECT correlation_id FROM session_requests WHERE session = s.id) END
-    AS correlation_id`;
+/** SQL of the columns of sessions `t`, with the external ids of their people. */
+export const WITH_PEOPLE = `${SESSION_COLUMNS}, ${SHOWN_PEOPLE}`;
 
 /** The filters of a list; people are identified by their platform users. */
 interface ListFilter extends Pick<SessionsQuery, 'appointment' | 'state' | 'updatedSince' | 'order'> {
@@ -29,8 +27,6 @@ export function listStatement(filter: ListFilter): { text: string; values: unkno
   if (providerUsers?.length === 1) conditions.push(`provider_user_id = ${parameter(providerUsers[0])}`);
   else if (providerUsers) conditions.push(`provider_user_id = ANY(${parameter(providerUsers)}::text[])`);
   if (state !== undefined) conditions.push(`state = ${parameter(state)}`);
-  // The other filters find no row that leads to another one, because it keeps nothing.
-  if (rare.length + conditions.length === 0) conditions.push('same_as IS NULL');
   if (updatedSince !== undefined) conditions.push(`updated_at >= ${parameter(new Date(updatedSince))}`);
   if (after)
     conditions.push(`(updated_at, id) ${operator} (${parameter(after[0])}::timestamptz, ${parameter(after[1])}::uuid)`);
@@ -38,7 +34,7 @@ export function listStatement(filter: ListFilter): { text: string; values: unkno
   const from = rare.length === 0 ? 'sessions' : 'found';
   const text = `
     WITH ${found}
-    s AS (SELECT * FROM ${from} WHERE ${conditions.join(' AND ') || 'true'} ORDER BY updated_at ${direction}, id ${direction} LIMIT ${parameter(limit)})
-    SELECT ${SHOWN} FROM s ORDER BY s.updated_at ${direction}, s.id ${direction}`;
+    t AS (SELECT * FROM ${from} WHERE ${conditions.join(' AND ') || 'true'} ORDER BY updated_at ${direction}, id ${direction} LIMIT ${parameter(limit)})
+    SELECT ${WITH_PEOPLE} FROM t ORDER BY t.updated_at ${direction}, t.id ${direction}`;
   return { text, values };
 }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import { decodeCursor, type PageQuery, pageOf } from '../../http/request/page.js';
+import { ENDED_AS } from '../model/session-columns.js';
 import { SessionReader } from './session-reader.js';
 import type { TimelineEntryResponse, TimelinePageResponse } from './timeline.dto.js';
 
@@ -14,8 +15,8 @@ const EVENT = `'event:' || ${sortable('id')}`;
 const REVISION = `'notes:' || r.document || ':' || ${sortable('r.revision')}`;
 
 /**
- * The timeline of session $1, newest first, with at most $4 entries of each kind, each read by its own index. Its request
- * has the shown id $5. A delivery belongs to a session by the platform's id or by one of its processing ids.
+ * The timeline of session $1, newest first, with at most $4 entries of each kind, each read by its own index. A
+ * delivery belongs to a session by the platform's id or by one of its processing ids.
  */
 const TIMELINE = `
   SELECT * FROM (
@@ -29,9 +30,9 @@ const TIMELINE = `
         ORDER BY received_at DESC, id DESC LIMIT $4
       ) AS found
     UNION ALL SELECT 'request', at, 'request:' || place, jsonb_build_object('state', moment.state)
-      FROM session_requests r CROSS JOIN LATERAL (
-        VALUES (0, r.requested_at, 'Requested'), (1, r.settled_at, r.state)) AS moment (place, at, state)
-      WHERE r.session = $5 AND ${before('at', "'request:' || place")}
+      FROM sessions s CROSS JOIN LATERAL (
+        VALUES (0, s.requested_at, 'Requested'), (1, s.settled_at, ${ENDED_AS})) AS moment (place, at, state)
+      WHERE s.id = $1 AND ${before('at', "'request:' || place")}
     UNION ALL SELECT 'notes', found.* FROM session_documents d CROSS JOIN LATERAL (
         SELECT r.fetched_at AS at, ${REVISION} AS key, jsonb_build_object('documentId', d.id,
           'noteTemplateId', d.note_template_id, 'revision', r.revision) AS fact
@@ -66,13 +67,7 @@ export class SessionTimeline {
   async page(id: string, { limit, cursor }: PageQuery): Promise<TimelinePageResponse> {
     const session = await this.reader.find(id);
     const [at = 'infinity', key = ''] = decodeCursor<[at: string, key: string]>(cursor, 'time', 'string') ?? [];
-    const { rows } = await this.database.pool.query<TimelineRow>(TIMELINE, [
-      session.id,
-      at,
-      key,
-      limit + 1,
-      session.shown_id,
-    ]);
+    const { rows } = await this.database.pool.query<TimelineRow>(TIMELINE, [session.id, at, key, limit + 1]);
     return pageOf(rows, limit, (row) => [row.at.toISOString(), row.key], shown);
   }
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import type { Columns } from '../../database/columns.js';
+import { allColumns, type Fields } from '../../database/columns.js';
 import { PlatformClient, type ProcessingSessionAnswer } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { FetchLoop, type Outcome } from '../../platform/fetch/fetch-loop.js';
@@ -10,7 +10,7 @@ import { SessionSeal } from '../model/session-seal.js';
 import { RefreshRepository } from './refresh.repository.js';
 import { SessionEventsRepository } from './session-events.repository.js';
 
-type ProcessingRow = Columns<'ProcessingSession'> & { session: string | null };
+type ProcessingRow = Fields<'ProcessingSession'>;
 
 /** The platform's answer about a processing id. */
 interface ProcessingAnswer extends ProcessingSessionAnswer {
@@ -21,8 +21,10 @@ interface ProcessingAnswer extends ProcessingSessionAnswer {
 /** Maximum lookups in flight per process, in addition to the fetches of sessions. */
 const MAX_LOOKUPS = 2;
 
-/** The ticket of a session without a row. */
-const NO_SESSION = { generation: 0, answers: 0, session_id: null };
+/** A session before the lookup: the ticket for an answer about it, and the platform's id. */
+type KnownSession = FetchTicket & { sessionId: string | null };
+
+const NO_SESSION: KnownSession = { generation: 0, answers: 0, sessionId: null };
 
 /** Looks up the sessions of the platform's processing ids. */
 @Injectable()
@@ -35,20 +37,18 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
     contract: Contract,
     parts: DueParts,
   ) {
-    const knownSession = async ({ session }: ProcessingRow): Promise<FetchTicket & { session_id: string | null }> => {
-      if (session === null) return NO_SESSION;
-      const { rows } = await parts.database.pool.query<FetchTicket & { session_id: string | null }>(
+    const knownSession = async ({ ourSessionId }: ProcessingRow): Promise<KnownSession> => {
+      const { rows } = await parts.database.pool.query<KnownSession>(
         `SELECT wanted_generation - (coalesce(update_until, '-infinity') > clock_timestamp())::int AS generation, answers,
-           session_id
-         FROM sessions WHERE id = $1`,
-        [session],
+           session_id AS "sessionId" FROM sessions WHERE id = $1`,
+        [ourSessionId],
       );
       return rows[0] ?? NO_SESSION;
     };
     /** Stores the raw answer, makes the session that it names due, and stores the session if it contains one. */
     const storeAnswer = async (
       tx: PoolClient,
-      { processing_id, wanted_generation }: ProcessingRow,
+      { processingId, wantedGeneration }: ProcessingRow,
       { raw, session, sessionId = session?.sessionId, ticket }: ProcessingAnswer,
     ): Promise<Outcome> => {
       const id = sessionId === undefined ? null : await events.recordMention(tx, sessionId);
@@ -61,8 +61,8 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
           due_at = CASE WHEN wanted_generation > $3 THEN clock_timestamp() + $5 * interval '1 millisecond' END`,
         values: [
           id,
-          isKept ? seal.processingAnswer.seal(processing_id, raw) : null,
-          wanted_generation,
+          isKept ? seal.processingAnswer.seal(processingId, raw) : null,
+          wantedGeneration,
           fault,
           DEBOUNCE_MS,
         ],
@@ -73,23 +73,26 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
       {
         name: 'processing sessions',
         queue: 'sessions',
-        table: { name: 'processing_sessions', key: 'processing_id', lanes: [{ lane: 0 }], effectMs: 0 },
-        counter: {
-          name: 'processing_session_fetches_total',
-          help: 'Lookups of processing ids by outcome',
+        table: {
+          name: 'processing_sessions',
+          columns: allColumns('ProcessingSession', 't'),
+          key: 'processing_id',
+          lanes: [{ lane: 0 }],
+          effectMs: 0,
         },
+        counter: { name: 'processing_session_fetches_total', help: 'Lookups of processing ids by outcome' },
         concurrency: MAX_LOOKUPS,
         isConfigured: () => contract.canCall('getProcessingSession'),
         fetch: async (row, signal) => {
-          const { session_id: sessionId, ...ticket } = await knownSession(row);
+          const { sessionId, ...ticket } = await knownSession(row);
           const options = { signal, expectedSessionId: sessionId ?? undefined };
-          return { ...(await platform.getProcessingSession(row.processing_id, options)), ticket };
+          return { ...(await platform.getProcessingSession(row.processingId, options)), ticket };
         },
         storeAnswer: (tx, { claimed }, answer) => storeAnswer(tx, claimed, answer),
         storeNotFound: ({ claimed }, waitMs) => ({
           set: `fault = 'gone', failures = failures + 1, fetched_generation = $1, due_at =
             clock_timestamp() + CASE WHEN wanted_generation > $1 THEN $2::float8 ELSE $3 END * interval '1 millisecond'`,
-          values: [claimed.wanted_generation, DEBOUNCE_MS, waitMs],
+          values: [claimed.wantedGeneration, DEBOUNCE_MS, waitMs],
         }),
       },
       parts,

@@ -5,13 +5,8 @@ import { Database } from '../../database/database.js';
 import { UUID } from '../../http/request/uuid-param.js';
 import { joinTraces, tracesNow } from '../../queue/due-rows/traces.js';
 import { DEBOUNCE_MS, type FetchTicket } from '../model/apply-fetch.js';
-import { IS_NAMED } from '../model/shown-columns.js';
-
-/** Sessions made due by events, readers or age. */
-export const EVENT_LANE = 0;
-
-/** Sessions made due by a request for all since a given time. */
-export const BULK_LANE = 1;
+import { IS_NAMED } from '../model/session-columns.js';
+import { LANES } from '../model/session-row.js';
 
 /** Rows made due by one statement, so that their locks do not delay events for long. */
 const BATCH = 500;
@@ -36,8 +31,8 @@ export const dueSoon = (table: string): string => broughtForward(table, DEBOUNCE
 
 /** SQL of when a session is due after an event: immediately if it was quiet, otherwise together with the rest of the burst. */
 export const DUE_AFTER_EVENT = broughtForward(
-  'sessions',
-  `CASE WHEN sessions.last_event_at > clock_timestamp() - ${DEBOUNCE_MS} * interval '1 millisecond'
+  't',
+  `CASE WHEN t.last_event_at > clock_timestamp() - ${DEBOUNCE_MS} * interval '1 millisecond'
      THEN ${DEBOUNCED} ELSE clock_timestamp() END`,
 );
 
@@ -72,7 +67,7 @@ export class RefreshScheduler {
   /** Makes one session due immediately. @returns the number of sessions: 0 if the platform's id is unknown */
   async scheduleRefresh(id: string): Promise<number> {
     const { rowCount } = await this.database.pool.query(
-      `UPDATE sessions SET ${MAKE_DUE}, lane = ${EVENT_LANE}, ${joinTraces('sessions', '$2')}
+      `UPDATE sessions t SET ${MAKE_DUE}, lane = ${LANES.events}, ${joinTraces('t', '$2')}
        WHERE id = $1 AND session_id IS NOT NULL`,
       [id, tracesNow()],
     );
@@ -100,7 +95,7 @@ export class RefreshScheduler {
           tx.query(
             `WITH locked AS (SELECT id FROM sessions WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE)
              UPDATE sessions SET ${MAKE_DUE}, lane = CASE
-               WHEN due_at IS NOT NULL AND wanted_generation > fetched_generation THEN lane ELSE ${BULK_LANE} END
+               WHEN due_at IS NOT NULL AND wanted_generation > fetched_generation THEN lane ELSE ${LANES.bulk} END
              WHERE id = ANY (ARRAY(SELECT id FROM locked))`,
             [rows.map(({ id }) => id)],
           ),
@@ -117,7 +112,7 @@ export class RefreshScheduler {
    */
   async countPending(session?: string): Promise<PendingRefreshes> {
     const { rows } = await this.database.pool.query<PendingRefreshes>(
-      `SELECT count(*) FILTER (WHERE fault IS NULL)::int AS pending, count(fault)::int AS failing FROM sessions s
+      `SELECT count(*) FILTER (WHERE fault IS NULL)::int AS pending, count(fault)::int AS failing FROM sessions
        WHERE wanted_generation > fetched_generation AND due_at IS NOT NULL
          ${session === undefined ? '' : `AND ${IS_NAMED}`}`,
       session === undefined ? [] : [UUID.test(session) ? session : null, session],
@@ -150,7 +145,7 @@ export class RefreshScheduler {
   async endUpdate(tx: Pick<PoolClient, 'query'>, { id, until, before }: PendingUpdate): Promise<void> {
     await tx.query(
       `UPDATE sessions SET update_until = CASE WHEN update_until = $2 THEN $3 ELSE update_until END,
-         lane = ${EVENT_LANE}, due_at = ${dueSoon('sessions')}
+         lane = ${LANES.events}, due_at = ${dueSoon('sessions')}
        WHERE id = $1`,
       [id, until, before],
     );

@@ -24,11 +24,11 @@ import {
   takeTicket,
   wantsFetch,
 } from '../model/apply-fetch.js';
+import { SESSION_COLUMNS, updateSession } from '../model/session-columns.js';
 import { plainCode, withoutMessage } from '../model/session-facts.js';
 import { feedEventsOfFetch, SessionFeed } from '../model/session-feed.js';
-import { type Freshness, isOwnState, type SessionRow, shownAppointment } from '../model/session-row.js';
+import { type Freshness, isOwnState, LANES, type SessionRow, shownAppointment } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
-import { BULK_LANE, EVENT_LANE } from './refresh-scheduler.repository.js';
 import { SessionContentRepository } from './session-content.repository.js';
 
 /** Seconds; from the debounce of an event to hours without the platform. */
@@ -70,7 +70,7 @@ export class RefreshRepository {
     annotate({ 'notebridge.notes_changed': stored.notesChanged });
     return {
       set: 'lane = $1',
-      values: [EVENT_LANE],
+      values: [LANES.events],
       afterCommit: () => {
         if (stored.notesChanged && eventAt) this.lag.observe(lagSeconds(eventAt, row.now));
       },
@@ -80,7 +80,7 @@ export class RefreshRepository {
   /** Stores a session from the answer to another call, unless another answer was stored since that call was sent. */
   async storeAnswer(tx: PoolClient, id: string, answer: TicketedAnswer): Promise<void> {
     const { rows } = await tx.query<SessionRow & { now: Date }>(
-      'SELECT *, clock_timestamp() AS now FROM sessions WHERE id = $1 FOR UPDATE',
+      `SELECT ${SESSION_COLUMNS}, clock_timestamp() AS now FROM sessions t WHERE id = $1 FOR UPDATE`,
       [id],
     );
     if (rows[0]) await this.store(tx, rows[0], answer);
@@ -113,9 +113,9 @@ export class RefreshRepository {
     const state = isOwnState(session.state) ? row.state : session.state;
     // An unreadable field says nothing.
     const {
-      providerUserId = row.provider_user_id,
-      clientUserIds = row.client_user_ids,
-      noteTemplateIds = row.note_template_ids,
+      providerUserId = row.providerUserId,
+      clientUserIds = row.clientUserIds,
+      noteTemplateIds = row.noteTemplateIds,
     } = session;
     const isErased = await this.content.isErased(tx, clientUserIds);
     const notes = isErased ? undefined : fetchedNotes(session);
@@ -124,51 +124,42 @@ export class RefreshRepository {
     if (!isErased) await this.content.storeInsights(tx, id, fetchedInsights(session), now);
     const answered = factsAfter(session, known);
     const facts = isErased ? withoutMessage(answered) : answered;
-    const reopenedAt = reopening(row, state, now);
-    const { awaited, rechecks, recheckAt } = awaitedAfterFetch(row, newRevisions, now);
+    const notesRevision = row.notesRevision + (notesChanged ? 1 : 0);
     const incomplete = [...session.incomplete];
-    const events = feedEventsOfFetch(row, {
-      state,
-      notesChanged,
-      notesRevision: row.notes_revision + (notesChanged ? 1 : 0),
-      incomplete,
-      code: facts.error && plainCode(facts.error.code),
-    });
-    const lookupAt = nextLookup({ ...row, reopened_at: reopenedAt, state }, now, {
+    const code = facts.error && plainCode(facts.error.code);
+    const events = feedEventsOfFetch(row, { state, notesChanged, notesRevision, incomplete, code });
+    const reopenedAt = reopening(row, state, now);
+    const { recheckAt, ...awaited } = awaitedAfterFetch(row, newRevisions, now);
+    const lookupAt = nextLookup({ ...row, reopenedAt, state }, now, {
       afterMs: this.env.SESSION_REFRESH_AFTER_SECONDS * 1000,
       everyMs: this.env.SESSION_REFRESH_EVERY_SECONDS * 1000,
     });
-    await tx.query(
-      `UPDATE sessions SET state = $2, provider_user_id = $3, client_user_ids = $4, note_template_ids = $5,
-         partner_appointment_id = $6, facts = $7, notes_revision = notes_revision + $8,
-         fetched_generation = $9, answers = $10, fetched_at = $11, state_from_events = false, not_found_at = NULL,
-         fault = NULL, failures = 0, refused_at = NULL, due_at = $12, reopened_at = $13, notes_awaited = $15,
-         rechecks = $16, incomplete = $17, failure_published = $2 <> 'Done' AND (failure_published OR $18),
-         changed = changed OR $8 > 0 OR NOT $14 OR not_found_at IS NOT NULL OR fetched_at IS NULL
-           OR (state, provider_user_id, client_user_ids, note_template_ids, partner_appointment_id, incomplete)
-             IS DISTINCT FROM ($2, $3, $4::text[], $5::text[], $6, $17::text[])
-       WHERE id = $1`,
-      [
-        id,
-        state,
-        providerUserId,
-        clientUserIds,
-        noteTemplateIds,
-        shownAppointment(session.partnerAppointmentId ?? row.event_appointment_id) ?? row.partner_appointment_id,
-        this.seal.sealFacts(id, facts),
-        notesChanged ? 1 : 0,
-        fresh.fetched_generation,
-        fresh.answers,
-        now,
-        wantsFetch(fresh) ? wantedAt(fresh, row, now) : earlier(recheckAt, lookupAt),
-        reopenedAt,
-        isDeepStrictEqual(facts, known),
-        awaited,
-        rechecks,
-        incomplete,
-        events.some(({ type }) => type === 'session.failed'),
-      ],
-    );
+    const appointment = shownAppointment(session.partnerAppointmentId ?? row.eventAppointmentId);
+    const shown = {
+      state,
+      providerUserId,
+      clientUserIds,
+      noteTemplateIds,
+      partnerAppointmentId: appointment ?? row.partnerAppointmentId,
+      notesRevision,
+      incomplete,
+      notFoundAt: null,
+    };
+    const isAsShown = isDeepStrictEqual({ ...row, ...shown }, row) && isDeepStrictEqual(facts, known);
+    const hasFailed = row.failurePublished || events.some(({ type }) => type === 'session.failed');
+    await updateSession(tx, id, {
+      ...shown,
+      ...awaited,
+      ...fresh,
+      facts: this.seal.sealFacts(id, facts),
+      fetchedAt: now,
+      stateFromEvents: false,
+      failurePublished: hasFailed && state !== 'Done',
+      reopenedAt,
+      dueAt: wantsFetch(fresh) ? wantedAt(fresh, row, now) : earlier(recheckAt, lookupAt),
+      ...NO_FAULT,
+      changed: row.changed || !isAsShown || row.fetchedAt === null,
+    });
     await this.feed.publish(tx, id, events);
     return { notesChanged };
   }
@@ -183,15 +174,18 @@ export class RefreshRepository {
     if (!fresh) return released(now);
     const later = new Date(now.getTime() + waitMs);
     const dueAt = wantsFetch(fresh) ? wantedAt(fresh, row, now) : later;
-    const isGone = row.fetched_at !== null || row.failures >= LOOKUPS_UNTIL_GONE;
+    const isGone = row.fetchedAt !== null || row.failures >= LOOKUPS_UNTIL_GONE;
     return {
       set: `not_found_at = CASE WHEN $5 THEN coalesce(not_found_at, $1) END, fetched_generation = $2, answers = $3, due_at = $4,
-        fault = 'gone', failures = failures + 1, lane = ${EVENT_LANE},
+        fault = 'gone', failures = failures + 1, lane = ${LANES.events},
         changed = changed OR ($5 AND not_found_at IS NULL)`,
-      values: [now, fresh.fetched_generation, fresh.answers, dueAt, isGone],
+      values: [now, fresh.fetchedGeneration, fresh.answers, dueAt, isGone],
     };
   }
 }
+
+/** Fields of a session whose fetch did not fail. */
+const NO_FAULT = { fault: null, failures: 0, refusedAt: null };
 
 /** Drops an outdated answer; a fetch that is still wanted follows. */
 function released(now: Date): Outcome {
@@ -211,8 +205,8 @@ function soon(now: Date): Date {
 }
 
 /** When the next wanted fetch is due; one that only an update in flight wants waits for its end. */
-function wantedAt(fresh: Freshness, { update_until: updateUntil }: SessionRow, now: Date): Date {
-  const isOnlyUpdate = fresh.wanted_generation - fresh.fetched_generation === 1;
+function wantedAt(fresh: Freshness, { updateUntil }: SessionRow, now: Date): Date {
+  const isOnlyUpdate = fresh.wantedGeneration - fresh.fetchedGeneration === 1;
   return updateUntil !== null && isOnlyUpdate && updateUntil > soon(now) ? updateUntil : soon(now);
 }
 
@@ -226,8 +220,9 @@ export class SessionRefresher extends FetchLoop<SessionRow, SessionAnswer> {
         queue: 'sessions',
         table: {
           name: 'sessions',
+          columns: SESSION_COLUMNS,
           key: 'id',
-          lanes: [{ lane: EVENT_LANE }, { lane: BULK_LANE, concurrency: MAX_FETCHES - 1 }],
+          lanes: [{ lane: LANES.events }, { lane: LANES.bulk, concurrency: MAX_FETCHES - 1 }],
           effectMs: 0,
           // The fetch that starts now covers an update that can no longer take effect.
           onClaim: 'update_until = CASE WHEN update_until > clock_timestamp() THEN update_until END',
@@ -236,7 +231,7 @@ export class SessionRefresher extends FetchLoop<SessionRow, SessionAnswer> {
         concurrency: MAX_FETCHES,
         traced: ({ id }) => ({ 'notebridge.session': id }),
         isConfigured: () => contract.canCall('getSession'),
-        fetch: ({ session_id: sessionId }, signal) => {
+        fetch: ({ sessionId }, signal) => {
           if (sessionId === null) throw new Error('A session without the platform’s id was due to be fetched.');
           return platform.getSession(sessionId, { signal });
         },

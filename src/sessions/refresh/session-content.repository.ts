@@ -6,6 +6,7 @@ import { isOfDeletedClient } from '../../people/store/person-users.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import type { FetchedInsights, FetchedNotes } from '../model/apply-fetch.js';
 import { compareDocuments, type DocumentChanges, type KnownDocument } from '../model/note-documents.js';
+import { SESSION_COLUMNS } from '../model/session-columns.js';
 import { withoutMessage } from '../model/session-facts.js';
 import type { SessionRow } from '../model/session-row.js';
 import { INSIGHT_COLUMNS, INSIGHT_PARTS, SessionSeal } from '../model/session-seal.js';
@@ -19,7 +20,7 @@ const REMOVALS = [
   'UPDATE processing_sessions SET answer = NULL WHERE answer IS NOT NULL AND session = ANY ($1::uuid[])',
   // The stored answer for repeats of the session's request has the session's id.
   `UPDATE idempotency_records SET body = NULL WHERE body IS NOT NULL
-     AND id = ANY ($1::uuid[] || ARRAY(SELECT id FROM sessions WHERE same_as = ANY ($1::uuid[])))`,
+     AND id = ANY (ARRAY(SELECT shown_id FROM sessions WHERE id = ANY ($1::uuid[])))`,
 ];
 
 /** SQL condition that all of these platform users are clients deleted by the EHR. @param users an array */
@@ -141,7 +142,7 @@ export class SessionContentRepository {
   /** Removes the platform's error messages. @returns the number of sessions */
   private async removeMessages(tx: PoolClient, ids: readonly string[]): Promise<number> {
     const { rows } = await tx.query<SessionRow>(
-      'SELECT * FROM sessions WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE',
+      `SELECT ${SESSION_COLUMNS} FROM sessions t WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
       [ids],
     );
     const removed = rows.flatMap((row) => {

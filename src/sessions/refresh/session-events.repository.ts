@@ -4,6 +4,7 @@ import { Contract } from '../../platform/contract/contract.js';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
 import { joinTraces, tracesNow } from '../../queue/due-rows/traces.js';
 import { annotate } from '../../tracing/trace.js';
+import { SESSION_COLUMNS, updateSession } from '../model/session-columns.js';
 import { feedEventsOf, SessionFeed } from '../model/session-feed.js';
 import {
   applyEvent,
@@ -19,15 +20,16 @@ import { DUE_AFTER_EVENT, dueSoon } from './refresh-scheduler.repository.js';
  * "look again".
  */
 const FIND_OR_CREATE = `
-  INSERT INTO sessions (id, session_id, state, wanted_generation, last_event_at, due_at, traceparents)
-  VALUES (gen_random_uuid(), $1, 'Processing', 1, coalesce($2, clock_timestamp()), clock_timestamp(), $3)
+  INSERT INTO sessions AS t (id, shown_id, session_id, state, wanted_generation, last_event_at, due_at, traceparents)
+  SELECT id, id, $1, 'Processing', 1, coalesce($2, clock_timestamp()), clock_timestamp(), $3
+  FROM (SELECT gen_random_uuid() AS id) AS new
   ON CONFLICT (session_id) DO UPDATE SET
-    wanted_generation = sessions.wanted_generation + 1, rechecks = 0,
-    last_event_at = greatest(sessions.last_event_at, excluded.last_event_at), lane = excluded.lane,
-    due_at = ${DUE_AFTER_EVENT}, ${joinTraces('sessions', 'excluded.traceparents')}
-  RETURNING *, (xmax = 0) AS is_new`;
+    wanted_generation = t.wanted_generation + 1, rechecks = 0,
+    last_event_at = greatest(t.last_event_at, excluded.last_event_at), lane = excluded.lane,
+    due_at = ${DUE_AFTER_EVENT}, ${joinTraces('t', 'excluded.traceparents')}
+  RETURNING ${SESSION_COLUMNS}, (t.xmax = 0) AS "isNew"`;
 
-type FoundRow = SessionRow & { is_new: boolean };
+type FoundRow = SessionRow & { isNew: boolean };
 
 /** Stores the platform's events about sessions. */
 @Injectable()
@@ -50,9 +52,9 @@ export class SessionEventsRepository {
   async recordEvent(tx: PoolClient, event: SessionEvent, since: Date): Promise<void> {
     const row = await this.findOrCreate(tx, event.sessionId, since);
     const events = feedEventsOf(event, row);
-    const hasFailed = row.failure_published || events.some(({ type }) => type === 'session.failed');
-    const awaited = awaitedAfterEvent(row.notes_awaited, event);
-    await this.store(tx, row, { ...applyEvent(row, event), awaited, hasFailed }, event.eventType);
+    const failurePublished = row.failurePublished || events.some(({ type }) => type === 'session.failed');
+    const notesAwaited = awaitedAfterEvent(row.notesAwaited, event);
+    await this.store(tx, row, { ...applyEvent(row, event), notesAwaited, failurePublished }, event.eventType);
     annotate({ 'notebridge.session': row.id });
     await this.feed.publish(tx, row.id, events);
   }
@@ -66,9 +68,8 @@ export class SessionEventsRepository {
    */
   async recordMention(tx: PoolClient, sessionId: string, since: Date | null = null, notes = 0): Promise<string> {
     const row = await this.findOrCreate(tx, sessionId, since);
-    const awaited = Math.max(row.notes_awaited, notes);
-    await this.store(tx, row, { ...row, awaited, hasFailed: row.failure_published });
-    if (row.is_new) await this.feed.publish(tx, row.id, [{ type: 'session.created', state: 'InProgress' }]);
+    await this.store(tx, row, { notesAwaited: Math.max(row.notesAwaited, notes) });
+    if (row.isNew) await this.feed.publish(tx, row.id, [{ type: 'session.created', state: 'InProgress' }]);
     return row.id;
   }
 
@@ -95,31 +96,17 @@ export class SessionEventsRepository {
   private async store(
     tx: PoolClient,
     row: SessionRow,
-    events: EventView & { awaited: number; hasFailed: boolean },
+    events: Partial<EventView & Pick<SessionRow, 'notesAwaited' | 'failurePublished'>>,
     eventType?: SessionEventType,
   ): Promise<void> {
-    const shown = shownAfterEvent(row, events, { eventType, canFetch: this.contract.canCall('getSession') });
-    await tx.query(
-      `UPDATE sessions SET event_state = $2, event_provider_user_id = $3, event_appointment_id = $4,
-         ai_notes_enabled = $5, ai_notes_started = $6, ai_notes_final = $7, state = $8, provider_user_id = $9,
-         partner_appointment_id = $10, state_from_events = state_from_events OR state <> $8,
-         changed = changed OR $11 OR state <> $8, notes_awaited = $12, failure_published = $13
-       WHERE id = $1`,
-      [
-        row.id,
-        events.event_state,
-        events.event_provider_user_id,
-        events.event_appointment_id,
-        events.ai_notes_enabled,
-        events.ai_notes_started,
-        events.ai_notes_final,
-        shown.state,
-        shown.provider_user_id,
-        shown.partner_appointment_id,
-        eventType !== undefined,
-        events.awaited,
-        events.hasFailed,
-      ],
-    );
+    const canFetch = this.contract.canCall('getSession');
+    const shown = shownAfterEvent(row, { ...row, ...events }, { eventType, canFetch });
+    const isOtherState = shown.state !== row.state;
+    await updateSession(tx, row.id, {
+      ...events,
+      ...shown,
+      stateFromEvents: row.stateFromEvents || isOtherState,
+      changed: row.changed || eventType !== undefined || isOtherState,
+    });
   }
 }

@@ -2,7 +2,6 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Audit } from '../../access/audit/audit.js';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
-import { PrismaService } from '../../database/prisma.service.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { Problem } from '../../http/problem/problem.js';
 import { ResolvedPartiesRepository } from '../../people/store/resolved-parties.js';
@@ -32,7 +31,6 @@ export class SessionUpdates {
     private readonly env: Env,
     private readonly contract: Contract,
     private readonly database: Database,
-    private readonly prisma: PrismaService,
     private readonly people: ResolvedPartiesRepository,
     private readonly platform: PlatformClient,
     private readonly refreshes: RefreshRepository,
@@ -72,13 +70,9 @@ export class SessionUpdates {
    */
   async update(id: string, dto: UpdateSessionRequest): Promise<SessionResponse> {
     requireCapability('session-update', this.contract, this.env);
-    const { shown_id: ourSessionId } = await this.reader.find(id);
-    const request = await this.prisma.sessionRequest.findUnique({
-      where: { ourSessionId },
-      select: { inputKind: true },
-    });
-    const body = updateRequest(dto, await this.usersOf(dto), request?.inputKind);
-    return this.change(ourSessionId, (sessionId) => this.platform.updateSession(sessionId, body));
+    const { shownId, inputKind } = await this.reader.find(id);
+    const body = updateRequest(dto, await this.usersOf(dto), inputKind ?? undefined);
+    return this.change(shownId, (sessionId) => this.platform.updateSession(sessionId, body));
   }
 
   /** The platform users of the speakers by their labels. */
@@ -105,7 +99,7 @@ export class SessionUpdates {
     idOrPlatformId: string,
     call: (sessionId: string) => Promise<SessionAnswer>,
   ): Promise<SessionResponse> {
-    const { id, session_id: sessionId, state } = await this.reader.find(idOrPlatformId);
+    const { id, sessionId, state } = await this.reader.find(idOrPlatformId);
     if (sessionId === null) {
       const detail = 'The platform does not have this session yet. Check its state.';
       throw new Problem(409, 'no-session-yet', detail, { extensions: { state } });
