@@ -29,6 +29,6 @@ export class SessionErasure {
     const open = rows.filter(({ state, leaseOwner }) => state === 'Unknown' || (state === 'Requested' && !leaseOwner));
     for (const row of open) await this.requests.abandon(tx, row, 'Its client was deleted before it was sent.');
     const ids = rows.map(({ id }) => id);
-    return { rows: await this.content.remove(tx, ids), sessions: ids };
+    return { rows: await this.content.remove(tx, ids), sessions: rows.map(({ shownId }) => shownId) };
   }
 }
