@@ -158,7 +158,9 @@ describe('retention after 100 days', () => {
         ('gone', 'Completed', NULL, 'gone', NULL), ('unknown', 'Unknown', NULL, NULL, NULL),
         ('running', 'Submitted', 'x', NULL, NULL)) AS jobs (name, state, result, fault, due_at)`);
     await passes();
-    await sql(`INSERT INTO compliance_jobs (id, shown_id, job_id, state, result) VALUES (gen_random_uuid(), gen_random_uuid(), 'y', 'Failed', 'x')`);
+    await sql(
+      `INSERT INTO compliance_jobs (id, shown_id, job_id, state, result) VALUES (gen_random_uuid(), gen_random_uuid(), 'y', 'Failed', 'x')`,
+    );
     expect((await drop()).complianceJobs).toBeUndefined();
     expect((await drop({ COMPLIANCE_RETENTION_DAYS: 90 })).complianceJobs).toBe(4);
     const removed = 'removed_at IS NOT NULL AND request IS NULL AND result IS NULL';
