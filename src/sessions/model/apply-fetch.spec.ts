@@ -122,7 +122,7 @@ class Model {
     const version = fetch.answer ?? this.platform;
     this.wentBack ||= version < this.stored;
     this.stored = version;
-    this.row = fresh;
+    this.row = { ...this.row, ...fresh };
   }
 }
 

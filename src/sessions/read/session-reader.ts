@@ -17,6 +17,7 @@ import { NO_FACTS } from '../model/session-facts.js';
 import { type SessionRow, stateSource } from '../model/session-row.js';
 import { type InsightPart, SessionSeal } from '../model/session-seal.js';
 import {
+  type DocumentResponse,
   type NotesResponse,
   type RevisionResponse,
   type RevisionsResponse,
@@ -32,6 +33,16 @@ export interface ReadSession extends SessionRow {
   provider: string | null;
   clients: string[];
 }
+
+/** A document with its newest revision. */
+type StoredDocument = Omit<DocumentResponse, 'notes' | 'unreadable'> & { notes: Buffer | null };
+
+const CURRENT_DOCUMENTS = `
+  SELECT d.id AS "documentId", d.session_document_id AS "sessionDocumentId", d.note_template_id AS "noteTemplateId",
+    d.revision, d.incomplete, r.fetched_at AS "fetchedAt", d.superseded_at AS "supersededAt", r.removed_at AS "removedAt",
+    r.notes
+  FROM session_documents d JOIN document_revisions r ON r.document = d.id AND r.revision = d.revision
+  WHERE d.session = $1 ORDER BY d.superseded_at DESC NULLS FIRST, d.position, d.id`;
 
 /** Reads sessions with their decrypted notes and insights; `id` is ours or the platform's. */
 @Injectable()
@@ -102,37 +113,13 @@ export class SessionReader {
 
   /** All notes, read in one snapshot because they may be regenerated concurrently. */
   async notes(id: string): Promise<{ session: SessionResponse; notes: NotesResponse }> {
-    const { row, documents, revisions } = await this.database.transaction(async (tx) => {
+    const { row, documents } = await this.database.transaction(async (tx) => {
       await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
       const found = await this.find(id, tx);
-      const prisma = await this.prisma.in(tx);
-      const all = await prisma.sessionDocument.findMany({
-        where: { ourSessionId: found.id },
-        orderBy: [{ supersededAt: { sort: 'desc', nulls: 'first' } }, { position: 'asc' }, { id: 'asc' }],
-      });
-      const newest = all.map(({ id: documentId, revision }) => ({ documentId, revision }));
-      return {
-        row: found,
-        documents: all,
-        revisions: await prisma.documentRevision.findMany({ where: { OR: newest } }),
-      };
+      return { row: found, documents: (await tx.query<StoredDocument>(CURRENT_DOCUMENTS, [found.id])).rows };
     });
-    const versions = new Map(revisions.map((version) => [version.documentId, version]));
-    const shown = documents.flatMap(({ id: documentId, ...document }) => {
-      const version = versions.get(documentId);
-      if (!version) return [];
-      const { sessionDocumentId, noteTemplateId, revision, incomplete, supersededAt } = document;
-      const { fetchedAt, removedAt } = version;
-      const described = {
-        documentId,
-        sessionDocumentId,
-        noteTemplateId,
-        revision,
-        incomplete,
-        fetchedAt,
-        supersededAt,
-      };
-      return [{ ...described, removedAt, ...this.openNotes(row.id, version) }];
+    const shown = documents.map(({ notes: sealed, ...document }) => {
+      return { ...document, ...this.openNotes(row.id, { ...document, notes: sealed }) };
     });
     const notes = { sessionId: row.sessionId, notesRevision: row.notesRevision, documents: shown };
     return { session: this.view(row), notes };
@@ -147,15 +134,13 @@ export class SessionReader {
   async revisions(id: string, documentId: string, { limit, cursor }: PageQuery): Promise<RevisionsResponse> {
     const [before] = decodeCursor<[number]>(cursor, 'number') ?? [];
     const session = await this.find(id);
-    // Searched by the documents' ids, because Prisma would search by the session in the versions of all sessions.
-    const documents = await this.prisma.sessionDocument.findMany({ where: { ourSessionId: session.id } });
-    const seen = await this.prisma.documentRevision.findFirst({
-      where: {
-        documentId: { in: documents.map((document) => document.id) },
-        sessionDocumentId: platformKey(documentId),
-      },
-    });
-    const found = documents.find((document) => document.id === documentId || document.id === seen?.documentId);
+    const { rows } = await this.database.pool.query<{ id: string; noteTemplateId: string }>(
+      `SELECT id, note_template_id AS "noteTemplateId" FROM session_documents d WHERE session = $1 AND (id::text = $2
+         OR EXISTS (SELECT FROM document_revisions WHERE document = d.id AND session_document_id = $3))
+       ORDER BY id::text = $2 DESC LIMIT 1`,
+      [session.id, documentId, platformKey(documentId)],
+    );
+    const [found] = rows;
     if (!found) throw new Problem(404, 'unknown-document', 'This session has no such document. List its notes first.');
     const versions = await this.prisma.documentRevision.findMany({
       where: { documentId: found.id, ...(before !== undefined && { revision: { lt: before } }) },
