@@ -52,7 +52,7 @@ export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
     await this.publish(tx, row, { type: 'compliance.needs-review', state: 'Unknown', hasResult: false, code });
   }
 
-  /** Ends a job, which nobody asks for any more. */
+  /** Ends a job, for which nothing is sent or looked up from then on. */
   abandon(tx: PoolClient, { id }: JobRow): Promise<void> {
     return change(tx, id, `state = 'Abandoned', ended_at = NULL, review = NULL, ${AT_REST}`);
   }

@@ -6,7 +6,7 @@ export interface RequestTable {
   readonly name: 'sessions' | 'compliance_jobs';
   /** SQL of the columns of a row `t`, with the names of its fields. */
   readonly columns: string;
-  /** The lane of requests that are to be sent. */
+  /** The lane of requests that must be sent. */
   readonly lane: number;
   /** The column with the platform's id. */
   readonly platformId: 'session_id' | 'job_id';

@@ -18,7 +18,7 @@ interface NamingEvent {
   receivedAt: Date;
 }
 
-/** SQL assignments of a request to which nothing is sent any more. Plan and text are erased. */
+/** SQL assignments of a request that has ended. Plan and text are erased. */
 const ENDED = `request = NULL, settled_at = clock_timestamp(), fault = NULL, failures = 0, refused_at = NULL, changed = true,
   ${RELEASE}`;
 
@@ -53,7 +53,7 @@ export class RequestOutcomes implements Outcomes<SessionRow, { sessionId: string
     await this.feed.publish(tx, request.id, [{ type: 'session.needs-review', state: 'Unknown' }]);
   }
 
-  /** Ends a request, which is sent no more. @param message the reason */
+  /** Ends a request, so that nothing more is sent. @param message the reason */
   abandon(tx: PoolClient, request: SessionRow, message: string): Promise<void> {
     return this.end(tx, request, { code: 'abandoned', message });
   }
