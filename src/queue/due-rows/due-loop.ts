@@ -1,16 +1,16 @@
 import { WorkerHost } from '@nestjs/bullmq';
-import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Job } from 'bullmq';
 import { Clock } from '../../config/clock.js';
 import { Random } from '../../config/random.js';
 import { Database } from '../../database/database.js';
-import { errorTrace } from '../../http/problem/error-trace.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { type Attributes, inSpan, type Traceparent } from '../../tracing/trace.js';
 import type { Notification, QueueName } from '../backend/queue-names.js';
 import type { Bind, NextDue, Poller } from '../notifier/poller.js';
 import { QueueNotifier, releaseDeduplicationKey } from '../notifier/queue-notifier.js';
 import type { DueRows, Leased } from './due-rows.js';
+import { TriggeredLoop } from './triggered-loop.js';
 import { WorkerProcess } from './worker-process.js';
 
 /** Rows due later than this are left to the poller. */
@@ -68,55 +68,21 @@ export abstract class DueLoop<
   Row extends DueColumns,
   Result = void,
   Due extends Claims<Row> = Claims<Row> & Pick<DueRows<Row>, 'lock' | 'settle'>,
-> {
-  protected readonly log = new Logger(DueLoop.name);
-  protected readonly shutdown = new AbortController();
-  /** The slots in use. Each processes one row after the other. */
-  private readonly slots = new Set<Promise<void>>();
-  private isTriggeredAgain = false;
-
+> extends TriggeredLoop {
   protected constructor(
     private readonly declared: DueWork<Row>,
     readonly due: Due,
     protected readonly parts: DueParts,
-  ) {}
-
-  /** The name of the work. */
-  get name(): string {
-    return this.declared.name;
+  ) {
+    super(declared.name, declared.concurrency);
   }
 
-  /** For the poller: when the next row can be claimed. */
-  nextDue(bind: Bind): string | null {
+  override nextDue(bind: Bind): string | null {
     return this.declared.isConfigured() ? this.due.nextDue(bind) : null;
   }
 
-  /** Stops claiming, and aborts the work that can be aborted. */
-  stop(): void {
-    this.shutdown.abort();
-  }
-
-  /** Resolves when all slots are free. */
-  async finished(): Promise<void> {
-    while (this.slots.size > 0) await Promise.all(this.slots);
-  }
-
-  /** Starts a slot. If all are in use, one starts as soon as another ends. */
-  trigger(): void {
-    if (this.shutdown.signal.aborted) return;
-    if (this.isFull()) {
-      this.isTriggeredAgain = true;
-      return;
-    }
-    const slot = this.run(() => this.startNextSlot())
-      .catch((error: unknown) => this.log.warn({ msg: `a claim failed (${this.declared.name})`, ...errorTrace(error) }))
-      .finally(() => {
-        this.slots.delete(slot);
-        if (!this.isTriggeredAgain) return;
-        this.isTriggeredAgain = false;
-        this.trigger();
-      });
-    this.slots.add(slot);
+  protected override runSlot(): Promise<void> {
+    return this.run(() => this.startNextSlot());
   }
 
   /** Processes one row after the other until none is due. @param claimed called with each row once it is leased */
@@ -172,10 +138,6 @@ export abstract class DueLoop<
     else this.trigger();
   }
 
-  private isFull(): boolean {
-    return this.slots.size >= this.declared.concurrency;
-  }
-
   private async notifyForNext(): Promise<void> {
     const next = await this.due.nextDueAt?.();
     const waitMs = next ? next.getTime() - this.parts.clock.now().getTime() : HORIZON_MS;
@@ -195,7 +157,7 @@ export abstract class DueProcessor extends WorkerHost implements OnModuleInit, O
   /** @param polls further work of the feature, which the poller starts */
   protected constructor(
     private readonly poller: Poller,
-    private readonly loops: readonly Pick<DueLoop<DueColumns>, 'name' | 'nextDue' | 'trigger' | 'stop' | 'finished'>[],
+    private readonly loops: readonly TriggeredLoop[],
     private readonly polls: readonly Poll[] = [],
   ) {
     super();

@@ -1,4 +1,4 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { Clock } from '../../config/clock.js';
 import { Random } from '../../config/random.js';
@@ -8,6 +8,7 @@ import { Metrics } from '../../http/server/metrics.js';
 import { SpellingsRepository } from '../../platform/http/spellings.repository.js';
 import { backoffMs } from '../../queue/backend/backoff.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
+import { TriggeredLoop } from '../../queue/due-rows/triggered-loop.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { MissingDataKey } from '../../vault/unreadable-value.js';
@@ -44,12 +45,8 @@ type Found = UnderstoodEvent | Outcome;
  * and delays the others of its batch by no more than that timeout.
  */
 @Injectable()
-export class InboxLoop {
-  private readonly log = new Logger(InboxLoop.name);
+export class InboxLoop extends TriggeredLoop {
   private readonly settled;
-  private running: Promise<void> | undefined;
-  private isTriggeredAgain = false;
-  private isStopped = false;
 
   constructor(
     private readonly inbox: InboxRepository,
@@ -61,6 +58,7 @@ export class InboxLoop {
     private readonly random: Random,
     metrics: Metrics,
   ) {
+    super('webhook inbox', 1);
     this.settled = metrics.counter('webhook_settled_total', 'Outcomes of attempts to process a delivery', ['state']);
     metrics.gauge('webhook_inbox_open', 'Deliveries that still need work', [], async (gauge) =>
       gauge.set(await inbox.count('due_at IS NOT NULL')),
@@ -70,42 +68,17 @@ export class InboxLoop {
     );
   }
 
-  readonly name = 'webhook inbox';
-
-  /** For the poller: when the next delivery is due. */
   nextDue(): string {
     return this.inbox.nextDue();
   }
 
-  /** Works until nothing is due. A call during the work makes it look once more. */
-  trigger(): void {
-    this.isTriggeredAgain = true;
-    this.running ??= this.processAll()
-      .catch((error: unknown) => this.log.warn({ msg: 'the inbox could not be processed', ...errorTrace(error) }))
-      .finally(() => {
-        this.running = undefined;
-      });
-  }
-
-  /** Takes nothing more. */
-  stop(): void {
-    this.isStopped = true;
-  }
-
-  /** Resolves when the triggered work has ended. */
-  async finished(): Promise<void> {
-    await this.running;
-  }
-
-  private async processAll(): Promise<void> {
-    while (this.isTriggeredAgain && !this.isStopped) {
-      this.isTriggeredAgain = false;
-      while (!this.isStopped && (await this.inbox.foldRepeats()) > 0);
-      for (let taken = 1; taken > 0 && !this.isStopped; ) {
-        const batch = await this.inbox.take(MAX_BATCH);
-        taken = batch.length;
-        if (taken > 0) await this.work(batch);
-      }
+  protected async runSlot(): Promise<void> {
+    const { signal } = this.shutdown;
+    while (!signal.aborted && (await this.inbox.foldRepeats()) > 0);
+    while (!signal.aborted) {
+      const batch = await this.inbox.take(MAX_BATCH);
+      if (batch.length === 0) return;
+      await this.work(batch);
     }
   }
 
@@ -154,7 +127,8 @@ export class InboxLoop {
     const outcomes: Outcome[] = [];
     for (const { delivery, found } of opened) {
       const isLate = outcomes.length > 0 && this.clock.monotonicMs() - startedMs > MAX_BATCH_MS;
-      if (this.isStopped || isLate) outcomes.push(outcomeOf(delivery, { state: 'received', retryInMs: 0 }));
+      if (this.shutdown.signal.aborted || isLate)
+        outcomes.push(outcomeOf(delivery, { state: 'received', retryInMs: 0 }));
       else outcomes.push('body' in found ? await this.handleTraced(tx, delivery, found, used) : found);
     }
     return outcomes;

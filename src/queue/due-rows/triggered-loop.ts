@@ -1,0 +1,56 @@
+import { Logger } from '@nestjs/common';
+import { errorTrace } from '../../http/problem/error-trace.js';
+import type { Bind } from '../notifier/poller.js';
+
+/** Work that runs in up to `concurrency` slots of this process whenever it is triggered. */
+export abstract class TriggeredLoop {
+  protected readonly log = new Logger(this.constructor.name);
+  protected readonly shutdown = new AbortController();
+  /** The slots in use. */
+  private readonly slots = new Set<Promise<void>>();
+  private isTriggeredAgain = false;
+
+  /** @param name for logs, spans and the poller */
+  protected constructor(
+    readonly name: string,
+    private readonly concurrency: number,
+  ) {}
+
+  /** For the poller: when work is due. */
+  abstract nextDue(bind: Bind): string | null;
+
+  /** Works in one slot until nothing is due. */
+  protected abstract runSlot(): Promise<void>;
+
+  /** Starts a slot. If all are in use, one starts as soon as another ends. */
+  trigger(): void {
+    if (this.shutdown.signal.aborted) return;
+    if (this.isFull()) {
+      this.isTriggeredAgain = true;
+      return;
+    }
+    const slot = this.runSlot()
+      .catch((error: unknown) => this.log.warn({ msg: `a claim failed (${this.name})`, ...errorTrace(error) }))
+      .finally(() => {
+        this.slots.delete(slot);
+        if (!this.isTriggeredAgain) return;
+        this.isTriggeredAgain = false;
+        this.trigger();
+      });
+    this.slots.add(slot);
+  }
+
+  /** Stops claiming, and aborts the work that can be aborted. */
+  stop(): void {
+    this.shutdown.abort();
+  }
+
+  /** Resolves when all slots are free. */
+  async finished(): Promise<void> {
+    while (this.slots.size > 0) await Promise.all(this.slots);
+  }
+
+  protected isFull(): boolean {
+    return this.slots.size >= this.concurrency;
+  }
+}
