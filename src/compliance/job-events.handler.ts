@@ -3,19 +3,24 @@ import type pg from 'pg';
 import { Feed } from '../feed/feed.js';
 import { Contract } from '../platform/contract/contract.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
-import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/process/event-handlers.js';
+import { type EventHandler, EventHandlers, type Handled, type InboxEvent } from '../webhooks/process/event-handlers.js';
 import { JobOutcomes } from './job-outcomes.repository.js';
 
 /** Records the ends of compliance jobs, known or not, and publishes every event of a smart edit job. */
 @Injectable()
-@HandlesEvents('COMPLIANCE_JOB_COMPLETED', 'COMPLIANCE_JOB_FAILED', 'SMART_EDIT_JOB_COMPLETED', 'SMART_EDIT_JOB_FAILED')
 export class JobEventsHandler implements EventHandler {
   constructor(
     private readonly contract: Contract,
     private readonly outcomes: JobOutcomes,
     private readonly feed: Feed,
     private readonly notifier: QueueNotifier,
-  ) {}
+    handlers: EventHandlers,
+  ) {
+    handlers.register(this, 'COMPLIANCE_JOB_COMPLETED', 'COMPLIANCE_JOB_FAILED');
+    handlers.register(this, 'SMART_EDIT_JOB_COMPLETED', 'SMART_EDIT_JOB_FAILED');
+  }
+
+  readonly afterCommit = () => this.notifier.notify('compliance', 'ended');
 
   /** An event of an unknown compliance job waits while it may belong to a submission in flight. */
   async handle({ eventType, body, receivedAt }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
@@ -29,10 +34,6 @@ export class JobEventsHandler implements EventHandler {
     if (await this.outcomes.mayBelongToSubmission(tx, jobId, receivedAt)) return 'waiting';
     await this.outcomes.recordEnd(tx, jobId, end, canReadEnds(this.contract));
     return 'processed';
-  }
-
-  afterCommit(): void {
-    this.notifier.notify('compliance', 'ended');
   }
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../platform/contract/wire-types.js';
 import { SpellingsRepository } from '../platform/http/spellings.repository.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
-import { type EventHandler, type Handled, HandlesEvents, type InboxEvent } from '../webhooks/process/event-handlers.js';
+import { type EventHandler, EventHandlers, type Handled, type InboxEvent } from '../webhooks/process/event-handlers.js';
 import { RequestOutcomes } from './create/request-outcomes.repository.js';
 import { SessionEventsRepository } from './refresh/session-events.repository.js';
 
@@ -24,7 +24,6 @@ const FINISHED = { processingId: '/payload/processingId' };
  * lookup of their session, and are published.
  */
 @Injectable()
-@HandlesEvents(...SESSION_EVENT_TYPES, 'PROCESSING_SESSION_FINISHED', 'PROCESSING_SESSION_NOTES_FINISHED')
 export class SessionEventsHandler implements EventHandler {
   constructor(
     private readonly contract: Contract,
@@ -33,7 +32,12 @@ export class SessionEventsHandler implements EventHandler {
     private readonly requests: RequestOutcomes,
     private readonly feed: Feed,
     private readonly notifier: QueueNotifier,
-  ) {}
+    handlers: EventHandlers,
+  ) {
+    handlers.register(this, ...SESSION_EVENT_TYPES, 'PROCESSING_SESSION_FINISHED', 'PROCESSING_SESSION_NOTES_FINISHED');
+  }
+
+  readonly afterCommit = () => this.notifier.notify('sessions', 'due');
 
   async handle(event: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
     if (event.eventType === 'PROCESSING_SESSION_FINISHED') await this.finished(event, tx);
@@ -46,10 +50,6 @@ export class SessionEventsHandler implements EventHandler {
     const { sessionId, processingId } = this.notesFinishedIds(body);
     const subject = sessionId ?? processingId;
     return subject && platformKey(subject);
-  }
-
-  afterCommit(): void {
-    this.notifier.notify('sessions', 'due');
   }
 
   /** An event of an unknown session waits while a request that it may belong to is in flight. */

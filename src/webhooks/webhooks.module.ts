@@ -1,5 +1,4 @@
-import { Module } from '@nestjs/common';
-import { DiscoveryModule } from '@nestjs/core';
+import { Global, Module } from '@nestjs/common';
 import { PlatformModule } from '../platform/platform.module.js';
 import { DeliveriesController } from './admin/deliveries.controller.js';
 import { DeliveriesService } from './admin/deliveries.service.js';
@@ -12,17 +11,16 @@ import { InboxWriterRepository } from './receive/inbox-writer.repository.js';
 import { Rejections } from './receive/rejections.js';
 import { WebhooksController } from './webhooks.controller.js';
 
-/** From the platform's POST into the inbox, and the inbox for operators. */
+/** From the platform's POST into the inbox, the inbox for operators, and the registry in which features put handlers. */
+@Global()
 @Module({
   controllers: [DeliveriesController],
   // Nest must not register the route of WebhooksController.
-  providers: [DeliveriesService, InboxAppender, InboxWriterRepository, Rejections, WebhooksController],
+  providers: [DeliveriesService, EventHandlers, InboxAppender, InboxWriterRepository, Rejections, WebhooksController],
+  exports: [EventHandlers],
 })
 export class WebhooksModule {}
 
-/** From the inbox to the handlers of the features, in worker processes only. It knows no feature: they are discovered. */
-@Module({
-  imports: [DiscoveryModule, PlatformModule],
-  providers: [EventHandlers, InboxRepository, InboxLoop, InboxProcessor],
-})
+/** From the inbox to the handlers; only in worker processes. */
+@Module({ imports: [PlatformModule], providers: [InboxRepository, InboxLoop, InboxProcessor] })
 export class WebhooksWorkerModule {}

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { Clock } from '../../src/config/clock.js';
 import { Random } from '../../src/config/random.js';
+import { Database } from '../../src/database/database.js';
 import { Metrics } from '../../src/http/server/metrics.js';
 import { SpellingsRepository } from '../../src/platform/http/spellings.repository.js';
 import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
@@ -33,6 +34,7 @@ const received = { state: 'received', attempts: 0, takes: 1 };
 /** The inbox worker of another process. */
 const newWorker = () =>
   new InboxLoop(
+    world.get(Database),
     world.get(InboxRepository),
     world.get(EventHandlers),
     world.get(Vault),

@@ -28,8 +28,8 @@ const handler = {
     this.seen.push(event);
     return this.script(event, tx);
   },
-  afterCommit() {
-    this.commits += 1;
+  afterCommit: () => {
+    handler.commits += 1;
   },
 };
 

@@ -6,8 +6,8 @@ import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import {
   type EventHandler,
+  EventHandlers,
   type Handled,
-  HandlesEvents,
   type InboxEvent,
 } from '../../webhooks/process/event-handlers.js';
 import { applyLink } from '../model/resolve-rule.js';
@@ -22,7 +22,6 @@ import { kindOfRole, PlatformUsersRepository, type UnknownPlatformUser } from '.
  * linked already is kept, because it decides whether a deletion may delete the user.
  */
 @Injectable()
-@HandlesEvents('USER_CREATED')
 export class UserCreatedHandler implements EventHandler {
   constructor(
     private readonly people: PeopleRepository,
@@ -31,7 +30,12 @@ export class UserCreatedHandler implements EventHandler {
     private readonly feed: Feed,
     private readonly notifier: QueueNotifier,
     private readonly audit: Audit,
-  ) {}
+    handlers: EventHandlers,
+  ) {
+    handlers.register(this, 'USER_CREATED');
+  }
+
+  readonly afterCommit = () => this.notifier.notify(USER_MANAGEMENT_QUEUE, 'user-created');
 
   async handle({ body }: InboxEvent, tx: PoolClient): Promise<Handled> {
     const { userId, externalUserId, role } = body.payload as { userId: string; externalUserId?: unknown; role: string };
@@ -68,9 +72,5 @@ export class UserCreatedHandler implements EventHandler {
     const person = owner?.mergedInto ? await this.people.find({ id: owner.mergedInto }, tx) : owner;
     const subject = person ? `${person.kind}s/${encodeURIComponent(person.externalId)}` : 'people/unknown-to-ehr';
     await this.feed.append(tx, { type: 'user.created', subject, data: { userId, role, externalUserId } });
-  }
-
-  afterCommit(): void {
-    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'user-created');
   }
 }

@@ -1,33 +1,30 @@
-import type { EventType } from '../../platform/contract/wire-types.js';
-import { type EventHandler, type Handled, pairHandlers } from './event-handlers.js';
+import { EVENT_TYPES } from '../../platform/contract/wire-types.js';
+import { type EventHandler, EventHandlers } from './event-handlers.js';
 
-class Sessions implements EventHandler {
-  async handle(): Promise<Handled> {
-    return 'processed';
-  }
-}
-class People extends Sessions {}
-
-const EXPECTED: EventType[] = ['SESSION_CREATED', 'SESSION_PROCESSING_FAILED', 'USER_CREATED'];
+const newHandler = (): EventHandler => ({ handle: async () => 'processed' });
 
 test('each event type has its handler', () => {
-  const [sessions, people] = [new Sessions(), new People()];
-  const handlers = pairHandlers(
-    [
-      [['SESSION_CREATED', 'SESSION_PROCESSING_FAILED'], sessions],
-      [['USER_CREATED'], people],
-    ],
-    EXPECTED,
-  );
-  expect(EXPECTED.map((type) => handlers.get(type))).toEqual([sessions, sessions, people]);
+  const handlers = new EventHandlers();
+  const [first, second] = [newHandler(), newHandler()];
+  const [type, ...others] = EVENT_TYPES;
+  handlers.register(first, type);
+  handlers.register(second, ...others);
+  handlers.onModuleInit();
+  expect(EVENT_TYPES.map((each) => handlers.of(each))).toEqual([first, ...others.map(() => second)]);
+  expect(handlers.of(type)).toBe(first);
 });
 
-test('the error names every event type without a handler or with several', () => {
-  const declared: [EventType[], EventHandler][] = [
-    [['SESSION_CREATED'], new Sessions()],
-    [['SESSION_CREATED'], new People()],
-  ];
-  expect(() => pairHandlers(declared, EXPECTED)).toThrow(
-    'SESSION_CREATED has several handlers (Sessions, People); SESSION_PROCESSING_FAILED has no handler; USER_CREATED has no handler',
+test('the start fails and names every event type without a handler', () => {
+  const handlers = new EventHandlers();
+  const [first, second, ...others] = EVENT_TYPES;
+  handlers.register(newHandler(), ...others);
+  expect(() => handlers.onModuleInit()).toThrow(`Webhook events without a handler: ${first}, ${second}.`);
+});
+
+test('a second handler of an event type is an error', () => {
+  const handlers = new EventHandlers();
+  handlers.register(newHandler(), 'SESSION_CREATED');
+  expect(() => handlers.register(newHandler(), 'USER_CREATED', 'SESSION_CREATED')).toThrow(
+    'The webhook event SESSION_CREATED has two handlers.',
   );
 });

@@ -1,5 +1,4 @@
-import { Injectable, type OnModuleInit, SetMetadata } from '@nestjs/common';
-import { DiscoveryService, Reflector } from '@nestjs/core';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type pg from 'pg';
 import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
 
@@ -15,12 +14,12 @@ export interface InboxEvent {
 }
 
 /**
- * What a handler did with an event. `ignored` if it concerns nothing that this service holds. `waiting` if it should be
- * handled again in a second: its writes are rolled back, and no attempt is counted.
+ * The result of a handler. `ignored` if the event concerns nothing that this service stores. `waiting` if it must be
+ * handled again in a second: the writes are rolled back, and no attempt is counted.
  */
 export type Handled = 'processed' | 'ignored' | 'waiting';
 
-/** A feature's handler of some event types; declared with `@HandlesEvents`. */
+/** A feature's handler of some event types. */
 export interface EventHandler {
   /**
    * Writes the effects of the event within the transaction that records its outcome, in a savepoint. After an error it is
@@ -31,56 +30,33 @@ export interface EventHandler {
   /** The platform's id of what an event is about, for types whose fields the specification does not show. */
   subjectOf?(body: Record<string, unknown>): string | null;
 
-  /** Called once after the commit of a batch in which this handler ran, e.g. to notify a queue. */
-  afterCommit?(): void | Promise<void>;
+  /** Runs once after the commit of a batch in which this handler ran, to notify a queue. It must not throw. */
+  readonly afterCommit?: () => void;
 }
 
-const HANDLED_EVENT_TYPES = Symbol('notebridge:handled-event-types');
-
-/** Declares the class as the one handler of these event types; it implements `EventHandler`. */
-export function HandlesEvents(...eventTypes: EventType[]): ClassDecorator {
-  return SetMetadata(HANDLED_EVENT_TYPES, eventTypes);
-}
-
-/** Pairs each event type with its handler. @throws {Error} naming every type without a handler or with several */
-export function pairHandlers(
-  declared: readonly (readonly [types: readonly EventType[], handler: EventHandler])[],
-  expected: readonly EventType[] = EVENT_TYPES,
-): Map<EventType, EventHandler> {
-  const handlersOf = (type: EventType) => declared.flatMap(([types, each]) => (types.includes(type) ? [each] : []));
-  const faults = expected.flatMap((type) => {
-    const names = handlersOf(type).map((handler) => handler.constructor.name);
-    if (names.length === 1) return [];
-    return names.length === 0 ? `${type} has no handler` : `${type} has several handlers (${names.join(', ')})`;
-  });
-  if (faults.length > 0)
-    throw new Error(`Every webhook event needs exactly one class with @HandlesEvents: ${faults.join('; ')}.`);
-  return new Map(expected.flatMap((type) => handlersOf(type).map((handler) => [type, handler] as const)));
-}
-
-/** The handlers that Nest's discovery finds in the modules of the application. */
+/** The handlers of the features, one for each event type. */
 @Injectable()
 export class EventHandlers implements OnModuleInit {
-  private handlers: ReadonlyMap<EventType, EventHandler> = new Map();
+  private readonly handlers = new Map<EventType, EventHandler>();
 
-  constructor(
-    private readonly discovery: DiscoveryService,
-    private readonly reflector: Reflector,
-  ) {}
+  /** Call it from the handler's constructor. @throws {Error} if a type has a handler already */
+  register(handler: EventHandler, ...types: EventType[]): void {
+    for (const type of types) {
+      if (this.handlers.has(type)) throw new Error(`The webhook event ${type} has two handlers.`);
+      this.handlers.set(type, handler);
+    }
+  }
 
-  /** @throws {Error} if an event type has no handler or several: the service must not start */
+  /** @throws {Error} if an event type has no handler: the service must not start */
   onModuleInit(): void {
-    const declared = this.discovery.getProviders().flatMap(({ metatype, instance }) => {
-      const types = metatype && this.reflector.get<EventType[] | undefined>(HANDLED_EVENT_TYPES, metatype);
-      return types ? [[types, instance as EventHandler] as const] : [];
-    });
-    this.handlers = pairHandlers(declared);
+    const unhandled = EVENT_TYPES.filter((type) => !this.handlers.has(type));
+    if (unhandled.length > 0) throw new Error(`Webhook events without a handler: ${unhandled.join(', ')}.`);
   }
 
   /** The handler of an event type. */
   of(eventType: EventType): EventHandler {
     const handler = this.handlers.get(eventType);
-    if (!handler) throw new Error(`The webhook event ${eventType} has no handler; the service has not started yet.`);
+    if (!handler) throw new Error(`The webhook event ${eventType} has no handler.`);
     return handler;
   }
 }

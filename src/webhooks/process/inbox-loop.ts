@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { Clock } from '../../config/clock.js';
 import { Random } from '../../config/random.js';
-import { isRetried } from '../../database/database.js';
+import { Database, isRetried } from '../../database/database.js';
 import { errorTrace, failureCode } from '../../http/problem/error-trace.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { SpellingsRepository } from '../../platform/http/spellings.repository.js';
@@ -14,7 +14,7 @@ import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { MissingDataKey } from '../../vault/unreadable-value.js';
 import { Vault } from '../../vault/vault.js';
 import { bodyPlace } from '../receive/inbox-writer.repository.js';
-import { type EventHandler, EventHandlers } from './event-handlers.js';
+import { EventHandlers } from './event-handlers.js';
 import { InboxRepository, type Outcome, type TakenDelivery } from './inbox.repository.js';
 import { parseEvent, type UnderstoodEvent } from './parse-event.js';
 
@@ -49,6 +49,7 @@ export class InboxLoop extends TriggeredLoop {
   private readonly settled;
 
   constructor(
+    private readonly database: Database,
     private readonly inbox: InboxRepository,
     private readonly handlers: EventHandlers,
     private readonly vault: Vault,
@@ -83,11 +84,9 @@ export class InboxLoop extends TriggeredLoop {
   }
 
   private async work(batch: readonly TakenDelivery[]): Promise<void> {
-    const used = new Set<EventHandler>();
     try {
       const outcomes = await this.inbox.transaction(async (tx) => {
-        used.clear();
-        const handled = await this.handleAll(tx, batch, used);
+        const handled = await this.handleAll(tx, batch);
         await this.inbox.record(handled, tx);
         return handled;
       });
@@ -101,25 +100,10 @@ export class InboxLoop extends TriggeredLoop {
       if (delivery && others.length === 0) return this.inbox.record([this.failure(delivery, null, error)]);
       this.log.warn({ msg: 'a batch of the inbox failed; each delivery is tried alone', ...errorTrace(error) });
       for (const each of batch) await this.work([each]);
-      return;
-    }
-    for (const handler of used) await this.afterCommit(handler);
-  }
-
-  private async afterCommit(handler: EventHandler): Promise<void> {
-    try {
-      await handler.afterCommit?.();
-    } catch (error) {
-      this.log.warn({ msg: 'a webhook handler failed after its commit', ...errorTrace(error) });
     }
   }
 
-  /** @param used receives the handlers that processed something */
-  private async handleAll(
-    tx: pg.PoolClient,
-    batch: readonly TakenDelivery[],
-    used: Set<EventHandler>,
-  ): Promise<Outcome[]> {
+  private async handleAll(tx: pg.PoolClient, batch: readonly TakenDelivery[]): Promise<Outcome[]> {
     const startedMs = this.clock.monotonicMs();
     const opened = batch.map((delivery) => ({ delivery, found: this.open(delivery) }));
     // All workers lock the rows of subjects in the same order, so that they cannot deadlock.
@@ -129,7 +113,7 @@ export class InboxLoop extends TriggeredLoop {
       const isLate = outcomes.length > 0 && this.clock.monotonicMs() - startedMs > MAX_BATCH_MS;
       if (this.shutdown.signal.aborted || isLate)
         outcomes.push(outcomeOf(delivery, { state: 'received', retryInMs: 0 }));
-      else outcomes.push('body' in found ? await this.handleTraced(tx, delivery, found, used) : found);
+      else outcomes.push('body' in found ? await this.handleTraced(tx, delivery, found) : found);
     }
     return outcomes;
   }
@@ -149,12 +133,7 @@ export class InboxLoop extends TriggeredLoop {
     }
   }
 
-  private handleTraced(
-    tx: pg.PoolClient,
-    delivery: TakenDelivery,
-    event: UnderstoodEvent,
-    used: Set<EventHandler>,
-  ): Promise<Outcome> {
+  private handleTraced(tx: pg.PoolClient, delivery: TakenDelivery, event: UnderstoodEvent): Promise<Outcome> {
     const { id, traceparent, attempts } = delivery;
     const attributes = {
       'notebridge.delivery': id,
@@ -163,7 +142,7 @@ export class InboxLoop extends TriggeredLoop {
     };
     const causes = traceparent === null ? [] : [traceparent];
     return inSpan('process webhook', { kind: 'CONSUMER', causes, attributes }, async () => {
-      const outcome = await this.handle(tx, delivery, event, used);
+      const outcome = await this.handle(tx, delivery, event);
       annotate({ 'notebridge.outcome': outcome.state });
       if (outcome.state === 'failed' || outcome.state === 'dead') markFailed(outcome.reason ?? outcome.state);
       return outcome;
@@ -174,7 +153,6 @@ export class InboxLoop extends TriggeredLoop {
     tx: pg.PoolClient,
     delivery: TakenDelivery,
     { eventType, subject: named, spelling, body }: UnderstoodEvent,
-    used: Set<EventHandler>,
   ): Promise<Outcome> {
     const handler = this.handlers.of(eventType);
     const about = { eventType, subject: named || null };
@@ -188,7 +166,7 @@ export class InboxLoop extends TriggeredLoop {
         return outcomeOf(delivery, { ...about, state: 'received', reason: 'waiting', retryInMs: WAIT_MS });
       }
       await tx.query('RELEASE SAVEPOINT delivery');
-      used.add(handler);
+      if (handler.afterCommit) this.database.afterCommit(tx, handler.afterCommit);
       return outcomeOf(delivery, { ...about, state, reason: state === 'ignored' ? 'not-ours' : null });
     } catch (error) {
       if (isRetried(error)) throw error; // the whole transaction runs again
