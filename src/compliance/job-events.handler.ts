@@ -4,11 +4,12 @@ import { Feed } from '../feed/feed.js';
 import { Contract } from '../platform/contract/contract.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { type EventHandler, EventHandlers, type Handled, type InboxEvent } from '../webhooks/process/event-handlers.js';
+import type { JobEventType } from '../webhooks/process/parse-event.js';
 import { JobOutcomes } from './job-outcomes.repository.js';
 
 /** Records the ends of compliance jobs, known or not, and publishes every event of a smart edit job. */
 @Injectable()
-export class JobEventsHandler implements EventHandler {
+export class JobEventsHandler implements EventHandler<InboxEvent<JobEventType>> {
   constructor(
     private readonly contract: Contract,
     private readonly outcomes: JobOutcomes,
@@ -23,8 +24,7 @@ export class JobEventsHandler implements EventHandler {
   readonly afterCommit = () => this.notifier.notify('compliance', 'ended');
 
   /** An event of an unknown compliance job waits while it may belong to a submission in flight. */
-  async handle({ eventType, body, receivedAt }: InboxEvent, tx: pg.PoolClient): Promise<Handled> {
-    const { jobId } = body.payload as { jobId: string };
+  async handle({ eventType, jobId, receivedAt }: InboxEvent<JobEventType>, tx: pg.PoolClient): Promise<Handled> {
     const end = eventType.endsWith('_COMPLETED') ? 'Completed' : 'Failed';
     if (eventType.startsWith('SMART_EDIT')) {
       const type = end === 'Completed' ? 'smart-edit.completed' : 'smart-edit.failed';

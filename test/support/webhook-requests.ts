@@ -1,5 +1,6 @@
 import { until } from '../../harness/until.js';
 import { signWebhook } from '../../src/platform/webhook-signature.js';
+import type { InboxEvent } from '../../src/webhooks/process/event-handlers.js';
 import { WEBHOOK_SECRET } from './app.js';
 
 /** A request as the platform signs it. */
@@ -24,6 +25,9 @@ export function signed(
 export function sessionEvent(sessionId: string, eventType = 'SESSION_PROCESSING_NOTES_COMPLETED'): string {
   return JSON.stringify({ eventType, sessionId, providerUserId: 'p-1', aiNotesEnabled: true });
 }
+
+/** The session of an event; `none` if it names none. */
+export const sessionOf = (event: InboxEvent): string => ('sessionId' in event && event.sessionId) || 'none';
 
 /** Sends a request, and again while it is answered 503, as a caller should: a slow machine's database may be late. */
 export function answerTo(url: string, init: RequestInit): Promise<Response> {

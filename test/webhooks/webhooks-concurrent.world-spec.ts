@@ -1,15 +1,13 @@
 import type pg from 'pg';
-import { Clock } from '../../src/config/clock.js';
-import { Random } from '../../src/config/random.js';
-import { Database } from '../../src/database/database.js';
 import { Metrics } from '../../src/http/server/metrics.js';
+import { Contract } from '../../src/platform/contract/contract.js';
 import { SpellingsRepository } from '../../src/platform/http/spellings.repository.js';
-import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
+import { DueParts } from '../../src/queue/due-rows/due-loop.js';
 import { Vault } from '../../src/vault/vault.js';
 import { EventHandlers, type Handled, type InboxEvent } from '../../src/webhooks/process/event-handlers.js';
 import { InboxRepository } from '../../src/webhooks/process/inbox.repository.js';
 import { InboxLoop } from '../../src/webhooks/process/inbox-loop.js';
-import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
+import { deliver, sessionEvent, sessionOf, signed } from '../support/webhook-requests.js';
 import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
@@ -17,7 +15,7 @@ const world = useWorld();
 type Script = (session: string, tx: pg.PoolClient) => Promise<Handled>;
 
 function handleBy(script: Script): void {
-  const handle = ({ body }: InboxEvent, tx: pg.PoolClient) => script(String(body.sessionId), tx);
+  const handle = (event: InboxEvent, tx: pg.PoolClient) => script(sessionOf(event), tx);
   jest.spyOn(world.get(EventHandlers), 'of').mockReturnValue({ handle });
 }
 
@@ -34,15 +32,12 @@ const received = { state: 'received', attempts: 0, takes: 1 };
 /** The inbox worker of another process. */
 const newWorker = () =>
   new InboxLoop(
-    world.get(Database),
     world.get(InboxRepository),
     world.get(EventHandlers),
     world.get(Vault),
     world.get(SpellingsRepository),
-    world.get(QueueNotifier),
-    world.get(Clock),
-    world.get(Random),
-    new Metrics(),
+    Contract.of({}),
+    { ...world.get(DueParts), metrics: new Metrics() },
   );
 
 /** Deliveries whose handler does not return until the test ends: to other workers, its process was killed. */

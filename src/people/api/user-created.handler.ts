@@ -22,7 +22,7 @@ import { kindOfRole, PlatformUsersRepository, type UnknownPlatformUser } from '.
  * linked already is kept, because it decides whether a deletion may delete the user.
  */
 @Injectable()
-export class UserCreatedHandler implements EventHandler {
+export class UserCreatedHandler implements EventHandler<InboxEvent<'USER_CREATED'>> {
   constructor(
     private readonly people: PeopleRepository,
     private readonly users: PlatformUsersRepository,
@@ -37,10 +37,8 @@ export class UserCreatedHandler implements EventHandler {
 
   readonly afterCommit = () => this.notifier.notify(USER_MANAGEMENT_QUEUE, 'user-created');
 
-  async handle({ body }: InboxEvent, tx: PoolClient): Promise<Handled> {
-    const { userId, externalUserId, role } = body.payload as { userId: string; externalUserId?: unknown; role: string };
-    const externalId = typeof externalUserId === 'string' ? externalUserId : null;
-    const user = { platformUserId: userId, role, externalUserId: externalId };
+  async handle({ userId, role, externalUserId }: InboxEvent<'USER_CREATED'>, tx: PoolClient): Promise<Handled> {
+    const user = { platformUserId: userId, role, externalUserId };
     if (!(await this.users.isSettled(tx, userId))) await this.link(tx, user);
     await this.announce(tx, user);
     return 'processed';

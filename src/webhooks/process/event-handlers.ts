@@ -1,17 +1,15 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type pg from 'pg';
 import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
+import type { PlatformEvent } from './parse-event.js';
 
 /** A genuine, understood event from the inbox. */
-export interface InboxEvent {
+export type InboxEvent<Type extends EventType = EventType> = Extract<PlatformEvent, { eventType: Type }> & {
   deliveryId: string;
-  eventType: EventType;
   receivedAt: Date;
   /** When its delivery became due: later than `receivedAt` if it was processed before. */
   waitingSince: Date;
-  /** The parsed body; the fields that the spec states for the event type were found in it. */
-  body: Record<string, unknown>;
-}
+};
 
 /**
  * The result of a handler. `ignored` if the event concerns nothing that this service stores. `waiting` if it must be
@@ -20,15 +18,12 @@ export interface InboxEvent {
 export type Handled = 'processed' | 'ignored' | 'waiting';
 
 /** A feature's handler of some event types. */
-export interface EventHandler {
+export interface EventHandler<Event extends InboxEvent = InboxEvent> {
   /**
    * Writes the effects of the event within the transaction that records its outcome, in a savepoint. After an error it is
    * tried again. It runs again for a repeat, a replay and after a crash, in any order, and must not use other connections.
    */
-  handle(event: InboxEvent, tx: pg.PoolClient): Promise<Handled>;
-
-  /** The platform's id of what an event is about, for types whose fields the specification does not show. */
-  subjectOf?(body: Record<string, unknown>): string | null;
+  handle(event: Event, tx: pg.PoolClient): Promise<Handled>;
 
   /** Runs once after the commit of a batch in which this handler ran, to notify a queue. It must not throw. */
   readonly afterCommit?: () => void;
@@ -40,7 +35,7 @@ export class EventHandlers implements OnModuleInit {
   private readonly handlers = new Map<EventType, EventHandler>();
 
   /** Call it from the handler's constructor. @throws {Error} if a type has a handler already */
-  register(handler: EventHandler, ...types: EventType[]): void {
+  register<Type extends EventType>(handler: EventHandler<InboxEvent<Type>>, ...types: Type[]): void {
     for (const type of types) {
       if (this.handlers.has(type)) throw new Error(`The webhook event ${type} has two handlers.`);
       this.handlers.set(type, handler);

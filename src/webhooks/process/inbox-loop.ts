@@ -1,21 +1,19 @@
 import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
-import { Clock } from '../../config/clock.js';
-import { Random } from '../../config/random.js';
-import { Database, isRetried } from '../../database/database.js';
+import { isRetried } from '../../database/database.js';
 import { errorTrace, failureCode } from '../../http/problem/error-trace.js';
-import { Metrics } from '../../http/server/metrics.js';
+import { Contract } from '../../platform/contract/contract.js';
 import { SpellingsRepository } from '../../platform/http/spellings.repository.js';
 import { backoffMs } from '../../queue/backend/backoff.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
+import { DueParts } from '../../queue/due-rows/due-loop.js';
 import { TriggeredLoop } from '../../queue/due-rows/triggered-loop.js';
-import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { MissingDataKey } from '../../vault/unreadable-value.js';
 import { Vault } from '../../vault/vault.js';
 import { bodyPlace } from '../receive/inbox-writer.repository.js';
-import { EventHandlers } from './event-handlers.js';
-import { InboxRepository, type Outcome, type TakenDelivery } from './inbox.repository.js';
+import { EventHandlers, type Handled } from './event-handlers.js';
+import { InboxRepository, type Outcome, type Outcomes, type TakenDelivery } from './inbox.repository.js';
 import { parseEvent, type UnderstoodEvent } from './parse-event.js';
 
 /** Deliveries per transaction. */
@@ -37,7 +35,14 @@ const WAIT_MS = 1_000;
 /** How long a delivery waits whose data key is missing. An operator must add the key. */
 const KEY_WAIT_MS = 30_000;
 
-type Found = UnderstoodEvent | Outcome;
+/** The outcome of each result of a handler. */
+const OUTCOMES: Record<Handled, Outcome> = {
+  processed: { state: 'processed' },
+  ignored: { state: 'ignored', reason: 'not-ours' },
+  waiting: { state: 'received', reason: 'waiting', retryInMs: WAIT_MS },
+};
+
+const UNDO = 'ROLLBACK TO SAVEPOINT delivery; RELEASE SAVEPOINT delivery';
 
 /**
  * Empties the inbox in small batches: one transaction each, and a savepoint for each delivery. Before the work, the take
@@ -49,17 +54,15 @@ export class InboxLoop extends TriggeredLoop {
   private readonly settled;
 
   constructor(
-    private readonly database: Database,
     private readonly inbox: InboxRepository,
     private readonly handlers: EventHandlers,
     private readonly vault: Vault,
     private readonly spellings: SpellingsRepository,
-    private readonly notifier: QueueNotifier,
-    private readonly clock: Clock,
-    private readonly random: Random,
-    metrics: Metrics,
+    private readonly contract: Contract,
+    private readonly parts: DueParts,
   ) {
     super('webhook inbox', 1);
+    const { metrics } = parts;
     this.settled = metrics.counter('webhook_settled_total', 'Outcomes of attempts to process a delivery', ['state']);
     metrics.gauge('webhook_inbox_open', 'Deliveries that still need work', [], async (gauge) =>
       gauge.set(await inbox.count('due_at IS NOT NULL')),
@@ -79,138 +82,118 @@ export class InboxLoop extends TriggeredLoop {
     while (!signal.aborted) {
       const batch = await this.inbox.take(MAX_BATCH);
       if (batch.length === 0) return;
-      await this.work(batch);
+      await this.process(batch);
     }
   }
 
-  private async work(batch: readonly TakenDelivery[]): Promise<void> {
+  private async process(batch: readonly TakenDelivery[]): Promise<void> {
+    let outcomes: Outcomes;
     try {
-      const outcomes = await this.inbox.transaction(async (tx) => {
-        const handled = await this.handleAll(tx, batch);
-        await this.inbox.record(handled, tx);
-        return handled;
-      });
-      for (const { state } of outcomes) if (state !== 'received') this.settled.inc({ state });
-      if (outcomes.some(({ reason }) => reason === 'waiting')) {
-        this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'waiting', WAIT_MS);
-      }
+      outcomes = await this.inbox.transaction((tx) => this.handleAll(tx, batch));
     } catch (error) {
       // A delivery may fail the transaction itself, for example by a constraint that is checked at COMMIT.
-      const [delivery, ...others] = batch;
-      if (delivery && others.length === 0) return this.inbox.record([this.failure(delivery, null, error)]);
-      this.log.warn({ msg: 'a batch of the inbox failed; each delivery is tried alone', ...errorTrace(error) });
-      for (const each of batch) await this.work([each]);
+      if (batch.length > 1) {
+        this.log.warn({ msg: 'a batch of the inbox failed; each delivery is tried alone', ...errorTrace(error) });
+        for (const each of batch) await this.process([each]);
+        return;
+      }
+      outcomes = new Map(batch.map((delivery) => [delivery, this.failure(delivery, error)]));
+      await this.inbox.record(outcomes);
+    }
+    const settled = [...outcomes.values()];
+    for (const { state } of settled) if (state !== 'received') this.settled.inc({ state });
+    if (settled.some(({ reason }) => reason === 'waiting')) {
+      this.parts.notifier.notify(WEBHOOK_INBOX_QUEUE, 'waiting', WAIT_MS);
     }
   }
 
-  private async handleAll(tx: pg.PoolClient, batch: readonly TakenDelivery[]): Promise<Outcome[]> {
-    const startedMs = this.clock.monotonicMs();
-    const opened = batch.map((delivery) => ({ delivery, found: this.open(delivery) }));
+  private async handleAll(tx: pg.PoolClient, batch: readonly TakenDelivery[]): Promise<Outcomes> {
+    const startedMs = this.parts.clock.monotonicMs();
+    const opened = batch.map((delivery) => [delivery, this.open(delivery)] as const);
     // All workers lock the rows of subjects in the same order, so that they cannot deadlock.
-    opened.sort((a, b) => compare(a.found.subject ?? '', b.found.subject ?? ''));
-    const outcomes: Outcome[] = [];
-    for (const { delivery, found } of opened) {
-      const isLate = outcomes.length > 0 && this.clock.monotonicMs() - startedMs > MAX_BATCH_MS;
-      if (this.shutdown.signal.aborted || isLate)
-        outcomes.push(outcomeOf(delivery, { state: 'received', retryInMs: 0 }));
-      else outcomes.push('body' in found ? await this.handleTraced(tx, delivery, found) : found);
+    opened.sort(([, a], [, b]) => compare(a.subject ?? '', b.subject ?? ''));
+    const outcomes = new Map<TakenDelivery, Outcome>();
+    for (const [delivery, found] of opened) {
+      const isLate = outcomes.size > 0 && this.parts.clock.monotonicMs() - startedMs > MAX_BATCH_MS;
+      if (this.shutdown.signal.aborted || isLate) outcomes.set(delivery, { state: 'received', retryInMs: 0 });
+      else outcomes.set(delivery, 'event' in found ? await this.handle(tx, delivery, found) : found);
     }
+    await this.inbox.record(outcomes, tx);
     return outcomes;
   }
 
   /** The event of a delivery, or the outcome of a delivery without one. */
-  private open(delivery: TakenDelivery): Found {
+  private open(delivery: TakenDelivery): UnderstoodEvent | Outcome {
     const lost = delivery.takes - 1;
-    if (lost >= MAX_LOST) return this.died(delivery, lost);
+    if (lost >= MAX_LOST) {
+      return this.logged(delivery, { state: 'dead', reason: 'no-outcome', attempts: delivery.attempts + lost });
+    }
     try {
-      const event = parseEvent(this.vault.openBytes(bodyPlace(delivery.signature.toString('hex')), delivery.body));
-      if (!('body' in event)) return outcomeOf(delivery, { ...event, state: 'not-understood' });
-      const subject = event.subject || (this.handlers.of(event.eventType).subjectOf?.(event.body) ?? '');
-      return { ...event, subject };
+      const body = this.vault.openBytes(bodyPlace(delivery.signature.toString('hex')), delivery.body);
+      const parsed = parseEvent(body, this.contract.events);
+      return 'event' in parsed ? parsed : { ...parsed, state: 'not-understood' };
     } catch (error) {
-      if (!(error instanceof MissingDataKey)) return this.failure(delivery, null, 'sealed');
-      return outcomeOf(delivery, { state: 'failed', reason: 'sealed', retryInMs: KEY_WAIT_MS });
+      if (error instanceof MissingDataKey) return { state: 'failed', reason: 'sealed', retryInMs: KEY_WAIT_MS };
+      return this.failure(delivery, error, { reason: 'sealed' });
     }
   }
 
-  private handleTraced(tx: pg.PoolClient, delivery: TakenDelivery, event: UnderstoodEvent): Promise<Outcome> {
+  private handle(tx: pg.PoolClient, delivery: TakenDelivery, understood: UnderstoodEvent): Promise<Outcome> {
     const { id, traceparent, attempts } = delivery;
+    const { eventType } = understood.event;
     const attributes = {
       'notebridge.delivery': id,
-      'notebridge.event_type': event.eventType,
+      'notebridge.event_type': eventType,
       'notebridge.attempt': attempts + 1,
     };
     const causes = traceparent === null ? [] : [traceparent];
     return inSpan('process webhook', { kind: 'CONSUMER', causes, attributes }, async () => {
-      const outcome = await this.handle(tx, delivery, event);
+      const outcome = await this.handleInSavepoint(tx, delivery, understood);
       annotate({ 'notebridge.outcome': outcome.state });
       if (outcome.state === 'failed' || outcome.state === 'dead') markFailed(outcome.reason ?? outcome.state);
-      return outcome;
+      return { ...outcome, eventType, subject: understood.subject };
     });
   }
 
-  private async handle(
+  private async handleInSavepoint(
     tx: pg.PoolClient,
     delivery: TakenDelivery,
-    { eventType, subject: named, spelling, body }: UnderstoodEvent,
+    { event, spellings }: UnderstoodEvent,
   ): Promise<Outcome> {
-    const handler = this.handlers.of(eventType);
-    const about = { eventType, subject: named || null };
+    const { id: deliveryId, receivedAt, waitingSince } = delivery;
+    const handler = this.handlers.of(event.eventType);
     await tx.query('SAVEPOINT delivery');
     try {
-      const { id: deliveryId, receivedAt, waitingSince } = delivery;
-      await this.spellings.learnIfNew(tx, spelling);
-      const state = await handler.handle({ deliveryId, eventType, receivedAt, waitingSince, body }, tx);
-      if (state === 'waiting') {
-        await tx.query(UNDO);
-        return outcomeOf(delivery, { ...about, state: 'received', reason: 'waiting', retryInMs: WAIT_MS });
-      }
-      await tx.query('RELEASE SAVEPOINT delivery');
-      if (handler.afterCommit) this.database.afterCommit(tx, handler.afterCommit);
-      return outcomeOf(delivery, { ...about, state, reason: state === 'ignored' ? 'not-ours' : null });
+      for (const id of spellings) await this.spellings.learnIfNew(tx, id);
+      const handled = await handler.handle({ ...event, deliveryId, receivedAt, waitingSince }, tx);
+      await tx.query(handled === 'waiting' ? UNDO : 'RELEASE SAVEPOINT delivery');
+      if (handler.afterCommit) this.parts.database.afterCommit(tx, handler.afterCommit);
+      return OUTCOMES[handled];
     } catch (error) {
       if (isRetried(error)) throw error; // the whole transaction runs again
       await tx.query(UNDO).catch(() => {
         throw error; // the transaction itself is lost, and this is why
       });
-      return { ...this.failure(delivery, eventType, error), ...about };
+      return this.failure(delivery, error, { eventType: event.eventType });
     }
   }
 
-  /** The outcome of a failed attempt. @param cause a code, or the error */
-  private failure(delivery: TakenDelivery, eventType: string | null, cause: unknown): Outcome {
+  private failure(delivery: TakenDelivery, error: unknown, known: Partial<Outcome> = {}): Outcome {
     const attempts = delivery.attempts + 1;
-    const [reason, trace] = typeof cause === 'string' ? [cause, {}] : [failureCode(cause), errorTrace(cause)];
-    const next = afterFailure(attempts, this.random.fraction());
-    return this.warned(outcomeOf(delivery, { ...next, eventType, reason, attempts }), trace);
+    const next = afterFailure(attempts, this.parts.random.fraction());
+    return this.logged(delivery, { ...next, reason: failureCode(error), attempts, ...known }, errorTrace(error));
   }
 
-  private died(delivery: TakenDelivery, lost: number): Outcome {
-    const attempts = delivery.attempts + lost;
-    return this.warned(outcomeOf(delivery, { state: 'dead', reason: 'no-outcome', attempts }));
-  }
-
-  private warned(outcome: Outcome, trace = {}): Outcome {
-    const { id, eventType, state, attempts, reason } = outcome;
-    const facts = { delivery: id, eventType, state, attempts, reason };
-    this.log.warn({ msg: 'a webhook delivery was not processed', ...facts, ...trace });
+  private logged({ id }: TakenDelivery, outcome: Outcome, trace = {}): Outcome {
+    this.log.warn({ msg: 'a webhook delivery was not processed', delivery: id, ...outcome, ...trace });
     return outcome;
   }
 }
 
-const UNDO = 'ROLLBACK TO SAVEPOINT delivery; RELEASE SAVEPOINT delivery';
-
-function outcomeOf(
-  { id, takenUntil, attempts }: TakenDelivery,
-  what: Pick<Outcome, 'state'> & Partial<Outcome>,
-): Outcome {
-  return { id, takenUntil, attempts, eventType: null, subject: null, reason: null, retryInMs: null, ...what };
-}
-
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** What follows from this many failed attempts. @param fraction a random number in [0, 1) */
+/** The state after this many failed attempts. @param fraction a random number in [0, 1) */
 export function afterFailure(attempts: number, fraction: number): Pick<Outcome, 'state' | 'retryInMs'> {
-  if (attempts >= MAX_ATTEMPTS) return { state: 'dead', retryInMs: null };
+  if (attempts >= MAX_ATTEMPTS) return { state: 'dead' };
   return { state: 'failed', retryInMs: backoffMs(attempts, fraction, BACKOFF) };
 }

@@ -21,17 +21,21 @@ export interface TakenDelivery {
   traceparent: string | null;
 }
 
-/** The result of an attempt. */
-export interface Outcome extends Pick<TakenDelivery, 'id' | 'takenUntil' | 'attempts'> {
+/** The result of an attempt. An event type or subject that is not given stays as stored. */
+export interface Outcome {
   /** `received` if it was not an attempt after all. */
   state: 'received' | 'processed' | 'ignored' | 'not-understood' | 'failed' | 'dead';
-  eventType: string | null;
+  eventType?: string | null;
   /** The platform's id of what the event is about, if known. */
-  subject: string | null;
-  reason: string | null;
-  /** Milliseconds until the next attempt; null for none. */
-  retryInMs: number | null;
+  subject?: string | null;
+  reason?: string;
+  /** The new number of failed attempts; unchanged by default. */
+  attempts?: number;
+  /** Milliseconds until the next attempt; none by default. */
+  retryInMs?: number;
 }
+
+export type Outcomes = ReadonlyMap<TakenDelivery, Outcome>;
 
 /** How long a taken delivery is hidden from other workers. */
 const VISIBILITY = "interval '30 seconds'";
@@ -65,13 +69,13 @@ const TAKE = `
 /** Skips deliveries that were sent again, replayed or taken by another worker since the take: they remain due. */
 const RECORD = `
   UPDATE webhook_deliveries AS d
-  SET state = o.state::delivery_state, event_type = coalesce(o.event_type, d.event_type), subject = coalesce(o.subject, d.subject),
-      reason = o.reason, attempts = o.attempts, takes = 0,
-      due_at = now() + make_interval(secs => o.retry_in_ms / 1000.0),
+  SET state = o.state, event_type = coalesce(o."eventType", d.event_type), subject = coalesce(o.subject, d.subject),
+      reason = o.reason, attempts = coalesce(o.attempts, d.attempts), takes = 0,
+      due_at = now() + o."retryInMs" * interval '1 millisecond',
       processed_at = CASE WHEN o.state IN ('processed', 'ignored') THEN now() ELSE d.processed_at END
-  FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::int[], $6::float8[], $7::text[], $8::timestamptz[])
-    AS o (id, state, event_type, reason, attempts, retry_in_ms, subject, taken_until)
-  WHERE d.id = o.id AND d.due_at = o.taken_until`;
+  FROM json_to_recordset($1) AS o (id bigint, "takenUntil" timestamptz, state delivery_state, "eventType" text,
+    subject text, reason text, attempts int, "retryInMs" float8)
+  WHERE d.id = o.id AND d.due_at = o."takenUntil"`;
 
 /** The inbox as its workers read and write it. */
 @Injectable()
@@ -86,26 +90,15 @@ export class InboxRepository {
     });
   }
 
-  /** Takes due deliveries, and commits that before any work: only so a killed process leaves a trace. */
+  /** Takes due deliveries, and commits the take before the work, so that a killed process leaves a trace. */
   async take(limit: number): Promise<TakenDelivery[]> {
     return (await this.database.pool.query<TakenDelivery>(prepared(TAKE, [limit]))).rows;
   }
 
-  /** @param tx the transaction of the work; without one, the outcomes are committed on their own */
-  async record(outcomes: readonly Outcome[], tx: Pick<pg.PoolClient, 'query'> = this.database.pool): Promise<void> {
-    if (outcomes.length === 0) return;
-    await tx.query(
-      prepared(RECORD, [
-        outcomes.map((outcome) => outcome.id),
-        outcomes.map((outcome) => outcome.state),
-        outcomes.map((outcome) => outcome.eventType),
-        outcomes.map((outcome) => outcome.reason),
-        outcomes.map((outcome) => outcome.attempts),
-        outcomes.map((outcome) => outcome.retryInMs),
-        outcomes.map((outcome) => outcome.subject),
-        outcomes.map((outcome) => outcome.takenUntil),
-      ]),
-    );
+  /** @param sql the transaction of the work; without one, the outcomes are committed on their own */
+  async record(outcomes: Outcomes, sql: Pick<pg.PoolClient, 'query'> = this.database.pool): Promise<void> {
+    const rows = Array.from(outcomes, ([{ id, takenUntil }, outcome]) => ({ id, takenUntil, ...outcome }));
+    await sql.query(prepared(RECORD, [JSON.stringify(rows)]));
   }
 
   /** Reopens the deliveries that were sent again. @returns the number of repeats, at most `MAX_FOLDED` */

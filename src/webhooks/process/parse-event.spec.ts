@@ -1,18 +1,28 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
+import type { Contract } from '../../platform/contract/contract.js';
 import { EVENT_TYPES, type EventType, PLATFORM_ID_MAX } from '../../platform/contract/wire-types.js';
 import { parseEvent } from './parse-event.js';
 
-const parse = (body: unknown) => parseEvent(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)));
+const parse = (body: unknown, located?: Contract['events']) =>
+  parseEvent(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), located);
 
 test('session fields are read at the top level', () => {
-  const body = { eventType: 'SESSION_CREATED', sessionId: 's-1', providerUserId: 'p-1', aiNotesEnabled: null };
-  expect(parse(body)).toEqual({ eventType: 'SESSION_CREATED', subject: 's-1', spelling: 's-1', body });
+  const event = { eventType: 'SESSION_CREATED', sessionId: 's-1', providerUserId: 'p-1', aiNotesEnabled: null };
+  expect(parse(event)).toEqual({
+    event: { ...event, partnerAppointmentId: null },
+    subject: 's-1',
+    spellings: ['s-1', 'p-1'],
+  });
 });
 
 test('the fields of every other event are read in its payload', () => {
-  const body = { eventType: 'USER_CREATED', payload: { userId: 'u-1', role: 'Client', externalUserId: 'e-1' } };
-  expect(parse(body)).toEqual({ eventType: 'USER_CREATED', subject: 'u-1', spelling: 'u-1', body });
+  const payload = { userId: 'u-1', role: 'Client', externalUserId: 'e-1' };
+  expect(parse({ eventType: 'USER_CREATED', payload })).toEqual({
+    event: { eventType: 'USER_CREATED', ...payload },
+    subject: 'u-1',
+    spellings: ['u-1'],
+  });
   expect(parse({ eventType: 'COMPLIANCE_JOB_FAILED', payload: { jobId: 'j-1' } })).toMatchObject({ subject: 'j-1' });
 });
 
@@ -23,13 +33,14 @@ test('UUIDs of the platform are read in lower case, and the ids of the EHR as th
   const session = { sessionId: spelling, providerUserId: spelling, partnerAppointmentId: spelling };
   expect(parse({ eventType: 'SESSION_CREATED', ...session })).toMatchObject({
     subject: ID,
-    spelling,
-    body: { sessionId: ID, providerUserId: ID, partnerAppointmentId: spelling },
+    spellings: [spelling, spelling],
+    event: { sessionId: ID, providerUserId: ID, partnerAppointmentId: spelling },
   });
   const payload = { userId: spelling, role: 'Client', externalUserId: spelling };
   expect(parse({ eventType: 'USER_CREATED', payload })).toMatchObject({
     subject: ID,
-    body: { payload: { userId: ID, externalUserId: spelling } },
+    spellings: [spelling],
+    event: { userId: ID, externalUserId: spelling },
   });
   expect(parse({ eventType: 'SESSION_CREATED', sessionId: 'S-1' })).toMatchObject({ subject: 'S-1' });
 });
@@ -52,11 +63,16 @@ const WHOLE: Record<EventType, Record<string, unknown>> = {
 };
 
 /** An event with one field changed; undefined takes it away. */
-function changed(eventType: EventType, pointer: string, value: unknown): unknown {
+function changed(eventType: EventType, pointer: string, value: unknown): { eventType: EventType; payload?: object } {
   const [, first = '', second] = pointer.split('/');
   const whole = WHOLE[eventType];
   const field = second === undefined ? value : { ...(whole[first] as object), [second]: value };
   return { eventType, ...whole, [first]: field };
+}
+
+/** The fields of an event, regardless of their level. */
+function flat({ payload, ...fields }: { payload?: unknown; [field: string]: unknown }): Record<string, unknown> {
+  return { ...fields, ...(payload as object | undefined) };
 }
 
 describe.each(EVENT_TYPES)('%s', (eventType) => {
@@ -74,7 +90,8 @@ describe.each(EVENT_TYPES)('%s', (eventType) => {
       : [];
 
   test('is understood with all its fields, and with others beside them', () => {
-    expect(parse({ eventType, ...WHOLE[eventType], sentAt: 1 })).toMatchObject({ eventType, body: WHOLE[eventType] });
+    const body = { eventType, ...WHOLE[eventType] };
+    expect(parse({ ...body, sentAt: 1 })).toMatchObject({ event: flat(body) });
   });
 
   test('is not understood without what it is about, or with a wrong type of it', () => {
@@ -85,13 +102,13 @@ describe.each(EVENT_TYPES)('%s', (eventType) => {
     }
   });
 
-  test('every other field that can not be read counts as absent, and the rest of the event stands', () => {
+  test('every other field is null if it cannot be read, and the rest of the event is understood', () => {
     for (const pointer of optional) {
-      const absent = JSON.parse(JSON.stringify(changed(eventType, pointer, undefined)));
-      expect(parse(changed(eventType, pointer, null))).toMatchObject({ body: absent });
-      for (const value of [undefined, '', 7, 'x'.repeat(513), 'half \ud800', {}, ['x']]) {
+      const name = pointer.split('/').at(-1) ?? '';
+      const event = { eventType, ...flat(WHOLE[eventType]), [name]: null };
+      for (const value of [undefined, null, '', 7, 'x'.repeat(513), 'half \ud800', {}, ['x']]) {
         const parsed = parse(changed(eventType, pointer, value));
-        expect('body' in parsed && parsed.body).toEqual(absent);
+        expect('event' in parsed && parsed.event).toEqual(event);
       }
     }
   });
@@ -99,25 +116,67 @@ describe.each(EVENT_TYPES)('%s', (eventType) => {
   test('an id has one limit here and where the EHR gives it', () => {
     for (const pointer of [...needs, ...optional].filter((at) => !/role|aiNotes/.test(at))) {
       const longest = changed(eventType, pointer, 'x'.repeat(PLATFORM_ID_MAX));
-      expect(parse(longest)).toMatchObject({ body: JSON.parse(JSON.stringify(longest)) });
+      expect(parse(longest)).toMatchObject({ event: flat(longest) });
     }
   });
 });
 
 test.each(['Client', 'HealthcareProvider', 'OrgAdmin'])('USER_CREATED may tell of a role %s', (role) => {
-  expect(parse(changed('USER_CREATED', '/payload/role', role))).toHaveProperty('body');
+  expect(parse(changed('USER_CREATED', '/payload/role', role))).toHaveProperty('event');
 });
 
 test.each([true, false, null])('aiNotesEnabled may be %p', (aiNotesEnabled) => {
-  expect(parse(changed('SESSION_CREATED', '/aiNotesEnabled', aiNotesEnabled))).toHaveProperty('body');
+  expect(parse(changed('SESSION_CREATED', '/aiNotesEnabled', aiNotesEnabled))).toHaveProperty('event');
 });
 
 test.each([undefined, null, 'text', 7, [], {}, { anything: { deep: true } }])(
   'PROCESSING_SESSION_NOTES_FINISHED is understood with the payload %p, which the spec does not show',
   (payload) => {
-    expect(parse({ eventType: 'PROCESSING_SESSION_NOTES_FINISHED', payload })).toHaveProperty('body');
+    expect(parse({ eventType: 'PROCESSING_SESSION_NOTES_FINISHED', payload })).toHaveProperty('event');
   },
 );
+
+describe('ids that the contract locates', () => {
+  const RULE = { sessionId: '/payload/session/id', processingId: '/payload/processingId' };
+  const NOTHING = { sessionId: null, processingId: null };
+  const eventType = 'PROCESSING_SESSION_NOTES_FINISHED';
+  const read = (payload: unknown, rule?: Partial<typeof RULE>) =>
+    parse({ eventType, payload }, rule && { [eventType]: rule });
+
+  test('are not read without pointers', () => {
+    const payload = { sessionId: 's-1', processingId: 'p-1', deep: { sessionId: 's-2' } };
+    expect(read(payload)).toEqual({ event: { eventType, ...NOTHING }, subject: null, spellings: [] });
+  });
+
+  test('are read only there', () => {
+    const payload = { session: { id: 's-1' }, processingId: 'p-1', audit: { sessionId: 's-other' } };
+    const both = { sessionId: 's-1', processingId: 'p-1' };
+    expect(read(payload, RULE)).toMatchObject({ event: both, subject: 's-1', spellings: ['s-1', 'p-1'] });
+    expect(read({ audit: { sessionId: 's-other' } }, RULE)).toMatchObject({ event: NOTHING });
+    const { sessionId, processingId } = RULE;
+    expect(read(payload, { sessionId })).toMatchObject({ event: { sessionId: 's-1', processingId: null } });
+    expect(read(payload, { processingId })).toMatchObject({ event: { sessionId: null }, subject: 'p-1' });
+  });
+
+  test('are read in lower case if they are UUIDs, and the subject is the session in any order of the pointers', () => {
+    const payload = { session: { id: ID.toUpperCase() }, processingId: 'p-1' };
+    const { sessionId, processingId } = RULE;
+    expect(read(payload, { processingId, sessionId })).toMatchObject({
+      event: { sessionId: ID },
+      subject: ID,
+      spellings: [ID.toUpperCase(), 'p-1'],
+    });
+  });
+
+  test.each([[''], [7], [null], [{}], ['x'.repeat(513)], ['a\0b'], ['\ud800'], [undefined]])(
+    'are not read from %j',
+    (id) => expect(read({ processingId: id }, RULE)).toMatchObject({ event: NOTHING }),
+  );
+
+  test.each([[null], ['text'], [[]], [undefined]])('are not read from the payload %j', (payload) =>
+    expect(read(payload, RULE)).toMatchObject({ event: NOTHING }),
+  );
+});
 
 test.each([
   ['', 'not-json'],
@@ -149,7 +208,7 @@ test.each([
 test('bytes that are not UTF-8 are not JSON, and a byte-order mark does no harm', () => {
   expect(parseEvent(Buffer.from('{"eventType":"\xff"}', 'latin1'))).toMatchObject({ reason: 'not-json' });
   const marked = '\ufeff{"eventType":"PROCESSING_SESSION_NOTES_FINISHED"}';
-  expect(parse(marked)).toHaveProperty('subject', '');
+  expect(parse(marked)).toHaveProperty('subject', null);
 });
 
 test('an eventType that could hold personal data is not repeated', () => {
@@ -174,7 +233,7 @@ test('whatever a genuine body holds, it is either understood or marked with a re
   fc.assert(
     fc.property(fc.oneof(event, fc.jsonValue()), (body) => {
       const parsed = parse(JSON.stringify(body));
-      expect('reason' in parsed || EVENT_TYPES.includes(parsed.eventType)).toBe(true);
+      expect('reason' in parsed || EVENT_TYPES.includes(parsed.event.eventType)).toBe(true);
     }),
     propertyRuns(),
   );

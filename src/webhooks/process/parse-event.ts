@@ -1,55 +1,55 @@
 import { decodeText, jsonShapeFault } from '../../http/body/json-text.js';
+import type { Contract } from '../../platform/contract/contract.js';
 import { readPointer } from '../../platform/contract/json-pointer.js';
 import {
   EVENT_TYPES,
   type EventType,
   isPlatformId,
   platformKey,
+  type SessionEvent,
   USER_ROLES,
+  type UserRole,
 } from '../../platform/contract/wire-types.js';
+import type { Reason } from './reasons.js';
 
-/** An event whose subject is known; every other field that the spec states fits or is absent. */
+export type JobEventType = Extract<EventType, `${string}_JOB_${string}`>;
+
+/** The fields of an event that its handler uses. An optional field is null if it is missing or invalid. */
+export type PlatformEvent =
+  | SessionEvent
+  | { eventType: JobEventType; jobId: string }
+  | { eventType: 'PROCESSING_SESSION_FINISHED'; processingId: string }
+  | { eventType: 'PROCESSING_SESSION_NOTES_FINISHED'; sessionId: string | null; processingId: string | null }
+  | { eventType: 'USER_CREATED'; userId: string; role: UserRole; externalUserId: string | null };
+
 export interface UnderstoodEvent {
-  eventType: EventType;
-  /** The id that the event is about; equal ones are handled one after the other. */
-  subject: string;
-  /** The subject as the platform spells it. */
-  spelling: string;
-  body: Record<string, unknown>;
+  event: PlatformEvent;
+  /** The id that the event is about. Events with the same one are handled in sequence. */
+  subject: string | null;
+  /** The ids of the platform in the event, as the platform spells them. */
+  spellings: readonly string[];
 }
 
-/** An event type that may be shown although it is unknown: an identifier, nothing personal. */
-const IDENTIFIER = /^[A-Za-z0-9_.-]{1,64}$/;
-
-const KNOWN: ReadonlySet<string> = new Set(EVENT_TYPES);
-const ROLES: ReadonlySet<unknown> = new Set(USER_ROLES);
-
-/** Fields with ids of the platform; the other ids are the EHR's own. */
-const PLATFORM_IDS = new Set(['sessionId', 'processingId', 'jobId', 'userId', 'providerUserId']);
-
-/** Fields of an event (spec, Events), each with its check. */
+/** JSON Pointers to the fields of an event (spec, Events). The first field is the subject. */
 interface Fields {
-  readonly at: '' | '/payload';
-  /** Without these the event says not what happened, or to what; the first is the subject. */
-  readonly required: Readonly<Record<string, (value: unknown) => boolean>>;
-  /** One of these that can't be read counts as absent: the event is not lost for it. */
-  readonly optional?: Fields['required'];
+  /** An event without one of these is not understood. */
+  readonly required: Readonly<Record<string, string>>;
+  readonly optional?: Readonly<Record<string, string | undefined>>;
 }
 
+const JOB: Fields = { required: { jobId: '/payload/jobId' } };
 const SESSION: Fields = {
-  at: '',
-  required: { sessionId: isPlatformId },
+  required: { sessionId: '/sessionId' },
   optional: {
-    providerUserId: isPlatformId,
-    partnerAppointmentId: isPlatformId,
-    aiNotesEnabled: (value) => typeof value === 'boolean',
+    providerUserId: '/providerUserId',
+    partnerAppointmentId: '/partnerAppointmentId',
+    aiNotesEnabled: '/aiNotesEnabled',
   },
 };
-const JOB: Fields = { at: '/payload', required: { jobId: isPlatformId } };
 const FIELDS: Record<EventType, Fields> = {
-  PROCESSING_SESSION_FINISHED: { at: '/payload', required: { processingId: isPlatformId } },
-  // The spec does not show its payload: whatever it holds is understood.
-  PROCESSING_SESSION_NOTES_FINISHED: { at: '', required: {} },
+  PROCESSING_SESSION_FINISHED: { required: { processingId: '/payload/processingId' } },
+  // The spec does not show its payload. The contract file may locate the ids.
+  PROCESSING_SESSION_NOTES_FINISHED: { required: {}, optional: { sessionId: undefined, processingId: undefined } },
   COMPLIANCE_JOB_COMPLETED: JOB,
   COMPLIANCE_JOB_FAILED: JOB,
   SMART_EDIT_JOB_COMPLETED: JOB,
@@ -60,49 +60,63 @@ const FIELDS: Record<EventType, Fields> = {
   SESSION_PROCESSING_COMPLETED: SESSION,
   SESSION_PROCESSING_FAILED: SESSION,
   USER_CREATED: {
-    at: '/payload',
-    // The role alone says who was created.
-    required: { userId: isPlatformId, role: (value) => ROLES.has(value) },
-    optional: { externalUserId: isPlatformId },
+    required: { userId: '/payload/userId', role: '/payload/role' },
+    optional: { externalUserId: '/payload/externalUserId' },
   },
 };
 
-/** Reads the body of a genuine delivery. @returns the event, or a reason why the body can't be acted on */
-export function parseEvent(bytes: Uint8Array): UnderstoodEvent | { eventType: string | null; reason: string } {
+/** Ids that the platform makes. The EHR makes the others. */
+const PLATFORM_IDS = ['sessionId', 'processingId', 'jobId', 'userId', 'providerUserId'];
+
+/** The form of an unknown event type that may be shown, because it cannot be personal data. */
+const IDENTIFIER = /^[A-Za-z0-9_.-]{1,64}$/;
+
+/**
+ * Reads the body of a genuine delivery.
+ *
+ * @param located pointers of the contract file
+ * @returns the event, or the reason why it is not understood
+ */
+export function parseEvent(
+  bytes: Uint8Array,
+  located: Contract['events'] = {},
+): UnderstoodEvent | { eventType: string | null; reason: Reason } {
   const text = decodeText(bytes);
   if (text !== undefined && jsonShapeFault(text)) return { eventType: null, reason: 'too-deep' };
   const body = parseJson(text);
   if (body === undefined) return { eventType: null, reason: 'not-json' };
-  if (!isObject(body)) return { eventType: null, reason: 'not-an-object' };
-  const { eventType } = body;
-  if (typeof eventType !== 'string') return { eventType: null, reason: 'no-event-type' };
-  if (!isEventType(eventType)) {
-    return { eventType: IDENTIFIER.test(eventType) ? eventType : null, reason: 'unknown-event-type' };
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    return { eventType: null, reason: 'not-an-object' };
   }
-  const { at, required, optional = {} } = FIELDS[eventType];
-  const holder = readPointer(body, at);
-  const fields = isObject(holder) ? holder : {};
-  const own = (name: string) => (Object.hasOwn(fields, name) ? fields[name] : undefined);
-  const fault = Object.entries(required).find(([name, isValid]) => !isValid(own(name)));
-  if (fault) return { eventType, reason: `bad-field ${at}/${fault[0]}` };
-  for (const [name, isValid] of Object.entries(optional)) {
-    const value = own(name);
-    if (value !== null && !isValid(value)) Reflect.deleteProperty(fields, name);
+  const named = readPointer(body, '/eventType');
+  if (typeof named !== 'string') return { eventType: null, reason: 'no-event-type' };
+  const eventType = EVENT_TYPES.find((type) => type === named);
+  if (!eventType) return { eventType: IDENTIFIER.test(named) ? named : null, reason: 'unknown-event-type' };
+
+  const { required, optional } = FIELDS[eventType];
+  const pointers: Record<string, string | undefined> = {
+    ...required,
+    ...optional,
+    ...(eventType === 'PROCESSING_SESSION_NOTES_FINISHED' && located[eventType]),
+  };
+  const event: Record<string, unknown> = { eventType };
+  const spellings: string[] = [];
+  for (const [name, pointer] of Object.entries(pointers)) {
+    const value = readField(name, pointer === undefined ? undefined : readPointer(body, pointer));
+    if (value === null && name in required) return { eventType, reason: `bad-field ${pointer}` };
+    const isPlatforms = typeof value === 'string' && PLATFORM_IDS.includes(name);
+    event[name] = isPlatforms ? platformKey(value) : value;
+    if (isPlatforms) spellings.push(value);
   }
-  const [first] = Object.keys(required);
-  const spelling = first === undefined ? '' : String(own(first));
-  for (const [name, value] of Object.entries(fields)) {
-    if (PLATFORM_IDS.has(name) && typeof value === 'string') Reflect.set(fields, name, platformKey(value));
-  }
-  return { eventType, subject: platformKey(spelling), spelling, body };
+  const [subject] = spellings.map(platformKey);
+  return { event: event as unknown as PlatformEvent, subject: subject ?? null, spellings };
 }
 
-function isEventType(value: string): value is EventType {
-  return KNOWN.has(value);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** A field's value, or null if it is missing or invalid. */
+function readField(name: string, value: unknown): string | boolean | null {
+  if (name === 'aiNotesEnabled') return typeof value === 'boolean' ? value : null;
+  if (name === 'role') return USER_ROLES.find((role) => role === value) ?? null;
+  return isPlatformId(value) ? value : null;
 }
 
 function parseJson(text = ''): unknown {
