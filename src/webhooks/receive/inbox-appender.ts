@@ -7,7 +7,6 @@ import { Metrics } from '../../http/server/metrics.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { InboxWriterRepository, type IncomingRow } from './inbox-writer.repository.js';
-import { ThrottledNotifier } from './throttled-notifier.js';
 
 const NO_COMMIT =
   'The inbox cannot commit: PostgreSQL is unavailable, refuses writes, or another session locks its tables (see pg_stat_activity).';
@@ -20,21 +19,25 @@ const LIMITS = {
   deadlineMs: 1_800,
 };
 
+/** Minimum time between two notifications. Under load, one activates a worker for many commits. */
+export const NOTIFY_INTERVAL_MS = 50;
+
 /** Appends deliveries to the inbox by group commit, and notifies its workers. */
 @Injectable()
 export class InboxAppender implements OnModuleDestroy {
   private readonly commits: GroupCommit<IncomingRow>;
-  private readonly notifier: ThrottledNotifier;
   private readonly committed;
   private readonly notCommitted;
+  /** Runs until the next notification may be sent. */
+  private quiet: NodeJS.Timeout | undefined;
+  private isNotifyPending = false;
 
   constructor(
     private readonly writer: InboxWriterRepository,
     clock: Clock,
-    notifier: QueueNotifier,
+    private readonly notifier: QueueNotifier,
     metrics: Metrics,
   ) {
-    this.notifier = new ThrottledNotifier(() => notifier.notify(WEBHOOK_INBOX_QUEUE, 'received'));
     const sizes = [1, 2, 5, 10, 20, 50, 100, 200, LIMITS.batch.rows];
     const groups = metrics.histogram('webhook_commit_rows', 'Deliveries in one commit', [], sizes);
     this.committed = metrics.counter('webhook_kept_total', 'Deliveries that were committed and acknowledged');
@@ -44,7 +47,8 @@ export class InboxAppender implements OnModuleDestroy {
         await writer.insert(rows);
         groups.observe(rows.length);
         this.committed.inc(rows.length);
-        this.notifier.notify();
+        this.isNotifyPending = true;
+        if (!this.quiet) this.notifyPending();
       },
       isUnavailable: isDatabaseUnavailable,
       now: () => clock.monotonicMs(),
@@ -75,9 +79,19 @@ export class InboxAppender implements OnModuleDestroy {
     }
   }
 
-  /** From here on deliveries are answered 503, and the sender retries; accepted ones are still committed. */
+  /** Commits the accepted deliveries. Later ones are answered 503, so that the sender repeats them. */
   async onModuleDestroy(): Promise<void> {
     await this.commits.close();
-    this.notifier.close();
+    clearTimeout(this.quiet);
+    this.notifyPending();
+  }
+
+  /** Notifies immediately after a first commit, and once for all that follow within the interval. */
+  private notifyPending(): void {
+    this.quiet = undefined;
+    if (!this.isNotifyPending) return;
+    this.isNotifyPending = false;
+    this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'received');
+    this.quiet = setTimeout(() => this.notifyPending(), NOTIFY_INTERVAL_MS).unref();
   }
 }
