@@ -1,5 +1,4 @@
 import { Metrics } from '../../src/http/server/metrics.js';
-import { DeliveriesService } from '../../src/webhooks/admin/deliveries.service.js';
 import { Rejections } from '../../src/webhooks/receive/rejections.js';
 import { connectTo, firstAnswer, headOf, wholeAnswer } from '../http/connection.js';
 import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
@@ -85,7 +84,7 @@ test.each(['{ "eventType" :"X",\n"a":1.0 }', '{"a":1,"a":2}', '\ufeff{"eventType
 );
 
 test('health is degraded after wrong signatures until a genuine delivery arrives', async () => {
-  const health = () => world.get(DeliveriesService).secretHealth();
+  const health = () => world.get(Rejections).health();
   await send(signed(sessionEvent('before')));
   // A minute of the ledger counts once it began after the last genuine delivery.
   await world.advance('2 min');

@@ -4,6 +4,7 @@ import { Unaudited } from '../../access/audit/audit.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
 import { Problems } from '../../http/problem/described-problems.js';
 import { PageQuery } from '../../http/request/page.js';
+import { Rejections } from '../receive/rejections.js';
 import {
   DeliveriesQuery,
   DeliveryPageResponse,
@@ -14,12 +15,15 @@ import {
 } from './deliveries.dto.js';
 import { DeliveriesService } from './deliveries.service.js';
 
-/** The inbox for operators. The content of a delivery is personal and never shown. */
+/** The inbox for operators. The content of a delivery is personal, so it is never shown. */
 @ApiTags('webhooks')
 @Scopes('webhooks')
 @Controller('v1')
 export class DeliveriesController {
-  constructor(private readonly deliveries: DeliveriesService) {}
+  constructor(
+    private readonly deliveries: DeliveriesService,
+    private readonly refused: Rejections,
+  ) {}
 
   /** Deliveries, newest first */
   @Get('webhook-deliveries')
@@ -46,7 +50,7 @@ export class DeliveriesController {
   /**
    * Ignores a delivery that was not understood
    *
-   * @remarks Health is degraded while any waits. It is ignored from now on, and dropped when it is old.
+   * @remarks Health is degraded while such deliveries wait. A dismissed one is deleted when its retention period ends.
    */
   @Post('webhook-deliveries/:id/dismiss')
   @Problems({ 404: ['unknown-delivery'], 409: ['not-waiting'] })
@@ -59,7 +63,7 @@ export class DeliveriesController {
   /**
    * Replays a selection of deliveries
    *
-   * @remarks It is counted first (`dryRun`); then exactly that many are processed.
+   * @remarks Count the selection with `dryRun` first, then send the returned plan to replay exactly these deliveries.
    */
   @Post('webhook-deliveries/replay')
   @Problems({ 409: ['plan-changed'] })
@@ -69,11 +73,11 @@ export class DeliveriesController {
     return this.deliveries.replayAll(request);
   }
 
-  /** How many requests the receiver refused, by minute and cause */
+  /** Rejected requests at the receiver, counted by minute and cause */
   @Get('webhook-rejections')
   @Problems({ 400: ['bad-cursor'] })
   @Unaudited()
-  rejections(@Query() { limit, cursor }: PageQuery): Promise<RejectionPageResponse> {
-    return this.deliveries.rejections(limit, cursor);
+  rejections(@Query() query: PageQuery): Promise<RejectionPageResponse> {
+    return this.refused.list(query);
   }
 }
