@@ -1,5 +1,4 @@
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
-import { Clock } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { failureCode } from '../../http/problem/error-trace.js';
@@ -11,31 +10,22 @@ import type { RefusalCause } from './verify-delivery.js';
 /** Time between two writes. A killed process loses the counts of one interval. */
 const FLUSH_MS = 1_000;
 
-const MINUTE_MS = 60_000;
-
 /** Wrong signatures since the last genuine delivery that degrade health. Strangers may send a few. */
 const MIN_SUSPICIOUS = 3;
-
-interface Count {
-  minute: Date;
-  cause: string;
-  count: number;
-}
 
 /** Counts rejected requests by cause and minute: in memory first, so that a flood costs one write per second. */
 @Injectable()
 export class Rejections implements OnModuleInit, OnModuleDestroy {
   private readonly log = new Logger(Rejections.name);
   private readonly total;
-  /** Counts that are not written yet, by cause and minute. They stay few while the database is unavailable. */
-  private buffer = new Map<string, Count>();
+  /** Counts that are not written yet, by cause. */
+  private buffer = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
   private flushing: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly database: Database,
     private readonly prisma: PrismaService,
-    private readonly clock: Clock,
     metrics: Metrics,
   ) {
     this.total = metrics.counter('webhook_rejections_total', 'Requests at the receiver that were refused', ['cause']);
@@ -53,8 +43,7 @@ export class Rejections implements OnModuleInit, OnModuleDestroy {
   /** Counts one request. A genuine sender may send one that is too large, so an operator must see it. */
   count(cause: RefusalCause | 'body-too-large'): void {
     this.total.inc({ cause });
-    const now = this.clock.now().getTime();
-    this.add({ minute: new Date(now - (now % MINUTE_MS)), cause, count: 1 });
+    this.add(cause, 1);
   }
 
   /** Writes the counts since the last write. If that fails, they stay in the buffer. */
@@ -64,7 +53,7 @@ export class Rejections implements OnModuleInit, OnModuleDestroy {
   }
 
   /** Counts by minute and cause, newest minute first. */
-  async list({ limit, cursor }: PageQuery): Promise<Page<Count>> {
+  async list({ limit, cursor }: PageQuery): Promise<Page<{ minute: Date; cause: string; count: number }>> {
     const [time = '', cause] = decodeCursor<[string, string]>(cursor, 'time', 'string') ?? [];
     const minute = new Date(time);
     const rows = await this.prisma.webhookRejection.findMany({
@@ -91,26 +80,23 @@ export class Rejections implements OnModuleInit, OnModuleDestroy {
   }
 
   private async write(): Promise<void> {
-    const counts = [...this.buffer.values()];
-    if (counts.length === 0) return;
+    const counts = this.buffer;
+    if (counts.size === 0) return;
     this.buffer = new Map();
     try {
       await this.database.pool.query(
         `INSERT INTO webhook_rejections AS ledger (minute, cause, count)
-         SELECT minute, cause, count FROM json_to_recordset($1) AS c (minute timestamptz, cause text, count int)
-         ORDER BY 1, 2
+         SELECT date_trunc('minute', now()), * FROM unnest($1::text[], $2::int[]) ORDER BY 2
          ON CONFLICT (minute, cause) DO UPDATE SET count = ledger.count + excluded.count`,
-        [JSON.stringify(counts)],
+        [[...counts.keys()], [...counts.values()]],
       );
     } catch (error) {
-      for (const count of counts) this.add(count);
+      for (const [cause, count] of counts) this.add(cause, count);
       this.log.warn(`rejected requests could not be counted yet: ${failureCode(error)}`);
     }
   }
 
-  private add(added: Count): void {
-    const key = `${added.minute.getTime()} ${added.cause}`;
-    const count = (this.buffer.get(key)?.count ?? 0) + added.count;
-    this.buffer.set(key, { ...added, count });
+  private add(cause: string, count: number): void {
+    this.buffer.set(cause, (this.buffer.get(cause) ?? 0) + count);
   }
 }
