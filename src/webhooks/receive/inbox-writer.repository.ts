@@ -82,14 +82,17 @@ export class InboxWriterRepository implements OnApplicationShutdown {
       rows.map((row) => row.secretIndex),
       rows.some((row) => row.traceparent !== null) ? rows.map((row) => row.traceparent) : null,
     ];
-    await this.onOneConnection(async (client) => {
-      try {
-        await client.query({ name: 'insert', text: INSERT, values });
-      } catch (error) {
+    const client = await this.pool.connect();
+    let isUsable = false; // a connection that failed or is stuck is destroyed
+    try {
+      await client.query({ name: 'insert', text: INSERT, values }).catch(async (error: unknown) => {
         if (!REPEATED.has(codeOf(error))) throw error;
         await client.query({ name: 'insert-or-repeat', text: INSERT_OR_REPEAT, values });
-      }
-    });
+      });
+      isUsable = true;
+    } finally {
+      client.release(!isUsable);
+    }
   }
 
   /**
@@ -98,29 +101,15 @@ export class InboxWriterRepository implements OnApplicationShutdown {
    * @throws if the database cannot commit a delivery now
    */
   async tryCommit(): Promise<void> {
-    await this.onOneConnection(async (client) => {
-      const { rows } = await client.query<{ readOnly: boolean }>(
-        `SELECT current_setting('transaction_read_only')::boolean AS "readOnly",
-           pg_logical_emit_message(true, 'notebridge-health', '')`,
-      );
-      if (rows[0]?.readOnly) throw new Error('The database accepts no writes from the role of DATABASE_URL.');
-      await client.query(LOCK_OF_INSERT);
-    });
+    const { rows } = await this.pool.query<{ readOnly: boolean }>(
+      `SELECT current_setting('transaction_read_only')::boolean AS "readOnly",
+         pg_logical_emit_message(true, 'notebridge-health', '')`,
+    );
+    if (rows[0]?.readOnly) throw new Error('The database accepts no writes from the role of DATABASE_URL.');
+    await this.pool.query(LOCK_OF_INSERT);
   }
 
   async onApplicationShutdown(): Promise<void> {
     await this.pool.end();
-  }
-
-  /** A connection that failed or is stuck is destroyed. */
-  private async onOneConnection(work: (client: pg.PoolClient) => Promise<void>): Promise<void> {
-    const client = await this.pool.connect();
-    let failed = true;
-    try {
-      await work(client);
-      failed = false;
-    } finally {
-      client.release(failed);
-    }
   }
 }

@@ -2,19 +2,19 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { WEBHOOK_SIGNATURE_HEADER, WEBHOOK_TIMESTAMP_HEADER } from '../../platform/contract/wire-types.js';
 import { matchingSecret } from '../../platform/webhook-signature.js';
 
-/** Why a request is not a genuine delivery, as the log of rejections shows it. */
-export type RefusalCause = NonNullable<ReturnType<typeof headerFault | typeof ageFault>> | 'wrong-signature';
+/** Why a request is not a genuine delivery, as the ledger of rejections shows it. */
+export type RefusalCause = NonNullable<ReturnType<typeof headerFault>> | 'wrong-signature' | 'stale' | 'future';
 
-/** Lower-case hex, as the sender makes it (spec, Signature verification). */
+/** Lower-case hex, as the platform sends it (spec, Signature verification). */
 const SIGNATURE = /^[0-9a-f]{64}$/;
 
 /** 15 digits reach to the year 33658 and stay exact as a number. */
 const TIMESTAMP = /^\d{1,15}$/;
 
-/** Milliseconds that the sender's clock may be ahead of ours. */
+/** How far the sender's clock may be ahead of this service's. */
 const FUTURE_SKEW_MS = 5 * 60_000;
 
-/** Why a request is refused by its headers alone. Content-Type and User-Agent prove nothing. */
+/** Why the headers prove that a request is not genuine. Content-Type and User-Agent prove nothing. */
 export function headerFault(headers: IncomingHttpHeaders) {
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return 'content-encoding';
@@ -31,24 +31,20 @@ export function headerFault(headers: IncomingHttpHeaders) {
  * Verifies a request whose headers have no fault.
  *
  * @param body the raw bytes, never decoded
- * @returns the facts of the delivery, or the cause of its refusal
+ * @returns the facts of the delivery, or why it is not genuine
  */
 export function verifyDelivery(
   headers: IncomingHttpHeaders,
   body: Buffer,
-  rules: { secrets: readonly string[]; maxAgeSeconds: number | undefined },
+  { secrets, maxAgeSeconds }: { secrets: readonly string[]; maxAgeSeconds: number | undefined },
   now: number,
 ): { signature: string; sentAt: string; secretIndex: number } | RefusalCause {
   const signature = String(headers[WEBHOOK_SIGNATURE_HEADER]);
   const sentAt = String(headers[WEBHOOK_TIMESTAMP_HEADER]);
-  const secretIndex = matchingSecret(rules.secrets, sentAt, body, signature);
+  const secretIndex = matchingSecret(secrets, sentAt, body, signature);
   if (secretIndex === undefined) return 'wrong-signature';
-  return ageFault(now - Number(sentAt), rules.maxAgeSeconds) ?? { signature, sentAt, secretIndex };
-}
-
-/** A repeat inside the window is recognised by its signature. */
-function ageFault(ageMs: number, maxAgeSeconds: number | undefined) {
-  if (maxAgeSeconds === undefined) return undefined;
-  if (ageMs > maxAgeSeconds * 1000) return 'stale';
-  return -ageMs > FUTURE_SKEW_MS ? 'future' : undefined;
+  const ageMs = now - Number(sentAt);
+  if (maxAgeSeconds !== undefined && ageMs > maxAgeSeconds * 1_000) return 'stale';
+  if (maxAgeSeconds !== undefined && -ageMs > FUTURE_SKEW_MS) return 'future';
+  return { signature, sentAt, secretIndex };
 }
