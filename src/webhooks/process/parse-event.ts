@@ -24,32 +24,30 @@ export type PlatformEvent =
 
 export interface UnderstoodEvent {
   event: PlatformEvent;
-  /** The id that the event is about. Events with the same one are handled in sequence. */
+  /** The id that the event is about, if any. It is the first id of the platform in the event. */
   subject: string | null;
   /** The ids of the platform in the event, as the platform spells them. */
   spellings: readonly string[];
 }
 
-/** JSON Pointers to the fields of an event (spec, Events). The first field is the subject. */
+/** The fields of an event (spec, Events). */
 interface Fields {
+  /** JSON Pointer to their object. Undefined if the spec does not show it: the contract file may locate each field. */
+  readonly at: '' | '/payload' | undefined;
   /** An event without one of these is not understood. */
-  readonly required: Readonly<Record<string, string>>;
-  readonly optional?: Readonly<Record<string, string | undefined>>;
+  readonly required: readonly string[];
+  readonly optional?: readonly string[];
 }
 
-const JOB: Fields = { required: { jobId: '/payload/jobId' } };
+const JOB: Fields = { at: '/payload', required: ['jobId'] };
 const SESSION: Fields = {
-  required: { sessionId: '/sessionId' },
-  optional: {
-    providerUserId: '/providerUserId',
-    partnerAppointmentId: '/partnerAppointmentId',
-    aiNotesEnabled: '/aiNotesEnabled',
-  },
+  at: '',
+  required: ['sessionId'],
+  optional: ['providerUserId', 'partnerAppointmentId', 'aiNotesEnabled'],
 };
 const FIELDS: Record<EventType, Fields> = {
-  PROCESSING_SESSION_FINISHED: { required: { processingId: '/payload/processingId' } },
-  // The spec does not show its payload. The contract file may locate the ids.
-  PROCESSING_SESSION_NOTES_FINISHED: { required: {}, optional: { sessionId: undefined, processingId: undefined } },
+  PROCESSING_SESSION_FINISHED: { at: '/payload', required: ['processingId'] },
+  PROCESSING_SESSION_NOTES_FINISHED: { at: undefined, required: [], optional: ['sessionId', 'processingId'] },
   COMPLIANCE_JOB_COMPLETED: JOB,
   COMPLIANCE_JOB_FAILED: JOB,
   SMART_EDIT_JOB_COMPLETED: JOB,
@@ -59,10 +57,7 @@ const FIELDS: Record<EventType, Fields> = {
   SESSION_PROCESSING_NOTES_COMPLETED: SESSION,
   SESSION_PROCESSING_COMPLETED: SESSION,
   SESSION_PROCESSING_FAILED: SESSION,
-  USER_CREATED: {
-    required: { userId: '/payload/userId', role: '/payload/role' },
-    optional: { externalUserId: '/payload/externalUserId' },
-  },
+  USER_CREATED: { at: '/payload', required: ['userId', 'role'], optional: ['externalUserId'] },
 };
 
 /** Ids that the platform makes. The EHR makes the others. */
@@ -74,15 +69,15 @@ const IDENTIFIER = /^[A-Za-z0-9_.-]{1,64}$/;
 /**
  * Reads the body of a genuine delivery.
  *
- * @param located pointers of the contract file
+ * @param located where the contract file locates ids
  * @returns the event, or the reason why it is not understood
  */
 export function parseEvent(
   bytes: Uint8Array,
   located: Contract['events'] = {},
 ): UnderstoodEvent | { eventType: string | null; reason: Reason } {
-  const text = decodeText(bytes);
-  if (text !== undefined && jsonShapeFault(text)) return { eventType: null, reason: 'too-deep' };
+  const text = decodeText(bytes) ?? '';
+  if (jsonShapeFault(text)) return { eventType: null, reason: 'too-deep' };
   const body = parseJson(text);
   if (body === undefined) return { eventType: null, reason: 'not-json' };
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
@@ -93,17 +88,14 @@ export function parseEvent(
   const eventType = EVENT_TYPES.find((type) => type === named);
   if (!eventType) return { eventType: IDENTIFIER.test(named) ? named : null, reason: 'unknown-event-type' };
 
-  const { required, optional } = FIELDS[eventType];
-  const pointers: Record<string, string | undefined> = {
-    ...required,
-    ...optional,
-    ...(eventType === 'PROCESSING_SESSION_NOTES_FINISHED' && located[eventType]),
-  };
+  const { at, required, optional = [] } = FIELDS[eventType];
+  const locations: Record<string, string | undefined> = located.PROCESSING_SESSION_NOTES_FINISHED ?? {};
   const event: Record<string, unknown> = { eventType };
   const spellings: string[] = [];
-  for (const [name, pointer] of Object.entries(pointers)) {
+  for (const name of [...required, ...optional]) {
+    const pointer = at === undefined ? locations[name] : `${at}/${name}`;
     const value = readField(name, pointer === undefined ? undefined : readPointer(body, pointer));
-    if (value === null && name in required) return { eventType, reason: `bad-field ${pointer}` };
+    if (value === null && required.includes(name)) return { eventType, reason: `bad-field ${pointer}` };
     const isPlatforms = typeof value === 'string' && PLATFORM_IDS.includes(name);
     event[name] = isPlatforms ? platformKey(value) : value;
     if (isPlatforms) spellings.push(value);
@@ -119,7 +111,7 @@ function readField(name: string, value: unknown): string | boolean | null {
   return isPlatformId(value) ? value : null;
 }
 
-function parseJson(text = ''): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
