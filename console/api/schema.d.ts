@@ -221,7 +221,7 @@ export interface paths {
         put?: never;
         /**
          * Ignores a delivery that was not understood
-         * @description Health is degraded while any waits. It is ignored from now on, and dropped when it is old.
+         * @description Health is degraded while such deliveries wait. A dismissed one is deleted when its retention period ends.
          *
          *     Needs a key with the scope `webhooks`.
          */
@@ -243,7 +243,7 @@ export interface paths {
         put?: never;
         /**
          * Replays a selection of deliveries
-         * @description It is counted first (`dryRun`); then exactly that many are processed.
+         * @description Count the selection with `dryRun` first, then send the returned plan to replay exactly these deliveries.
          *
          *     Needs a key with the scope `webhooks`.
          */
@@ -262,7 +262,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How many requests the receiver refused, by minute and cause
+         * Rejected requests at the receiver, counted by minute and cause
          * @description Needs a key with the scope `webhooks`.
          */
         get: operations["Deliveries.rejections"];
@@ -1419,7 +1419,7 @@ export interface paths {
         put?: never;
         /**
          * Receives a webhook of the platform
-         * @description Open to callers without a key: the signature proves that the platform sent it.
+         * @description Needs no API key, because the signature proves that the platform sent it.
          */
         post: operations["Webhooks.receive"];
         delete?: never;
@@ -1602,29 +1602,29 @@ export interface components {
         };
         DeliveryResponse: {
             id: string;
-            /** @description Null until it was looked at */
+            /** @description Null before the first attempt, and if the body names none that can be shown */
             eventType: string | null;
             /** @enum {string} */
             state: "dead" | "failed" | "ignored" | "not-understood" | "processed" | "received";
             /** Format: date-time */
             receivedAt: string;
-            /** @description Failed ones since it was received, repeated or replayed */
+            /** @description Failed attempts since it was last received, repeated or replayed */
             attempts: number;
             error: components["schemas"]["DeliveryErrorResponse"] | null;
-            /** @description Exact repeats; each of them had it processed again */
+            /** @description Exact repeats. Each one caused another processing */
             repeats: number;
             /**
              * Format: date-time
-             * @description Its timestamp header
+             * @description Time in its timestamp header
              */
             sentAt: string;
-            /** @description Which of the webhook secrets had signed it, from 0 */
+            /** @description Position of the secret that signed it in PLATFORM_WEBHOOK_SECRET, from 0 */
             secretIndex: number;
             /** Format: date-time */
             processedAt: string | null;
             /**
              * Format: date-time
-             * @description When a worker looks at it next
+             * @description When it is processed next; null if no attempt is due
              */
             dueAt: string | null;
         };
@@ -1633,9 +1633,9 @@ export interface components {
             nextCursor: string | null;
         };
         ReplayPlanRequest: {
-            /** @description As counted by the dry run */
+            /** @description From the dry run */
             count: number;
-            /** @description As counted by the dry run */
+            /** @description From the dry run */
             upToId: string;
         };
         ReplayRequest: {
@@ -1650,7 +1650,7 @@ export interface components {
              */
             receivedSince?: string;
             /**
-             * @description Count only: answers the plan of the replay
+             * @description True to count only. Defaults to false
              * @default false
              */
             dryRun: boolean;
@@ -1658,20 +1658,20 @@ export interface components {
             state: "dead" | "failed" | "ignored" | "not-understood" | "processed" | "received";
             /** @enum {string} */
             eventType?: "COMPLIANCE_JOB_COMPLETED" | "COMPLIANCE_JOB_FAILED" | "PROCESSING_SESSION_FINISHED" | "PROCESSING_SESSION_NOTES_FINISHED" | "SESSION_CREATED" | "SESSION_PROCESSING_COMPLETED" | "SESSION_PROCESSING_FAILED" | "SESSION_PROCESSING_NOTES_COMPLETED" | "SESSION_PROCESSING_STARTED" | "SMART_EDIT_JOB_COMPLETED" | "SMART_EDIT_JOB_FAILED" | "USER_CREATED";
-            /** @description Required unless dryRun: what the dry run answered */
+            /** @description Required unless dryRun: the plan of the dry run */
             plan?: components["schemas"]["ReplayPlanRequest"];
         };
         ReplayResponse: {
             dryRun: boolean;
-            /** @description Deliveries that are, or would be, processed again */
+            /** @description Replayed deliveries; with dryRun, selected ones */
             count: number;
-            /** @description To be sent back to replay exactly these */
+            /** @description Send it back to replay exactly these */
             plan: components["schemas"]["ReplayPlanRequest"];
         };
         RejectionResponse: {
             /**
              * Format: date-time
-             * @description Beginning of the minute
+             * @description Start of the minute
              */
             minute: string;
             /** @example wrong-signature */

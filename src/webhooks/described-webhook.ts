@@ -15,7 +15,7 @@ export const DESCRIBED_WEBHOOK: OpenAPIObject['paths'][string]['post'] = {
   operationId: 'Webhooks.receive',
   tags: ['webhooks'],
   summary: 'Receives a webhook of the platform',
-  description: 'Open to callers without a key: the signature proves that the platform sent it.',
+  description: 'Needs no API key, because the signature proves that the platform sent it.',
   security: [],
   parameters: Object.entries(HEADERS).map(([name, description]) => ({ ...parameter, name, description })),
   requestBody: { required: true, content: { 'application/json': { schema: { type: 'object' } } } },

@@ -14,7 +14,7 @@ import { WEBHOOK_PATH } from './described-webhook.js';
 import { InboxAppender } from './receive/inbox-appender.js';
 import { bodyPlace } from './receive/inbox-writer.repository.js';
 import { Rejections } from './receive/rejections.js';
-import { headerFault, type RefusalCause, verifyDelivery } from './receive/verify-delivery.js';
+import { headerFault, type RejectionCause, verifyDelivery } from './receive/verify-delivery.js';
 
 /** Replaces the Content-Type of a delivery, because the parser of this type keeps the bytes as they are. */
 const BYTES = 'application/octet-stream';
@@ -22,7 +22,7 @@ const BYTES = 'application/octet-stream';
 const UNSIGNED = 'The request is not signed with the webhook secret of this service.';
 const CHALLENGE = { 'www-authenticate': 'x-service-signature' };
 const NOT_GENUINE = new Problem(401, 'not-genuine', UNSIGNED, { headers: CHALLENGE });
-const UNKNOWN = 'The delivery is not known to be kept; send it again.';
+const UNKNOWN = 'The delivery may not be stored. Send it again.';
 const NOT_KEPT = new Problem(503, 'not-kept', UNKNOWN, { retryAfterSeconds: 1 });
 
 /**
@@ -65,11 +65,11 @@ export class WebhooksController {
     await fastify.ready();
   }
 
-  /** Refuses a request by its headers, before its body is read. */
+  /** Rejects a request by its headers, before its body is read. */
   private checkHeaders(request: FastifyRequest, reply: FastifyReply, next: () => void) {
     const { raw } = request;
     const fault = headerFault(raw.headers);
-    if (fault !== undefined) return this.refuse(fault, request, reply);
+    if (fault !== undefined) return this.reject(fault, request, reply);
     raw.headers['content-type'] = BYTES;
     this.bodies.watch(raw, (problem) => this.answer(problem, request, reply));
     next();
@@ -77,7 +77,7 @@ export class WebhooksController {
 
   private receive(request: FastifyRequest<{ Body: Buffer }>, reply: FastifyReply) {
     const verified = verifyDelivery(request.raw.headers, request.body, this.rules, this.clock.now().getTime());
-    if (typeof verified === 'string') return this.refuse(verified, request, reply);
+    if (typeof verified === 'string') return this.reject(verified, request, reply);
     const { signature, sentAt, secretIndex } = verified;
     const body = this.vault.seal(bodyPlace(signature), request.body);
     const traceparent = this.isTraced ? traceparentOf(requestSpan(request, reply, [])) : null;
@@ -93,7 +93,7 @@ export class WebhooksController {
     );
   }
 
-  private refuse(cause: RefusalCause, request: FastifyRequest, reply: FastifyReply): void {
+  private reject(cause: RejectionCause, request: FastifyRequest, reply: FastifyReply): void {
     this.rejections.count(cause);
     this.answer(NOT_GENUINE, request, reply);
   }

@@ -22,7 +22,7 @@ import { DeliveriesService } from './deliveries.service.js';
 export class DeliveriesController {
   constructor(
     private readonly deliveries: DeliveriesService,
-    private readonly refused: Rejections,
+    private readonly rejected: Rejections,
   ) {}
 
   /** Deliveries, newest first */
@@ -78,6 +78,6 @@ export class DeliveriesController {
   @Problems({ 400: ['bad-cursor'] })
   @Unaudited()
   rejections(@Query() query: PageQuery): Promise<RejectionPageResponse> {
-    return this.refused.list(query);
+    return this.rejected.list(query);
   }
 }

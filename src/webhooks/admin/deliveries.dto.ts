@@ -25,12 +25,12 @@ export class DeliveriesQuery extends PageQuery {
 }
 
 export class ReplayPlanRequest {
-  /** As counted by the dry run */
+  /** From the dry run */
   @IsInt()
   @Min(0)
   count!: number;
 
-  /** As counted by the dry run */
+  /** From the dry run */
   @Matches(BIGINT, { message: 'must be the upToId of the dry run' })
   upToId!: string;
 }
@@ -55,14 +55,14 @@ export class ReplayRequest {
   @IsMoment()
   receivedSince?: string;
 
-  /** Count only: answers the plan of the replay */
+  /** True to count only. Defaults to false */
   @ApiPropertyOptional()
   @IsBoolean()
   dryRun: boolean = false;
 
-  /** Required unless dryRun: what the dry run answered */
+  /** Required unless dryRun: the plan of the dry run */
   @ValidateIf((body: ReplayRequest) => !body.dryRun)
-  @IsObject({ message: 'must hold count and upToId as a dry run of the same selection answered them' })
+  @IsObject({ message: 'must be the plan of a dry run of the same selection' })
   @ValidateNested()
   @Type(() => ReplayPlanRequest)
   plan?: ReplayPlanRequest;
@@ -70,9 +70,9 @@ export class ReplayRequest {
 
 export class ReplayResponse {
   dryRun!: boolean;
-  /** Deliveries that are, or would be, processed again */
+  /** Replayed deliveries; with dryRun, selected ones */
   count!: number;
-  /** To be sent back to replay exactly these */
+  /** Send it back to replay exactly these */
   plan!: ReplayPlanRequest;
 }
 
@@ -85,21 +85,21 @@ export class DeliveryErrorResponse {
 /** A delivery without its content. */
 export class DeliveryResponse {
   id!: string;
-  /** Null until it was looked at */
+  /** Null before the first attempt, and if the body names none that can be shown */
   eventType!: string | null;
   state!: DeliveryState;
   receivedAt!: Date;
-  /** Failed ones since it was received, repeated or replayed */
+  /** Failed attempts since it was last received, repeated or replayed */
   attempts!: number;
   error!: DeliveryErrorResponse | null;
-  /** Exact repeats; each of them had it processed again */
+  /** Exact repeats. Each one caused another processing */
   repeats!: number;
-  /** Its timestamp header */
+  /** Time in its timestamp header */
   sentAt!: Date;
-  /** Which of the webhook secrets had signed it, from 0 */
+  /** Position of the secret that signed it in PLATFORM_WEBHOOK_SECRET, from 0 */
   secretIndex!: number;
   processedAt!: Date | null;
-  /** When a worker looks at it next */
+  /** When it is processed next; null if no attempt is due */
   dueAt!: Date | null;
 }
 
@@ -108,7 +108,7 @@ export class DeliveryPageResponse extends PageResponse {
 }
 
 export class RejectionResponse {
-  /** Beginning of the minute */
+  /** Start of the minute */
   minute!: Date;
   /** @example wrong-signature */
   cause!: string;

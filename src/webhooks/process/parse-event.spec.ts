@@ -89,7 +89,7 @@ describe.each(EVENT_TYPES)('%s', (eventType) => {
       ? ['/payload/externalUserId']
       : [];
 
-  test('is understood with all its fields, and with others beside them', () => {
+  test('is understood with all its fields, and with unknown ones', () => {
     const body = { eventType, ...WHOLE[eventType] };
     expect(parse({ ...body, sentAt: 1 })).toMatchObject({ event: flat(body) });
   });
@@ -219,7 +219,7 @@ test('an eventType that could hold personal data is not repeated', () => {
   expect(parse({ eventType: 'SESSION_RENAMED' })).toMatchObject({ eventType: 'SESSION_RENAMED' });
 });
 
-test('whatever a genuine body holds, it is either understood or marked with a reason', () => {
+test('any genuine body is either understood or has a reason', () => {
   const event = fc.record(
     {
       eventType: fc.oneof(fc.constantFrom(...EVENT_TYPES), fc.string()),

@@ -57,7 +57,7 @@ const LOCK_OF_INSERT = `
 /** SQLSTATEs of a stored signature, and of one that another group stores at this moment in another order. */
 const REPEATED = new Set(['23505', '40P01']);
 
-/** The receiver's way into the database, over connections of its own. */
+/** Writes deliveries over its own connections, so that other work never delays the receiver. */
 @Injectable()
 export class InboxWriterRepository implements OnApplicationShutdown {
   private readonly pool: pg.Pool;

@@ -5,7 +5,7 @@ import { failureCode } from '../../http/problem/error-trace.js';
 import { decodeCursor, type Page, type PageQuery, pageOf } from '../../http/request/page.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
-import type { RefusalCause } from './verify-delivery.js';
+import type { RejectionCause } from './verify-delivery.js';
 
 /** Time between two writes. A killed process loses the counts of one interval. */
 const FLUSH_MS = 1_000;
@@ -28,7 +28,7 @@ export class Rejections implements OnModuleInit, OnModuleDestroy {
     private readonly prisma: PrismaService,
     metrics: Metrics,
   ) {
-    this.total = metrics.counter('webhook_rejections_total', 'Requests at the receiver that were refused', ['cause']);
+    this.total = metrics.counter('webhook_rejections_total', 'Requests that the receiver rejected', ['cause']);
   }
 
   onModuleInit(): void {
@@ -41,7 +41,7 @@ export class Rejections implements OnModuleInit, OnModuleDestroy {
   }
 
   /** Counts one request. A genuine sender may send one that is too large, so an operator must see it. */
-  count(cause: RefusalCause | 'body-too-large'): void {
+  count(cause: RejectionCause | 'body-too-large'): void {
     this.total.inc({ cause });
     this.add(cause, 1);
   }

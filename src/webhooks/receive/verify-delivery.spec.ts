@@ -26,7 +26,7 @@ test.each([0, 1])('a delivery signed with secret %d of the rotation is genuine, 
   });
 });
 
-test('once a secret is retired its deliveries are refused', () => {
+test('deliveries of a retired secret are rejected', () => {
   const rules = { ...RULES, secrets: SECRETS.slice(1) };
   expect(verifyDelivery(headers(SECRETS[0]), BODY, rules, NOW)).toBe('wrong-signature');
 });
@@ -37,7 +37,7 @@ test('a window judges the timestamp only of what is genuine', () => {
   expect(verifyDelivery(headers('another secret'), BODY, rules, NOW + 3_600_001)).toBe('wrong-signature');
 });
 
-test('an identity encoding changes nothing, any other is refused', () => {
+test('an identity encoding changes nothing, and any other is rejected', () => {
   expect(verifyDelivery({ ...headers(), 'content-encoding': 'Identity' }, BODY, RULES, NOW)).toMatchObject({
     secretIndex: 0,
   });

@@ -3,7 +3,7 @@ import { WEBHOOK_SIGNATURE_HEADER, WEBHOOK_TIMESTAMP_HEADER } from '../../platfo
 import { matchingSecret } from '../../platform/webhook-signature.js';
 
 /** Why a request is not a genuine delivery, as the ledger of rejections shows it. */
-export type RefusalCause = NonNullable<ReturnType<typeof headerFault>> | 'wrong-signature' | 'stale' | 'future';
+export type RejectionCause = NonNullable<ReturnType<typeof headerFault>> | 'wrong-signature' | 'stale' | 'future';
 
 /** Lower-case hex, as the platform sends it (spec, Signature verification). */
 const SIGNATURE = /^[0-9a-f]{64}$/;
@@ -38,7 +38,7 @@ export function verifyDelivery(
   body: Buffer,
   { secrets, maxAgeSeconds }: { secrets: readonly string[]; maxAgeSeconds: number | undefined },
   now: number,
-): { signature: string; sentAt: string; secretIndex: number } | RefusalCause {
+): { signature: string; sentAt: string; secretIndex: number } | RejectionCause {
   const signature = String(headers[WEBHOOK_SIGNATURE_HEADER]);
   const sentAt = String(headers[WEBHOOK_TIMESTAMP_HEADER]);
   const secretIndex = matchingSecret(secrets, sentAt, body, signature);
