@@ -19,6 +19,9 @@ import { parseEvent, type UnderstoodEvent } from './parse-event.js';
 /** Deliveries per transaction. */
 const MAX_BATCH = 10;
 
+/** Batches at a time per process: one waits for the database or the disk while another works. */
+const SLOTS = 2;
+
 /** How long a batch may last before it commits without the rest, because fetches wait for the rows that it has locked. */
 const MAX_BATCH_MS = 1_000;
 
@@ -61,7 +64,7 @@ export class InboxLoop extends TriggeredLoop {
     private readonly contract: Contract,
     private readonly parts: DueParts,
   ) {
-    super('webhook inbox', 1);
+    super('webhook inbox', SLOTS);
     const { metrics } = parts;
     this.settled = metrics.counter('webhook_settled_total', 'Outcomes of attempts to process a delivery', ['state']);
     metrics.gauge('webhook_inbox_open', 'Deliveries that still need work', [], async (gauge) =>
@@ -82,6 +85,7 @@ export class InboxLoop extends TriggeredLoop {
     while (!signal.aborted) {
       const batch = await this.inbox.take(MAX_BATCH);
       if (batch.length === 0) return;
+      if (batch.length === MAX_BATCH) this.trigger();
       await this.process(batch);
     }
   }
