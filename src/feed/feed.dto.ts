@@ -1,6 +1,7 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { IsIn, IsOptional, IsString, MaxLength, type ValidationArguments } from 'class-validator';
+import { IsIn, IsOptional, IsString, type ValidationArguments } from 'class-validator';
+import { OptionalText } from '../http/request/fields.js';
 import { PageQuery, PageResponse } from '../http/request/page.js';
 import { FEED_TYPES, type FeedType, type PendingFeedEvents } from './feed.js';
 
@@ -33,9 +34,7 @@ export class FeedQuery extends PageQuery {
    *
    * @example clients/c-1
    */
-  @IsOptional()
-  @IsString()
-  @MaxLength(1_000)
+  @OptionalText(1_000)
   subject?: string;
 }
 

@@ -1,4 +1,4 @@
-import { IsIn, IsOptional, IsString, MaxLength } from 'class-validator';
+import { OneOf, OptionalText } from '../http/request/fields.js';
 import { IsExternalId } from '../people/api/people.dto.js';
 import { RECORDER_VARIANTS, type RecorderVariant } from '../platform/contract/wire-types.js';
 
@@ -18,13 +18,11 @@ export class LaunchRequest extends RecoveryRequest {
   @IsExternalId()
   client!: string;
 
-  @IsIn(RECORDER_VARIANTS, { message: `must be ${RECORDER_VARIANTS.join(' or ')}` })
+  @OneOf(RECORDER_VARIANTS)
   variant!: RecorderVariant;
 
   /** Complete, with an origin that REDIRECT_ALLOWED_ORIGINS lists */
-  @IsOptional()
-  @IsString()
-  @MaxLength(REDIRECT_MAX)
+  @OptionalText(REDIRECT_MAX)
   redirectUrl?: string;
 }
 

@@ -1,4 +1,4 @@
-import { IsInt, IsOptional, IsString, Max, MaxLength, Min } from 'class-validator';
+import { OptionalSize, OptionalText } from '../http/request/fields.js';
 
 /** Bytes; no file of a recorder is larger. */
 const LARGEST = 1024 ** 4;
@@ -6,16 +6,11 @@ const LARGEST = 1024 ** 4;
 /** `POST /v1/recordings/upload-url`: what the platform may want to know of the file beforehand. */
 export class RecordingUploadRequest {
   /** @example audio/wav */
-  @IsOptional()
-  @IsString()
-  @MaxLength(100)
+  @OptionalText(100)
   contentType?: string;
 
   /** Bytes */
-  @IsOptional()
-  @IsInt()
-  @Min(1)
-  @Max(LARGEST)
+  @OptionalSize(LARGEST)
   size?: number;
 }
 

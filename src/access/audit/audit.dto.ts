@@ -1,19 +1,17 @@
-import { applyDecorators } from '@nestjs/common';
-import { ApiPropertyOptional } from '@nestjs/swagger';
-import { IsOptional, IsString, Matches, MaxLength, ValidateBy } from 'class-validator';
-import { IsMoment } from '../../http/request/is-moment.js';
+import { IsOptional, Matches } from 'class-validator';
+import { fieldRule, OptionalMoment, OptionalText } from '../../http/request/fields.js';
 import { isMoment } from '../../http/request/moment.js';
 import { BIGINT, PageQuery, PageResponse } from '../../http/request/page.js';
 
 /** The id of an entry, or a moment. */
-function IsPlace(): PropertyDecorator {
-  const validate = (value: unknown) => isMoment(value) || (typeof value === 'string' && BIGINT.test(value));
-  const defaultMessage = () => 'must be the id of an entry, or a date such as 2026-01-31T08:00:00Z';
-  return ValidateBy({ name: 'isPlace', validator: { validate, defaultMessage } });
-}
+const IsPlace = fieldRule(
+  'isPlace',
+  (value) => isMoment(value) || (typeof value === 'string' && BIGINT.test(value)),
+  'must be the id of an entry, or a date such as 2026-01-31T08:00:00Z',
+);
 
-/** An id of a subject. */
-const IsSubject = (): PropertyDecorator => applyDecorators(IsString(), MaxLength(512));
+/** Maximum characters of an id of a subject. */
+const SUBJECT_MAX = 512;
 
 /** All that is given must hold. */
 export class AuditQuery extends PageQuery {
@@ -23,35 +21,27 @@ export class AuditQuery extends PageQuery {
   id?: string;
 
   /** Only what was done to, or seen of, the client with this external id */
-  @IsOptional()
-  @IsSubject()
+  @OptionalText(SUBJECT_MAX)
   client?: string;
 
   /** Likewise a provider */
-  @IsOptional()
-  @IsSubject()
+  @OptionalText(SUBJECT_MAX)
   provider?: string;
 
   /** Likewise a session, by our id or the platform's */
-  @IsOptional()
-  @IsSubject()
+  @OptionalText(SUBJECT_MAX)
   session?: string;
 
   /** Likewise anything with this id */
-  @IsOptional()
-  @IsSubject()
+  @OptionalText(SUBJECT_MAX)
   subject?: string;
 
   /** Only what this key did */
-  @IsOptional()
-  @IsString()
-  @MaxLength(100)
+  @OptionalText(100)
   keyId?: string;
 
   /** @example "POST /v1/imports" */
-  @IsOptional()
-  @IsString()
-  @MaxLength(200)
+  @OptionalText(200)
   action?: string;
 
   /** Only what came after the entry with this id, or since this moment */
@@ -60,9 +50,7 @@ export class AuditQuery extends PageQuery {
   after?: string;
 
   /** Only what came before this moment */
-  @ApiPropertyOptional({ format: 'date-time' })
-  @IsOptional()
-  @IsMoment()
+  @OptionalMoment()
   before?: string;
 }
 

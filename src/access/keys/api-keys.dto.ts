@@ -1,17 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import {
-  ArrayNotEmpty,
-  ArrayUnique,
-  IsIn,
-  IsInt,
-  IsOptional,
-  IsString,
-  Max,
-  MaxLength,
-  Min,
-  MinLength,
-} from 'class-validator';
-import { IsMoment } from '../../http/request/is-moment.js';
+import { ArrayNotEmpty, ArrayUnique, IsIn, IsInt, IsString, Max, MaxLength, Min, MinLength } from 'class-validator';
+import { OptionalMoment } from '../../http/request/fields.js';
 import { PageResponse } from '../../http/request/page.js';
 import { SCOPES, type Scope } from '../identity/scope.js';
 
@@ -31,9 +20,7 @@ export class NewApiKeyRequest {
   scopes!: Scope[];
 
   /** From when on it is no longer taken; without it, it is until it is revoked */
-  @ApiPropertyOptional({ format: 'date-time' })
-  @IsOptional()
-  @IsMoment()
+  @OptionalMoment()
   expiresAt?: string;
 }
 
@@ -46,9 +33,7 @@ export class RotateApiKeyRequest {
   overlapSeconds: number = DAY_SECONDS;
 
   /** When the successor expires; without it, it lives as long as its predecessor was to live */
-  @ApiPropertyOptional({ format: 'date-time' })
-  @IsOptional()
-  @IsMoment()
+  @OptionalMoment()
   expiresAt?: string;
 }
 

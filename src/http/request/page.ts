@@ -1,7 +1,8 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
-import { IsInt, IsOptional, IsString, Max, MaxLength, Min } from 'class-validator';
+import { IsInt, IsOptional, Max, Min } from 'class-validator';
 import { Problem } from '../problem/problem.js';
+import { OptionalText } from './fields.js';
 import { isMoment } from './moment.js';
 import { UUID } from './uuid-param.js';
 
@@ -29,9 +30,7 @@ export class PageQuery {
   limit: number = 50;
 
   /** nextCursor of the page before */
-  @IsOptional()
-  @IsString()
-  @MaxLength(2048)
+  @OptionalText(2048)
   cursor?: string;
 }
 

@@ -1,17 +1,8 @@
 import type { MediaTypeObject, RequestBodyObject, SchemaObject } from '@nestjs/swagger';
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import {
-  ArrayMaxSize,
-  IsArray,
-  IsBoolean,
-  IsIn,
-  IsISO8601,
-  IsOptional,
-  IsString,
-  Matches,
-  MaxLength,
-} from 'class-validator';
+import { ArrayMaxSize, IsArray, IsBoolean, IsISO8601, IsOptional, IsString, Matches } from 'class-validator';
+import { OneOf, OptionalListOf, OptionalOneOf, OptionalText } from '../../http/request/fields.js';
 import { PageQuery, PageResponse } from '../../http/request/page.js';
 import { PLANNED_OUTCOMES, type PlannedOutcome, ROW_OUTCOMES, type RowOutcome } from '../model/import.js';
 import type { ImportKind } from '../parse/row/import-row.js';
@@ -21,11 +12,11 @@ const ID_SYSTEMS_MAX = 20;
 
 /** The query of `POST /v1/imports`. */
 export class ImportQuery {
-  @IsIn(['providers', 'clients', 'fhir'])
+  @OneOf(['providers', 'clients', 'fhir'])
   kind!: ImportKind;
 
   @ApiPropertyOptional()
-  @IsIn(['upsert', 'snapshot'])
+  @OneOf(['upsert', 'snapshot'])
   mode: 'upsert' | 'snapshot' = 'upsert';
 
   @ApiPropertyOptional()
@@ -34,9 +25,7 @@ export class ImportQuery {
   dryRun: boolean = false;
 
   /** External id of the provider for clients that name none */
-  @IsOptional()
-  @IsString()
-  @MaxLength(200)
+  @OptionalText(200)
   defaultProvider?: string;
 
   /** FHIR identifier systems whose value is the external id, comma-separated */
@@ -60,13 +49,11 @@ export class ImportQuery {
 
 /** The query of `GET /v1/imports/{id}/rows`. */
 export class ImportRowsQuery extends PageQuery {
-  @IsOptional()
-  @IsIn(ROW_OUTCOMES)
+  @OptionalOneOf(ROW_OUTCOMES)
   outcome?: RowOutcome;
 
   /** The rows behind a count of the plan */
-  @IsOptional()
-  @IsIn(PLANNED_OUTCOMES)
+  @OptionalOneOf(PLANNED_OUTCOMES)
   planned?: PlannedOutcome;
 
   /** Shows the cells of rejected rows, to be corrected and sent again */
@@ -107,9 +94,7 @@ export class ImportRowPageResponse extends PageResponse {
 
 /** `POST /v1/imports/{id}/apply`, and `/retry` */
 export class ApplyRequest {
-  @IsOptional()
-  @IsArray()
-  @IsIn(['deletes', 'providerRemovals'], { each: true })
+  @OptionalListOf(['deletes', 'providerRemovals'])
   override?: ('deletes' | 'providerRemovals')[];
 }
 

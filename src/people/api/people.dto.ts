@@ -1,18 +1,8 @@
 import { Transform } from 'class-transformer';
-import {
-  ArrayMaxSize,
-  ArrayNotEmpty,
-  ArrayUnique,
-  IsArray,
-  IsBoolean,
-  IsIn,
-  IsOptional,
-  ValidateBy,
-  ValidateIf,
-  type ValidationOptions,
-} from 'class-validator';
+import { ArrayMaxSize, ArrayNotEmpty, ArrayUnique, IsArray, IsBoolean, IsOptional, ValidateIf } from 'class-validator';
+import { fieldRule, OneOf, OptionalOneOf } from '../../http/request/fields.js';
 import { PageQuery } from '../../http/request/page.js';
-import { IsPlatformId } from '../../platform/contract/is-platform-id.js';
+import { IsLinkTarget } from '../../platform/contract/is-platform-id.js';
 import { PERSON_STATES, type PersonKind, type PersonState } from '../model/person.js';
 import {
   EXTERNAL_ID_MAX,
@@ -25,11 +15,6 @@ import {
 import { RESOLVE_ACTIONS, type ResolveAction } from '../model/resolve-rule.js';
 
 const trimmed = Transform(({ value }) => (typeof value === 'string' ? value.trim() : value));
-
-const fieldRule =
-  (name: string, validate: (value: unknown) => boolean, message: string) =>
-  (options?: ValidationOptions): PropertyDecorator =>
-    ValidateBy({ name, validator: { validate, defaultMessage: () => message } }, options);
 
 const IsPersonName = fieldRule('isPersonName', isPersonName, `must be a name of 1 to ${NAME_MAX} characters`);
 
@@ -96,8 +81,7 @@ export class ClientRequest extends ClientProvidersRequest {
 
 /** `GET /v1/providers` and `GET /v1/clients` */
 export class PeopleQuery extends PageQuery {
-  @IsOptional()
-  @IsIn(PERSON_STATES)
+  @OptionalOneOf(PERSON_STATES)
   state?: PersonState;
 }
 
@@ -118,7 +102,7 @@ export class TraceRequest {
   @IsExternalId()
   externalId!: string;
 
-  @IsIn(['provider', 'client'])
+  @OneOf(['provider', 'client'])
   kind!: PersonKind;
 }
 
@@ -151,11 +135,10 @@ export class UnmergeRequest {
 /** `POST /v1/{providers|clients}/{externalId}/resolve` */
 export class ResolveRequest {
   /** `delete` is only for code delete-linked */
-  @IsIn(RESOLVE_ACTIONS)
+  @OneOf(RESOLVE_ACTIONS)
   action!: ResolveAction;
 
   /** The platform user to link to; only with `link` */
-  @ValidateIf((dto: ResolveRequest) => dto.action === 'link' || dto.platformUserId !== undefined)
-  @IsPlatformId()
+  @IsLinkTarget()
   platformUserId?: string;
 }

@@ -15,49 +15,33 @@ import { sessionDateTime } from './session-date.js';
  * @returns the problem (400 `validation`, 422 `url-not-allowed`), or undefined if the request is valid
  */
 export function createFault(
-  dto: CreateSessionRequest,
+  {
+    client,
+    clientPronouns,
+    noteTemplateIds: templates,
+    sessionType,
+    partnerAppointmentId,
+    input,
+  }: CreateSessionRequest,
   rule: Parameters<typeof checkPublicUrl>[1],
   handedOut: ReadonlySet<string> = new Set(),
 ): Problem | undefined {
-  const { client, clientPronouns, noteTemplateIds, sessionType, partnerAppointmentId, input } = dto;
-  if (isGiven(client) && isGiven(clientPronouns)) {
-    return requestFault('/clientPronouns', 'must not be sent together with client');
-  }
-  if (isGiven(noteTemplateIds) && isGiven(sessionType)) {
-    return requestFault('/sessionType', 'must not be sent together with noteTemplateIds');
-  }
-  if (!isGiven(noteTemplateIds) && !isGiven(sessionType)) {
-    return requestFault('/noteTemplateIds', 'either noteTemplateIds or sessionType is required');
-  }
-  if (COUPLE_SESSION_TYPES.some((couple) => couple === sessionType)) {
-    return requestFault('/sessionType', 'the platform does not support Couple sessions yet');
-  }
-  if (isGiven(input.recording) === isGiven(input.text)) {
-    return requestFault('/input', 'must hold exactly one of recording and text');
-  }
+  const isCouple = COUPLE_SESSION_TYPES.some((type) => type === sessionType);
+  if (client && clientPronouns) return requestFault('/clientPronouns', 'must not be sent together with client');
+  if (templates && sessionType) return requestFault('/sessionType', 'must not be sent together with noteTemplateIds');
+  if (!templates && !sessionType) return requestFault('/noteTemplateIds', 'is required without sessionType');
+  if (isCouple) return requestFault('/sessionType', 'the platform does not support Couple sessions yet');
+  if (!input.recording === !input.text) return requestFault('/input', 'must hold either recording or text');
   if (partnerAppointmentId?.startsWith(OWN_CORRELATION)) {
     return requestFault('/partnerAppointmentId', `must not begin with ${OWN_CORRELATION}`);
   }
-  return recordingFault(input.recording?.recordingUrls ?? [], rule, handedOut);
-}
-
-function recordingFault(
-  urls: readonly string[],
-  rule: Parameters<typeof checkPublicUrl>[1],
-  handedOut: ReadonlySet<string>,
-): Problem | undefined {
-  for (const [position, url] of urls.entries()) {
-    if (handedOut.has(url)) continue;
-    const fault = checkPublicUrl(url, rule);
-    if (fault === undefined) continue;
+  for (const [position, url] of (input.recording?.recordingUrls ?? []).entries()) {
+    const fault = handedOut.has(url) ? undefined : checkPublicUrl(url, rule);
     const pointer = `/input/recording/recordingUrls/${position}`;
-    return new Problem(422, 'url-not-allowed', `The recording URL at position ${position} ${fault}.`, { pointer });
+    const detail = `The recording URL at position ${position} ${fault}.`;
+    if (fault !== undefined) return new Problem(422, 'url-not-allowed', detail, { pointer });
   }
   return undefined;
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }
 
 /**
@@ -72,12 +56,13 @@ export function createRequest(
   id: string,
 ): CreateTherapySessionRequest {
   const { clientPronouns, noteTemplateIds, sessionType, externalTreatmentPlan } = dto;
+  const { recording, text } = dto.input;
   const date = sessionDateTime(dto.date);
   const fields = {
     providerUserId: provider.platformUserId,
     ...(client && { clientUserId: client.platformUserId }),
     ...(clientPronouns && { clientPronouns }),
-    input: inputOf(dto.input),
+    input: { ...(recording && { recording: { ...recording } }), ...(text && { text: { ...text } }) },
     ...(date && { date }),
     partnerAppointmentId: dto.partnerAppointmentId ?? `${OWN_CORRELATION}${id}`,
     ...(externalTreatmentPlan?.trim() && { externalTreatmentPlan }),
@@ -88,12 +73,4 @@ export function createRequest(
 /** The kind of a valid request's input, which determines the fields of an update (spec, Applicability). */
 export function inputKind({ recording }: SessionInputRequest): 'recording' | 'text' {
   return recording ? 'recording' : 'text';
-}
-
-function inputOf({ recording, text }: SessionInputRequest): CreateTherapySessionRequest['input'] {
-  if (recording) {
-    const { recordingUrls, recordingContent } = recording;
-    return { recording: { recordingUrls, recordingContent } };
-  }
-  return text ? { text: { text: text.text } } : {};
 }

@@ -1,21 +1,11 @@
-import { ApiPropertyOptional } from '@nestjs/swagger';
-import { Type } from 'class-transformer';
-import {
-  ArrayNotEmpty,
-  IsArray,
-  IsIn,
-  IsObject,
-  IsOptional,
-  IsString,
-  Matches,
-  ValidateBy,
-  ValidateIf,
-  ValidateNested,
-} from 'class-validator';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { IsOptional, IsString, Matches } from 'class-validator';
+import { ListOf, Nested, OneOf, OptionalOneOf, OptionalText } from '../../http/request/fields.js';
 import { IsExternalId } from '../../people/api/people.dto.js';
-import { IsPlatformId } from '../../platform/contract/is-platform-id.js';
+import { IsLinkTarget, IsPlatformId } from '../../platform/contract/is-platform-id.js';
 import {
   CLIENT_PRONOUNS,
+  isPlatformId,
   PLATFORM_ID_MAX,
   RECORDING_CONTENTS,
   SESSION_TYPES,
@@ -28,29 +18,13 @@ export const SESSION_BODY_LIMIT = 2 * 1024 ** 2;
 
 const NOT_BLANK = { message: 'must not be blank' };
 
-/**
- * A text of at most `max` code points. class-validator's MaxLength ignores variation selectors, so that a text of any
- * length could pass.
- */
-export function MaxCharacters(max: number): PropertyDecorator {
-  const validate = (value: unknown) => {
-    if (typeof value !== 'string') return false;
-    let count = 0;
-    for (const _character of value) count += 1;
-    return count <= max;
-  };
-  const defaultMessage = () => `must hold at most ${max} characters`;
-  return ValidateBy({ name: 'maxCharacters', validator: { validate, defaultMessage } });
-}
-
 export class RecordingInputRequest {
   /** In order; `POST /v1/recordings` returns such URLs */
-  @IsArray({ message: 'must be a list of URLs' })
-  @ArrayNotEmpty({ message: 'must name at least one recording' })
-  @IsString({ each: true, message: 'must be a list of URLs' })
+  @ApiProperty({ type: [String], minItems: 1 })
+  @ListOf('URLs', (value) => typeof value === 'string')
   recordingUrls!: string[];
 
-  @IsIn(RECORDING_CONTENTS, { message: `must be ${RECORDING_CONTENTS.join(' or ')}` })
+  @OneOf(RECORDING_CONTENTS)
   recordingContent!: (typeof RECORDING_CONTENTS)[number];
 }
 
@@ -64,15 +38,11 @@ export class TextInputRequest {
 /** Exactly one of the two. */
 export class SessionInputRequest {
   @IsOptional()
-  @IsObject()
-  @ValidateNested()
-  @Type(() => RecordingInputRequest)
+  @Nested(() => RecordingInputRequest)
   recording?: RecordingInputRequest | null;
 
   @IsOptional()
-  @IsObject()
-  @ValidateNested()
-  @Type(() => TextInputRequest)
+  @Nested(() => TextInputRequest)
   text?: TextInputRequest | null;
 }
 
@@ -92,27 +62,20 @@ export class CreateSessionRequest {
   client?: string | null;
 
   /** Only without `client` */
-  @IsOptional()
-  @IsIn(CLIENT_PRONOUNS, { message: `must be one of ${CLIENT_PRONOUNS.join(', ')}` })
+  @OptionalOneOf(CLIENT_PRONOUNS)
   clientPronouns?: (typeof CLIENT_PRONOUNS)[number] | null;
 
   /** Either these or `sessionType` */
+  @ApiPropertyOptional({ type: [String], pattern: '\\S', minItems: 1, nullable: true })
   @IsOptional()
-  @IsArray({ message: 'must be a list of note template ids' })
-  @ArrayNotEmpty({ message: 'must name at least one note template' })
-  @IsString({ each: true, message: 'must hold note template ids' })
-  @Matches(/\S/, { each: true, message: 'must hold no blank id' })
-  @IsPlatformId({ each: true })
+  @ListOf('note template ids', (value) => isPlatformId(value) && /\S/.test(value))
   noteTemplateIds?: string[] | null;
 
   /** Work in progress at the platform, which does not support the Couple types yet */
-  @IsOptional()
-  @IsIn(SESSION_TYPES, { message: `must be one of ${SESSION_TYPES.join(', ')}` })
+  @OptionalOneOf(SESSION_TYPES)
   sessionType?: (typeof SESSION_TYPES)[number] | null;
 
-  @IsObject()
-  @ValidateNested()
-  @Type(() => SessionInputRequest)
+  @Nested(() => SessionInputRequest)
   input!: SessionInputRequest;
 
   /** ISO 8601 in extended, basic or week form, with a time of day; defaults to now */
@@ -122,41 +85,30 @@ export class CreateSessionRequest {
 
   @ApiPropertyOptional({ type: String, nullable: true, maxLength: PLATFORM_ID_MAX })
   @IsOptional()
-  @IsString()
   @Matches(/^[^\p{Cc}\p{Cs}]*$/u, { message: 'must not contain control characters' })
   @Matches(/\S/, NOT_BLANK)
   @IsPlatformId()
   partnerAppointmentId?: string | null;
 
   /** Markdown */
-  @ApiPropertyOptional({ type: String, nullable: true, maxLength: TREATMENT_PLAN_MAX_LENGTH })
-  @IsOptional()
-  @IsString()
-  @MaxCharacters(TREATMENT_PLAN_MAX_LENGTH)
+  @OptionalText(TREATMENT_PLAN_MAX_LENGTH)
   externalTreatmentPlan?: string | null;
 }
 
 /** The query of `POST /v1/sessions` */
 export class CreateSessionQuery {
   /** Allows another session for the same provider and appointment */
-  @IsOptional()
-  @IsIn(['true', 'false'])
+  @OptionalOneOf(['true', 'false'])
   allowDuplicate?: 'true' | 'false';
 }
 
-/** The actions that resolve a request whose outcome is unknown. */
-const REQUEST_ACTIONS = ['link', 'create', 'abandon'] as const;
-
 /** `POST /v1/sessions/{id}/resolve` */
 export class ResolveSessionRequest {
-  @IsIn(REQUEST_ACTIONS, { message: `must be one of ${REQUEST_ACTIONS.join(', ')}` })
-  action!: (typeof REQUEST_ACTIONS)[number];
+  @OneOf(['link', 'create', 'abandon'])
+  action!: 'link' | 'create' | 'abandon';
 
   /** The platform's id of the session; with `link` only */
-  @ValidateIf((dto: ResolveSessionRequest) => dto.action === 'link' || dto.sessionId !== undefined)
-  @IsString()
-  @Matches(/^\S+$/, { message: 'must be the id of a session on the platform' })
-  @IsPlatformId()
+  @IsLinkTarget()
   sessionId?: string;
 }
 

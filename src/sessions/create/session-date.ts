@@ -1,4 +1,4 @@
-import { ValidateBy } from 'class-validator';
+import { fieldRule } from '../../http/request/fields.js';
 import { isMoment } from '../../http/request/moment.js';
 
 const DAY_MS = 86_400_000;
@@ -42,9 +42,8 @@ function dayOfWeek(year: string, week: number, weekday: number): string | undefi
 }
 
 /** Validates a field with {@link sessionDateTime}. */
-export function IsSessionDate(): PropertyDecorator {
-  const defaultMessage = () =>
-    'must be an ISO 8601 date with a time of day: 2026-01-31T08:00:00Z, 20260131T080000Z or 2026-W05-6T08:00:00Z';
-  const validate = (value: unknown) => sessionDateTime(value) !== undefined;
-  return ValidateBy({ name: 'isSessionDate', validator: { validate, defaultMessage } });
-}
+export const IsSessionDate = fieldRule(
+  'isSessionDate',
+  (value) => sessionDateTime(value) !== undefined,
+  'must be an ISO 8601 date with a time of day: 2026-01-31T08:00:00Z, 20260131T080000Z or 2026-W05-6T08:00:00Z',
+);

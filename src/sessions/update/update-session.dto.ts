@@ -1,22 +1,16 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Transform, Type } from 'class-transformer';
-import {
-  ArrayNotEmpty,
-  IsArray,
-  IsDefined,
-  IsObject,
-  IsOptional,
-  IsString,
-  Matches,
-  ValidateIf,
-  ValidateNested,
-} from 'class-validator';
+import { Transform } from 'class-transformer';
+import { IsObject, IsOptional, IsString, ValidateIf } from 'class-validator';
 import { requestFault } from '../../http/body/validation.js';
-import { UUID } from '../../http/request/uuid-param.js';
+import { ListOf, Nested, OptionalText } from '../../http/request/fields.js';
 import { isExternalId } from '../../people/model/person-field-rules.js';
 import type { PersonKey } from '../../people/model/profile.js';
-import { TREATMENT_PLAN_MAX_LENGTH, type UpdateTherapySessionRequest } from '../../platform/contract/wire-types.js';
-import { EXAMPLE_TEMPLATE, MaxCharacters } from '../create/create-session.dto.js';
+import {
+  isPlatformUuid,
+  TREATMENT_PLAN_MAX_LENGTH,
+  type UpdateTherapySessionRequest,
+} from '../../platform/contract/wire-types.js';
+import { EXAMPLE_TEMPLATE } from '../create/create-session.dto.js';
 
 /** A speaker in OpenAPI: the UUID of a platform user, or one id of the EHR. */
 const SPEAKER = {
@@ -31,7 +25,7 @@ const SPEAKER = {
   ],
 };
 
-const TEMPLATE_IDS = { each: true, message: 'must hold UUIDs of note templates' };
+const TEMPLATES = 'UUIDs of note templates';
 
 export class UpdateInputRequest {
   /** The provider's text notes of the session */
@@ -40,34 +34,26 @@ export class UpdateInputRequest {
   text!: string | null;
 }
 
-/** A blank text counts as absent in any field (spec, Update an existing session). */
 const absentIfBlank = (value: unknown) => (typeof value === 'string' && value.trim() === '' ? null : value);
 
-function BlankIsAbsent(): PropertyDecorator {
-  return Transform(({ value }) => absentIfBlank(value));
-}
+/** A blank text counts as absent in any field (spec, Update an existing session). */
+const BlankIsAbsent = Transform(({ value }) => absentIfBlank(value));
 
-/** As `BlankIsAbsent`, from the body itself: class-transformer drops members of a map such as `toString`. */
-function BlankMapIsAbsent(): PropertyDecorator {
-  return Transform(({ obj, key }) => absentIfBlank(obj[key]));
-}
+/** The same, read from the body itself: class-transformer drops members of a map such as `toString`. */
+const BlankMapIsAbsent = Transform(({ obj, key }) => absentIfBlank(obj[key]));
 
 /** `PATCH /v1/sessions/{id}` (spec, Update an existing session): absent, null and blank fields stay unchanged. */
 export class UpdateSessionRequest {
   /** To add or to reprocess */
   @ApiPropertyOptional({ type: [String], format: 'uuid', nullable: true })
-  @BlankIsAbsent()
+  @BlankIsAbsent
   @IsOptional()
-  @IsArray({ message: 'must be a list of note template ids' })
-  @Matches(UUID, TEMPLATE_IDS)
+  @ListOf(TEMPLATES, isPlatformUuid, 0)
   noteTemplateIds?: string[] | null;
 
   /** Markdown */
-  @ApiPropertyOptional({ type: String, nullable: true, maxLength: TREATMENT_PLAN_MAX_LENGTH })
-  @BlankIsAbsent()
-  @IsOptional()
-  @IsString()
-  @MaxCharacters(TREATMENT_PLAN_MAX_LENGTH)
+  @BlankIsAbsent
+  @OptionalText(TREATMENT_PLAN_MAX_LENGTH)
   externalTreatmentPlan?: string | null;
 
   /**
@@ -76,28 +62,23 @@ export class UpdateSessionRequest {
    * @example {"A": {"provider": "p-1"}, "B": {"client": "c-1"}, "C": "6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b"}
    */
   @ApiPropertyOptional({ type: 'object', additionalProperties: SPEAKER, nullable: true })
-  @BlankMapIsAbsent()
+  @BlankMapIsAbsent
   @IsOptional()
   @IsObject({ message: 'must be a map from speaker labels to people' })
   speakerMapping?: Record<string, unknown> | null;
 
   /** Text-to-note sessions only */
-  @BlankIsAbsent()
+  @BlankIsAbsent
   @IsOptional()
-  @IsObject()
-  @ValidateNested()
-  @Type(() => UpdateInputRequest)
+  @Nested(() => UpdateInputRequest)
   input?: UpdateInputRequest | null;
 }
 
 /** `PUT /v1/sessions/{id}/note-templates` (spec, Update session note templates). */
 export class NoteTemplatesRequest {
   /** To add or to reprocess */
-  @ApiProperty({ type: [String], format: 'uuid' })
-  @IsDefined({ message: 'is required' })
-  @IsArray({ message: 'must be a list of note template ids' })
-  @ArrayNotEmpty({ message: 'must name at least one note template' })
-  @Matches(UUID, TEMPLATE_IDS)
+  @ApiProperty({ type: [String], format: 'uuid', minItems: 1 })
+  @ListOf(TEMPLATES, isPlatformUuid)
   noteTemplateIds!: string[];
 }
 
@@ -135,7 +116,7 @@ export function readSpeakers(mapping: UpdateSessionRequest['speakerMapping']): [
 }
 
 function speakerOf(named: unknown): Speaker | undefined {
-  if (typeof named === 'string') return UUID.test(named) ? named : undefined;
+  if (typeof named === 'string') return isPlatformUuid(named) ? named : undefined;
   const [[kind, externalId] = [], ...more] = Object.entries(named ?? {});
   const isPerson = (kind === 'provider' || kind === 'client') && isExternalId(externalId) && more.length === 0;
   return isPerson ? { kind, externalId } : undefined;
@@ -167,11 +148,7 @@ export function updateRequest(
     const fields = 'noteTemplateIds, externalTreatmentPlan, speakerMapping and input';
     throw requestFault('', `at least one of ${fields} must not be blank`);
   }
-  if (update.speakerMapping && kind === 'text') {
-    throw requestFault('/speakerMapping', 'does not apply to a session from a text');
-  }
-  if (update.input && kind === 'recording') {
-    throw requestFault('/input', 'does not apply to a session from a recording');
-  }
+  const other = kind === 'text' ? 'speakerMapping' : 'input';
+  if (kind && update[other]) throw requestFault(`/${other}`, `does not apply to a session from a ${kind}`);
   return update;
 }

@@ -1,17 +1,7 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
-import {
-  IsBoolean,
-  IsIn,
-  IsInt,
-  IsObject,
-  IsOptional,
-  Matches,
-  Min,
-  ValidateIf,
-  ValidateNested,
-} from 'class-validator';
-import { IsMoment } from '../../http/request/is-moment.js';
+import { IsBoolean, IsInt, IsObject, Matches, Min, ValidateIf, ValidateNested } from 'class-validator';
+import { OneOf, OptionalMoment, OptionalOneOf } from '../../http/request/fields.js';
 import { BIGINT, PageQuery, PageResponse } from '../../http/request/page.js';
 import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
 
@@ -19,8 +9,7 @@ const DELIVERY_STATES = ['received', 'processed', 'ignored', 'not-understood', '
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 export class DeliveriesQuery extends PageQuery {
-  @IsOptional()
-  @IsIn(DELIVERY_STATES)
+  @OptionalOneOf(DELIVERY_STATES)
   state?: DeliveryState;
 }
 
@@ -36,23 +25,18 @@ export class ReplayPlanRequest {
 }
 
 export class ReplayRequest {
-  @IsIn(DELIVERY_STATES)
+  @OneOf(DELIVERY_STATES)
   state!: DeliveryState;
 
-  @IsOptional()
-  @IsIn(EVENT_TYPES)
+  @OptionalOneOf(EVENT_TYPES)
   eventType?: EventType;
 
   /** Exclusive */
-  @ApiPropertyOptional({ format: 'date-time' })
-  @IsOptional()
-  @IsMoment()
+  @OptionalMoment()
   receivedBefore?: string;
 
   /** Inclusive */
-  @ApiPropertyOptional({ format: 'date-time' })
-  @IsOptional()
-  @IsMoment()
+  @OptionalMoment()
   receivedSince?: string;
 
   /** True to count only. Defaults to false */

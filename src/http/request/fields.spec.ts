@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { validateSync } from 'class-validator';
-import { MaxCharacters } from './create-session.dto.js';
+import { MaxCharacters } from './fields.js';
 
 class Plan {
   @MaxCharacters(4)
@@ -18,6 +18,6 @@ test.each([['four'], ['👩👩👩👩'], ['❤\uFE0F❤\uFE0F'], ['']])('%j ha
 
 test.each([['fives'], [`❤${'\uFE0F'.repeat(4)}`], ['\uFE0E'.repeat(5)], [4], [null]])('%j is rejected', (text) => {
   expect(validateSync(new Plan(text))).toMatchObject([
-    { constraints: { maxCharacters: 'must hold at most 4 characters' } },
+    { constraints: { maxCharacters: 'must be a text of at most 4 characters' } },
   ]);
 });
