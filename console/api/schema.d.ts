@@ -911,7 +911,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Hands out an address to which a browser or the EHR sends a recording
+         * Returns an address to which a browser or the EHR sends a recording
          * @description Needs a key with the scope `sessions:write`.
          */
         post: operations["Recordings.uploadUrl"];
@@ -1735,13 +1735,13 @@ export interface components {
             nextCursor: string | null;
         };
         ResolveRequest: {
+            /** @description The platform user to link to; only with `link` */
+            platformUserId?: string;
             /**
              * @description `delete` is only for code delete-linked
              * @enum {string}
              */
             action: "create" | "delete" | "ignore" | "link" | "retry";
-            /** @description The platform user to link to; only with `link` */
-            platformUserId?: string;
         };
         ClientRequest: {
             /** @example Noor */
@@ -2016,6 +2016,8 @@ export interface components {
             text?: components["schemas"]["TextInputRequest"] | null;
         };
         CreateSessionRequest: {
+            /** @description Either these or `sessionType` */
+            noteTemplateIds?: string[] | null;
             partnerAppointmentId?: string | null;
             /** @description Markdown */
             externalTreatmentPlan?: string | null;
@@ -2031,8 +2033,6 @@ export interface components {
              * @enum {string|null}
              */
             clientPronouns?: "FeminineHer" | "MasculineHim" | "NeutralThem" | null;
-            /** @description Either these or `sessionType` */
-            noteTemplateIds?: string[] | null;
             /**
              * @description Work in progress at the platform, which does not support the Couple types yet
              * @enum {string|null}
@@ -2143,10 +2143,10 @@ export interface components {
             noteTemplateIds: string[];
         };
         ResolveSessionRequest: {
-            /** @enum {string} */
-            action: "abandon" | "create" | "link";
             /** @description The platform's id of the session; with `link` only */
             sessionId?: string;
+            /** @enum {string} */
+            action: "abandon" | "create" | "link";
         };
         NoteResponse: {
             /** @example ClientPresentation */
@@ -2252,13 +2252,13 @@ export interface components {
             /** @description Bytes */
             size?: number;
         };
-        RecordingUploadResponse: {
-            /** @description Send the file here, with `method` and `headers`, without any key */
+        UploadAddressResponse: {
+            /** @description Send the file here with `method` and `headers`, and without an API key */
             uploadUrl: string;
-            /** @description Names the recording in POST /v1/sessions afterwards */
+            /** @description Names the file in POST /v1/sessions or POST /v1/compliance/jobs afterwards */
             url: string;
-            /** @example PUT */
-            method: string;
+            /** @enum {string} */
+            method: "POST" | "PUT";
             headers: {
                 [key: string]: string;
             };
@@ -2381,12 +2381,12 @@ export interface components {
             override?: ("deletes" | "providerRemovals")[];
         };
         LaunchRequest: {
+            /** @description Complete, with an origin that REDIRECT_ALLOWED_ORIGINS lists */
+            redirectUrl?: string;
             /** @example c-1 */
             client: string;
             /** @enum {string} */
             variant: "in-person" | "virtual";
-            /** @description Complete, with an origin that REDIRECT_ALLOWED_ORIGINS lists */
-            redirectUrl?: string;
             /** @example p-1 */
             provider: string;
         };
@@ -2420,12 +2420,12 @@ export interface components {
             result?: {
                 [key: string]: unknown;
             } | null;
+            /** @description Why the platform rejected the job, in its words; omitted for a key without `notes:read` */
+            platformMessage?: string | null;
             /** @description The platform's id */
             jobId: string | null;
             /** @enum {string} */
             state: "Abandoned" | "Completed" | "Failed" | "Rejected" | "Requested" | "Submitted" | "Unknown";
-            /** @description Why the platform rejected the job, in its words; omitted for a key without `notes:read` */
-            platformMessage?: string | null;
             error: components["schemas"]["JobErrorResponse"] | null;
             /** @description Ids of the files, in order */
             files: string[];
@@ -2444,17 +2444,6 @@ export interface components {
         ComplianceUploadRequest: {
             /** @description Bytes */
             size?: number;
-        };
-        ComplianceUploadResponse: {
-            /** @description Send the PDF here with `method` and `headers`, and without an API key */
-            uploadUrl: string;
-            /** @description Names the file in POST /v1/compliance/jobs afterwards */
-            url: string;
-            /** @example PUT */
-            method: string;
-            headers: {
-                [key: string]: string;
-            };
         };
         ListedJobResponse: {
             /** Format: uuid */
@@ -2483,10 +2472,10 @@ export interface components {
             nextCursor: string | null;
         };
         ResolveJobRequest: {
-            /** @enum {string} */
-            action: "abandon" | "create" | "link";
             /** @description The platform's id of the job; with `link` only */
             jobId?: string;
+            /** @enum {string} */
+            action: "abandon" | "create" | "link";
         };
         DisclosureResponse: {
             /**
@@ -4045,10 +4034,8 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description Only what came before this moment */
-                before?: string;
-                /** @description Only the entry with this id */
-                id?: string;
+                /** @description nextCursor of the page before */
+                cursor?: string;
                 /** @description Only what was done to, or seen of, the client with this external id */
                 client?: string;
                 /** @description Likewise a provider */
@@ -4060,10 +4047,12 @@ export interface operations {
                 /** @description Only what this key did */
                 keyId?: string;
                 action?: string;
+                /** @description Only what came before this moment */
+                before?: string;
+                /** @description Only the entry with this id */
+                id?: string;
                 /** @description Only what came after the entry with this id, or since this moment */
                 after?: string;
-                /** @description nextCursor of the page before */
-                cursor?: string;
             };
             header?: {
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
@@ -4197,14 +4186,14 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description Only events of these types, separated by commas */
-                types?: string;
-                /** @description The `cursor` of the last page or event; `0` for the oldest event, `latest` for the events from now on */
-                after?: string;
-                /** @description Only events about this subject, under any id that it has or had */
-                subject?: string;
                 /** @description nextCursor of the page before */
                 cursor?: string;
+                /** @description Only events of these types, separated by commas */
+                types?: string;
+                /** @description Only events about this subject, under any id that it has or had */
+                subject?: string;
+                /** @description The `cursor` of the last page or event; `0` for the oldest event, `latest` for the events from now on */
+                after?: string;
             };
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
@@ -5318,18 +5307,18 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                updatedSince?: string;
+                /** @description nextCursor of the page before */
+                cursor?: string;
                 /** @description External id of the provider */
                 provider?: string;
                 /** @description External id of a client */
                 client?: string;
                 /** @description partnerAppointmentId */
                 appointment?: string;
+                updatedSince?: string;
                 state?: "Done" | "Error" | "InProgress" | "Processing" | "Rejected" | "Requested" | "Unknown";
                 /** @description By last change; defaults to oldest-first, so that a returning reader gets only changed sessions */
                 order?: "newest-first" | "oldest-first";
-                /** @description nextCursor of the page before */
-                cursor?: string;
             };
             header?: {
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
@@ -6062,7 +6051,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RecordingUploadResponse"];
+                    "application/json": components["schemas"]["UploadAddressResponse"];
                 };
             };
             400: components["responses"]["400.body.caller.idempotent.platform"];
@@ -6124,6 +6113,8 @@ export interface operations {
             query: {
                 mode?: "snapshot" | "upsert";
                 dryRun?: boolean;
+                /** @description External id of the provider for clients that name none */
+                defaultProvider?: string;
                 /** @description FHIR identifier systems whose value is the external id, comma-separated */
                 idSystem?: string;
                 /**
@@ -6132,8 +6123,6 @@ export interface operations {
                  */
                 encounterSince?: string;
                 kind: "clients" | "fhir" | "providers";
-                /** @description External id of the provider for clients that name none */
-                defaultProvider?: string;
             };
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
@@ -6233,13 +6222,13 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
                 /** @description Shows the cells of rejected rows, to be corrected and sent again */
                 cells?: boolean;
                 outcome?: "created" | "deleted" | "failed" | "linked" | "needsReview" | "pending" | "rejected" | "skipped" | "unchanged" | "updated";
                 /** @description The rows behind a count of the plan */
                 planned?: "attribute-change" | "create-or-link" | "delete" | "needs-review" | "provider-change" | "rejected" | "unchanged";
-                /** @description nextCursor of the page before */
-                cursor?: string;
             };
             header?: {
                 /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
@@ -6745,7 +6734,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ComplianceUploadResponse"];
+                    "application/json": components["schemas"]["UploadAddressResponse"];
                 };
             };
             400: components["responses"]["400.body.caller.idempotent.platform"];

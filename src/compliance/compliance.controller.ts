@@ -20,6 +20,7 @@ import { dropRest } from '../http/request/request-source.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
 import { FileUploads } from '../platform/clients/file-uploads.js';
+import { UploadAddressResponse } from '../platform/clients/upload-address.dto.js';
 import { requireCapability } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
 import { PLATFORM_PROBLEMS } from '../platform/contract/platform-errors.js';
@@ -31,7 +32,6 @@ import {
   ComplianceJobResponse,
   ComplianceJobsQuery,
   ComplianceUploadRequest,
-  ComplianceUploadResponse,
   JOB_REQUEST_BODY,
   jobBody,
   jobWithoutText,
@@ -100,12 +100,10 @@ export class ComplianceController {
   @HttpCode(201)
   @Idempotent()
   async uploadUrl(
-    @Body() dto: ComplianceUploadRequest,
+    @Body() { size = 0 }: ComplianceUploadRequest,
     @ClientDisconnect() signal: AbortSignal,
-  ): Promise<ComplianceUploadResponse> {
-    requireCapability('compliance-upload', this.contract, this.env);
-    await this.audit.commitBegun();
-    return this.uploads.address('compliance', pdfFile(dto.size ?? 0), signal);
+  ): Promise<UploadAddressResponse> {
+    return this.uploads.address('compliance', pdfFile(size), signal);
   }
 
   /**
@@ -153,9 +151,7 @@ export class ComplianceController {
 
   /** Uploads the files of a form as they arrive. */
   private async fromForm(id: string, request: FastifyRequest, signal: AbortSignal): Promise<ComplianceRequest> {
-    requireCapability('compliance-upload', this.contract, this.env);
     this.audit.about('compliance-job', id);
-    await this.audit.commitBegun();
     const signals = { asking: signal, sending: signal };
     const upload = (pdf: Buffer) =>
       this.uploads.send('compliance', pdfFile(pdf.length), () => Readable.from([pdf]), signals);

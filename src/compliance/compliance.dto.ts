@@ -2,41 +2,28 @@ import {
   ApiProperty,
   ApiPropertyOptional,
   getSchemaPath,
-  OmitType,
   type RequestBodyObject,
   type SchemaObject,
 } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
-import {
-  ArrayNotEmpty,
-  IsArray,
-  IsIn,
-  IsInt,
-  IsNotEmpty,
-  IsOptional,
-  IsString,
-  Matches,
-  Max,
-  Min,
-  ValidateIf,
-  ValidateNested,
-} from 'class-validator';
+import { ArrayNotEmpty, IsArray, MinLength, ValidateNested } from 'class-validator';
 import { validationPipe } from '../http/body/validation.js';
+import { OneOf, OptionalListOf, OptionalOneOf, OptionalSize } from '../http/request/fields.js';
 import { PageQuery, PageResponse } from '../http/request/page.js';
-import { IsPlatformId } from '../platform/contract/is-platform-id.js';
+import { IsLinkTarget } from '../platform/contract/is-platform-id.js';
 import { COMPLIANCE_CRITERIA, COMPLIANCE_CRITERIA_GROUPS } from '../platform/contract/wire-types.js';
 import { type ComplianceRequest, JOB_STATES, type JobState, REVIEWS, type Review } from './job.js';
 import { PDF_LIMIT_BYTES } from './pdf-form.js';
 
+const NOT_EMPTY = { message: 'must be a text, and not empty' };
+
 export class ComplianceFileRequest {
   /** @example visit-17 */
-  @IsString()
-  @IsNotEmpty()
+  @MinLength(1, NOT_EMPTY)
   id!: string;
 
   /** From POST /v1/compliance/upload-url, after the upload */
-  @IsString()
-  @IsNotEmpty()
+  @MinLength(1, NOT_EMPTY)
   url!: string;
 }
 
@@ -48,61 +35,37 @@ export class ComplianceJobRequest {
   @Type(() => ComplianceFileRequest)
   files!: ComplianceFileRequest[];
 
-  @IsOptional()
-  @IsArray({ message: 'must be a list of criteria' })
-  @IsIn(COMPLIANCE_CRITERIA, { each: true, message: `must hold only: ${COMPLIANCE_CRITERIA.join(', ')}` })
+  @OptionalListOf(COMPLIANCE_CRITERIA)
   criteria?: (typeof COMPLIANCE_CRITERIA)[number][] | null;
 
-  @IsOptional()
-  @IsArray({ message: 'must be a list of criteria groups' })
-  @IsIn(COMPLIANCE_CRITERIA_GROUPS, { each: true, message: `must hold only: ${COMPLIANCE_CRITERIA_GROUPS.join(', ')}` })
+  @OptionalListOf(COMPLIANCE_CRITERIA_GROUPS)
   criteriaGroups?: (typeof COMPLIANCE_CRITERIA_GROUPS)[number][] | null;
 }
 
 /** `POST /v1/compliance/upload-url` */
 export class ComplianceUploadRequest {
   /** Bytes */
-  @ApiPropertyOptional({ minimum: 1, maximum: PDF_LIMIT_BYTES })
-  @IsOptional()
-  @IsInt()
-  @Min(1)
-  @Max(PDF_LIMIT_BYTES)
+  @OptionalSize(PDF_LIMIT_BYTES)
   size?: number;
-}
-
-/** Where a PDF is uploaded before a job names it. */
-export class ComplianceUploadResponse {
-  /** Send the PDF here with `method` and `headers`, and without an API key */
-  uploadUrl!: string;
-  /** Names the file in POST /v1/compliance/jobs afterwards */
-  url!: string;
-  /** @example PUT */
-  method!: string;
-  headers!: Record<string, string>;
 }
 
 /** `GET /v1/compliance/jobs` */
 export class ComplianceJobsQuery extends PageQuery {
-  @IsOptional()
-  @IsIn(JOB_STATES)
+  @OptionalOneOf(JOB_STATES)
   state?: JobState;
 
   /** Only jobs that await this decision */
-  @IsOptional()
-  @IsIn(REVIEWS)
+  @OptionalOneOf(REVIEWS)
   review?: Review;
 }
 
 /** `POST /v1/compliance/jobs/{id}/resolve` */
 export class ResolveJobRequest {
-  @IsIn(['link', 'create', 'abandon'])
+  @OneOf(['link', 'create', 'abandon'])
   action!: 'link' | 'create' | 'abandon';
 
   /** The platform's id of the job; with `link` only */
-  @ValidateIf((dto: ResolveJobRequest) => dto.action === 'link' || dto.jobId !== undefined)
-  @IsString()
-  @Matches(/^\S+$/, { message: 'must be the id of a job on the platform' })
-  @IsPlatformId()
+  @IsLinkTarget()
   jobId?: string;
 }
 
@@ -112,19 +75,13 @@ export class JobErrorResponse {
   message!: string;
 }
 
-/** A compliance job as the EHR sees it. */
-export class ComplianceJobResponse {
+/** A compliance job as lists show it, without clinical text. */
+export class ListedJobResponse {
   @ApiProperty({ format: 'uuid' })
   id!: string;
   /** The platform's id */
   jobId!: string | null;
   state!: JobState;
-
-  /** As the platform returned it; omitted for a key without `notes:read` */
-  @ApiPropertyOptional({ nullable: true, type: 'object', additionalProperties: true })
-  result?: unknown;
-  /** Why the platform rejected the job, in its words; omitted for a key without `notes:read` */
-  platformMessage?: string | null;
   error!: JobErrorResponse | null;
   /** Ids of the files, in order */
   files!: string[];
@@ -136,23 +93,30 @@ export class ComplianceJobResponse {
   unreadable?: string[];
 }
 
+export class ComplianceJobResponse extends ListedJobResponse {
+  /** As the platform returned it; omitted for a key without `notes:read` */
+  @ApiPropertyOptional({ nullable: true, type: 'object', additionalProperties: true })
+  result?: unknown;
+  /** Why the platform rejected the job, in its words; omitted for a key without `notes:read` */
+  platformMessage?: string | null;
+}
+
 /** A job for a key that may not read clinical text. */
 export function jobWithoutText(job: ComplianceJobResponse): ComplianceJobResponse {
   return { ...job, result: undefined, platformMessage: undefined };
 }
-
-/** A job in a list, without clinical text. */
-export class ListedJobResponse extends OmitType(ComplianceJobResponse, ['result', 'platformMessage'] as const) {}
 
 export class ComplianceJobPageResponse extends PageResponse {
   items!: ListedJobResponse[];
 }
 
 const PDF: SchemaObject = { type: 'string', format: 'binary' };
-const REPEATED = 'Repeat the part, or separate values by commas';
-const listOf = (values: readonly string[]) =>
-  ({ type: 'array', items: { type: 'string', enum: [...values] }, description: REPEATED }) satisfies SchemaObject;
 const FILES = `PDFs of at most ${PDF_LIMIT_BYTES / 1024 ** 2} MiB each. Their ids are file-1, file-2, …; a part with another name gives its file that id.`;
+const listOf = (values: readonly string[]): SchemaObject => ({
+  type: 'array',
+  items: { type: 'string', enum: [...values] },
+  description: 'Repeat the part, or separate values by commas',
+});
 
 /** OpenAPI description of the body of `POST /v1/compliance/jobs`. */
 export const JOB_REQUEST_BODY: RequestBodyObject = {
@@ -177,13 +141,8 @@ export const JOB_REQUEST_BODY: RequestBodyObject = {
 
 const pipe = validationPipe();
 
-/**
- * Validates a submission, sent as JSON or built from a form.
- *
- * @throws {Problem} 400 `validation`
- */
+/** Validates a submission, sent as JSON or built from a form. @throws {Problem} 400 `validation` */
 export async function jobBody(body: unknown): Promise<ComplianceRequest> {
   const dto: ComplianceJobRequest = await pipe.transform(body ?? {}, { type: 'body', metatype: ComplianceJobRequest });
-  const { files, criteria, criteriaGroups } = dto;
-  return { files, criteria: criteria ?? [], criteriaGroups: criteriaGroups ?? [] };
+  return { files: dto.files, criteria: dto.criteria ?? [], criteriaGroups: dto.criteriaGroups ?? [] };
 }

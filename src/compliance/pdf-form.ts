@@ -14,10 +14,10 @@ export const PDF_LIMIT_BYTES = 25 * 1024 * 1024;
 export const pdfFile = (size: number) => ({ fileName: `${randomUUID()}.pdf`, contentType: 'application/pdf', size });
 
 /** Part names that are not used as file ids. */
-const GENERIC_NAMES = ['file', 'files'];
+const GENERIC_NAMES = ['', 'file', 'files'];
 const LISTS = ['criteria', 'criteriaGroups'] as const;
 
-type FormPart = MultipartFile | MultipartValue;
+const TOO_LARGE = `A PDF must have at most ${PDF_LIMIT_BYTES / 1024 ** 2} MiB. Upload a larger one by POST /v1/compliance/upload-url.`;
 
 /** A form as the equivalent JSON body. */
 interface ComplianceForm {
@@ -34,7 +34,7 @@ interface ComplianceForm {
  * @throws {Problem} 422 `not-a-pdf`, 413 `body-too-large`, 400 `unknown-part` or `repeated-part`
  */
 export async function readComplianceForm(
-  parts: AsyncIterable<FormPart>,
+  parts: AsyncIterable<MultipartFile | MultipartValue>,
   upload: (pdf: Buffer) => Promise<string>,
 ): Promise<ComplianceForm> {
   const form: ComplianceForm = { files: [] };
@@ -44,12 +44,8 @@ export async function readComplianceForm(
       form.files.push({ id, url: await upload(await readPdf(part.file, form.files.length)) });
     } else {
       const list = LISTS.find((name) => name === part.fieldname);
-      if (!list)
-        throw new Problem(
-          400,
-          'unknown-part',
-          `A form may hold only files, ${LISTS.join(' and ')}. Remove other parts.`,
-        );
+      const detail = `A form may hold only files, ${LISTS.join(' and ')}. Remove other parts.`;
+      if (!list) throw new Problem(400, 'unknown-part', detail);
       form[list] = [...(form[list] ?? []), ...splitList(String(part.value))];
     }
   }
@@ -69,10 +65,7 @@ async function readPdf(content: Readable, position: number): Promise<Buffer> {
   for await (const chunk of content as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size > PDF_LIMIT_BYTES) {
-      const detail = `A PDF must have at most ${PDF_LIMIT_BYTES / 1024 ** 2} MiB. Upload a larger one by POST /v1/compliance/upload-url.`;
-      throw new Problem(413, 'body-too-large', detail, { pointer });
-    }
+    if (size > PDF_LIMIT_BYTES) throw new Problem(413, 'body-too-large', TOO_LARGE, { pointer });
     if (size >= PDF_HEAD_BYTES) checkHead();
   }
   checkHead();
@@ -80,13 +73,10 @@ async function readPdf(content: Readable, position: number): Promise<Buffer> {
 }
 
 function fileId(name: string, before: readonly ComplianceFile[]): string {
-  const id = GENERIC_NAMES.includes(name) || name === '' ? `file-${before.length + 1}` : name;
-  if (!before.some((file) => file.id === id)) return id;
-  throw new Problem(
-    400,
-    'repeated-part',
-    'Two files have the same name. Use different part names, or name all parts files.',
-  );
+  const id = GENERIC_NAMES.includes(name) ? `file-${before.length + 1}` : name;
+  const detail = 'Two files have the same name. Use different part names, or name all parts files.';
+  if (before.some((file) => file.id === id)) throw new Problem(400, 'repeated-part', detail);
+  return id;
 }
 
 const splitList = (text: string): string[] => text.split(',').flatMap((item) => item.trim() || []);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { Body, Controller, HttpCode, Post, Req } from '@nestjs/common';
 import { ApiBody, ApiConsumes, ApiCreatedResponse, ApiTags } from '@nestjs/swagger';
@@ -5,21 +6,23 @@ import type { FastifyRequest } from 'fastify';
 import { Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
 import { Problems } from '../http/problem/described-problems.js';
+import { dropRest, sourceOf } from '../http/request/request-source.js';
 import { RawContent, RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect } from '../http/request/waiting.js';
+import { FileUploads } from '../platform/clients/file-uploads.js';
+import { UploadAddressResponse } from '../platform/clients/upload-address.dto.js';
 import { PLATFORM_PROBLEMS } from '../platform/contract/platform-errors.js';
 import { UPLOAD_PROBLEMS } from '../platform/upload/upload-stream.js';
-import { recordingBody } from './recording-file.js';
-import { RecordingResponse, RecordingUploadRequest, RecordingUploadResponse } from './recordings.dto.js';
-import { RecordingsService } from './recordings.service.js';
+import { recordingBody, recordingFile } from './recording-file.js';
+import { RecordingResponse, RecordingUploadRequest } from './recordings.dto.js';
 
-/** Recordings of sessions, on their way to the platform. */
+/** Recordings of sessions, on their way to the platform's store. This service stores none of them. */
 @ApiTags('recordings')
 @Controller('v1/recordings')
 @Scopes('sessions:write')
 @Problems(PLATFORM_PROBLEMS, UPLOAD_PROBLEMS)
 export class RecordingsController {
-  constructor(private readonly recordings: RecordingsService) {}
+  constructor(private readonly uploads: FileUploads) {}
 
   /**
    * Streams a recording through to the platform
@@ -39,17 +42,26 @@ export class RecordingsController {
     @ClientDisconnect() signal: AbortSignal,
     @Req() request: FastifyRequest,
   ): Promise<RecordingResponse> {
-    return this.recordings.upload(body, recordingBody(request.raw.headers), signal);
+    const { length, mediaType } = recordingBody(request.raw.headers);
+    const file = recordingFile(randomUUID(), mediaType, length);
+    try {
+      // No signal for sending: a sender that disconnects ends the source.
+      const url = await this.uploads.send('recording', file, () => sourceOf(body), { asking: signal });
+      return { url, bytes: length };
+    } catch (error) {
+      await dropRest(body);
+      throw error;
+    }
   }
 
-  /** Hands out an address to which a browser or the EHR sends a recording */
+  /** Returns an address to which a browser or the EHR sends a recording */
   @Post('upload-url')
   @HttpCode(201)
   @Idempotent()
   async uploadUrl(
-    @Body() dto: RecordingUploadRequest,
+    @Body() { contentType = '', size = 0 }: RecordingUploadRequest,
     @ClientDisconnect() signal: AbortSignal,
-  ): Promise<RecordingUploadResponse> {
-    return this.recordings.uploadUrl(dto.contentType ?? '', dto.size ?? 0, signal);
+  ): Promise<UploadAddressResponse> {
+    return this.uploads.address('recording', recordingFile(randomUUID(), contentType, size), signal);
   }
 }

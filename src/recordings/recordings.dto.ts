@@ -14,17 +14,6 @@ export class RecordingUploadRequest {
   size?: number;
 }
 
-/** Where a browser or the EHR sends a recording by itself. */
-export class RecordingUploadResponse {
-  /** Send the file here, with `method` and `headers`, without any key */
-  uploadUrl!: string;
-  /** Names the recording in POST /v1/sessions afterwards */
-  url!: string;
-  /** @example PUT */
-  method!: string;
-  headers!: Record<string, string>;
-}
-
 /** A recording that arrived at the platform's store. */
 export class RecordingResponse {
   /** Names the recording in POST /v1/sessions */

@@ -2,9 +2,10 @@ import type { CallOptions } from '../../harness/world/request.js';
 import type { World } from '../../harness/world/world.js';
 import type { ComplianceJob } from '../../simulator/compliance/compliance-job.js';
 import { finishJob } from '../../simulator/compliance/compliance-routes.js';
-import type { ComplianceJobResponse, ComplianceUploadResponse } from '../../src/compliance/compliance.dto.js';
+import type { ComplianceJobResponse } from '../../src/compliance/compliance.dto.js';
 import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
 import type { Page } from '../../src/http/request/page.js';
+import type { UploadAddressResponse } from '../../src/platform/clients/upload-address.dto.js';
 
 export const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';
 export const SUBMIT = 'submitComplianceJob';
@@ -42,7 +43,7 @@ export function submittedJobs(world: World) {
     submitJson: (body: unknown, options: CallOptions = {}) =>
       world.call<JobAnswer>('POST', '/v1/compliance/jobs', { body, wait: 60, ...options }),
     uploadUrl: async () =>
-      (await world.call<ComplianceUploadResponse>('POST', '/v1/compliance/upload-url', { body: {} })).body,
+      (await world.call<UploadAddressResponse>('POST', '/v1/compliance/upload-url', { body: {} })).body,
     show: async (id: string) => (await world.call<ComplianceJobResponse>('GET', `/v1/compliance/jobs/${id}`)).body,
     list: async (query = '') =>
       (await world.call<Page<ComplianceJobResponse>>('GET', `/v1/compliance/jobs?${query}`)).body,

@@ -11,8 +11,8 @@ import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { beginRegeneration, takeStep } from '../../simulator/sessions/session-run.js';
 import type { AuditResponse } from '../../src/access/audit/audit.dto.js';
-import type { ComplianceUploadResponse } from '../../src/compliance/compliance.dto.js';
 import type { Page } from '../../src/http/request/page.js';
+import type { UploadAddressResponse } from '../../src/platform/clients/upload-address.dto.js';
 import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';
 import { usePrograms } from '../support/programs.js';
 import { type Mirror, useMirrors } from '../support/service.js';
@@ -326,7 +326,7 @@ describe('an operator', () => {
 
   it('finds a compliance job without an answer and abandons it', async () => {
     mirror.trouble({ operation: 'submitComplianceJob', kind: 'refuse' });
-    const { body } = await service.call<ComplianceUploadResponse>('POST', '/v1/compliance/upload-url', { body: {} });
+    const { body } = await service.call<UploadAddressResponse>('POST', '/v1/compliance/upload-url', { body: {} });
     await fetch(body.uploadUrl, { method: body.method, headers: body.headers, body: '%PDF-1.7' });
     await service.call('POST', '/v1/compliance/jobs', { body: { files: [{ id: 'visit-17', url: body.url }] } });
     await outcomeIsUnknown('compliance_jobs');

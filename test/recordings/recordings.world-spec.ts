@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { answerTo, beginUpload, writeBytes } from '../../bench/big-upload.js';
 import type { CallOptions } from '../../harness/world/request.js';
 import { ADMIN_KEY } from '../../harness/world/settings.js';
-import type { RecordingUploadResponse } from '../../src/recordings/recordings.dto.js';
+import type { UploadAddressResponse } from '../../src/platform/clients/upload-address.dto.js';
 import { contractFile } from '../support/contract-file.js';
 import { useWorld } from '../world/use-world.js';
 
@@ -19,7 +19,7 @@ const send = (body: string | Buffer, { headers, ...more }: CallOptions = {}) => 
 };
 const begin = (length: number) =>
   beginUpload(`${world.url}/v1/recordings`, length, { authorization: `Bearer ${ADMIN_KEY}` });
-const askForUrl = (body: object) => world.call<RecordingUploadResponse>('POST', '/v1/recordings/upload-url', { body });
+const askForUrl = (body: object) => world.call<UploadAddressResponse>('POST', '/v1/recordings/upload-url', { body });
 const uploads = () => world.platform.simulator.state.uploads.list();
 
 describe('a recording', () => {

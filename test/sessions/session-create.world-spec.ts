@@ -7,9 +7,9 @@ import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';
 import { PlatformClient } from '../../src/platform/clients/platform-client.js';
+import type { UploadAddressResponse } from '../../src/platform/clients/upload-address.dto.js';
 import { PlatformError } from '../../src/platform/contract/platform-errors.js';
 import { OutcomeKeeper } from '../../src/platform/send/outcome-keeper.js';
-import type { RecordingUploadResponse } from '../../src/recordings/recordings.dto.js';
 import { RequestSender } from '../../src/sessions/create/request-sender.js';
 import { SessionRequestsRepository } from '../../src/sessions/create/session-requests.repository.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
@@ -208,7 +208,7 @@ describe('creating a session', () => {
     const before = state.settings;
     state.settings = { ...before, fileUrls: 's3' };
     const target = (
-      await world.call<RecordingUploadResponse>('POST', '/v1/recordings/upload-url', {
+      await world.call<UploadAddressResponse>('POST', '/v1/recordings/upload-url', {
         body: { contentType: 'audio/wav' },
       })
     ).body;

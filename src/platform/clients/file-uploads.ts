@@ -1,13 +1,18 @@
 import type { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
+import { Audit } from '../../access/audit/audit.js';
+import { Env } from '../../config/env.js';
+import { requireCapability } from '../contract/capabilities.js';
+import { Contract } from '../contract/contract.js';
 import { HandedOutUrls } from '../upload/handed-out-urls.js';
-import { UploadStream, type UploadTarget, uploadProblem } from '../upload/upload-stream.js';
+import { UploadStream, uploadProblem } from '../upload/upload-stream.js';
 import { PlatformClient } from './platform-client.js';
+import type { UploadAddressResponse } from './upload-address.dto.js';
 
-/** The operation that returns an upload URL for each kind of file, and the name of the file in problems. */
+/** The capability and the operation that return an upload URL for each kind of file, and its name in problems. */
 const KINDS = {
-  recording: { operation: 'recordingUploadUrl', what: 'the recording' },
-  compliance: { operation: 'complianceUploadUrl', what: 'a file' },
+  recording: { capability: 'recording-upload', operation: 'recordingUploadUrl', what: 'the recording' },
+  compliance: { capability: 'compliance-upload', operation: 'complianceUploadUrl', what: 'a file' },
 } as const;
 type FileKind = keyof typeof KINDS;
 
@@ -26,15 +31,20 @@ export class FileUploads {
     private readonly platform: PlatformClient,
     private readonly uploads: UploadStream,
     private readonly handedOut: HandedOutUrls,
+    private readonly contract: Contract,
+    private readonly env: Env,
+    private readonly audit: Audit,
   ) {}
 
-  /** Returns the address to which a file can be sent, and the URL that identifies it. @throws {Problem} 501, 503, 504 */
-  async address(
-    kind: FileKind,
-    file: UploadFile,
-    signal: AbortSignal,
-  ): Promise<Omit<UploadTarget, 'fileUrl'> & { url: string }> {
-    const { operation, what } = KINDS[kind];
+  /**
+   * Requests an address to which a file can be sent. Commits the audit entry of the request before.
+   *
+   * @throws {Problem} 501 `not-configured`, 503, 504
+   */
+  async address(kind: FileKind, file: UploadFile, signal: AbortSignal): Promise<UploadAddressResponse> {
+    const { capability, operation, what } = KINDS[kind];
+    requireCapability(capability, this.contract, this.env);
+    await this.audit.commitBegun();
     const asked = this.platform.uploadTarget(operation, file, { signal });
     const { fileUrl: url, ...target } = await asked.catch((error: unknown) => {
       throw uploadProblem(error, what);
