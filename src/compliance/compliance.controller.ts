@@ -18,7 +18,7 @@ import { Problems } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
 import { dropRest } from '../http/request/request-source.js';
 import { RouteOptions } from '../http/request/route-options.js';
-import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
+import { ClientDisconnect, PreferWait, type Wait } from '../http/request/waiting.js';
 import { FileUploads } from '../platform/clients/file-uploads.js';
 import { UploadAddressResponse } from '../platform/clients/upload-address.dto.js';
 import { requireCapability } from '../platform/contract/capabilities.js';
@@ -82,14 +82,13 @@ export class ComplianceController {
   @WithoutText(jobWithoutText)
   async submit(
     @CreationId() id: string,
-    @PreferWait(SUBMIT_WAIT_SECONDS) seconds: number,
-    @ClientDisconnect() signal: AbortSignal,
+    @PreferWait(SUBMIT_WAIT_SECONDS) wait: Wait,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ComplianceJobResponse> {
     requireCapability('compliance-submit', this.contract, this.env);
-    const body = await (request.isMultipart() ? this.fromForm(id, request, signal) : this.fromJson(request.body));
-    const job = await this.jobs.submit(id, body, { seconds, signal });
+    const body = await (request.isMultipart() ? this.fromForm(id, request, wait.signal) : this.fromJson(request.body));
+    const job = await this.jobs.submit(id, body, wait);
     reply.header('location', `/v1/compliance/jobs/${job.id}`).code(job.jobId === null ? 202 : 201);
     return job;
   }
@@ -122,12 +121,8 @@ export class ComplianceController {
   @Get('jobs/:id')
   @Problems({ 404: ['unknown-job'] })
   @WithoutText(jobWithoutText)
-  async show(
-    @Param('id') id: string,
-    @PreferWait() seconds: number,
-    @ClientDisconnect() signal: AbortSignal,
-  ): Promise<ComplianceJobResponse> {
-    return this.jobs.show(id, { seconds, signal });
+  async show(@Param('id') id: string, @PreferWait() wait: Wait): Promise<ComplianceJobResponse> {
+    return this.jobs.show(id, wait);
   }
 
   /**
@@ -143,10 +138,9 @@ export class ComplianceController {
   async resolve(
     @Param('id') id: string,
     @Body() dto: ResolveJobRequest,
-    @PreferWait(SUBMIT_WAIT_SECONDS) seconds: number,
-    @ClientDisconnect() signal: AbortSignal,
+    @PreferWait(SUBMIT_WAIT_SECONDS) wait: Wait,
   ): Promise<ComplianceJobResponse> {
-    return this.jobs.resolve(id, dto, { seconds, signal });
+    return this.jobs.resolve(id, dto, wait);
   }
 
   /** Uploads the files of a form as they arrive. */

@@ -7,7 +7,7 @@ import { Callers } from '../access/guard/callers.js';
 import { EVENT_STREAM, EventStreams, STREAM_PROBLEMS } from '../access/guard/event-streams.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import { Problems } from '../http/problem/described-problems.js';
-import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
+import { PreferWait, type Wait } from '../http/request/waiting.js';
 import { FeedPageResponse, FeedQuery } from './feed.dto.js';
 import { startOf } from './feed-cursor.js';
 import { FeedStream } from './feed-stream.js';
@@ -51,8 +51,7 @@ export class FeedController {
     @Query() query: FeedQuery,
     @Headers('accept') accept: string | undefined,
     @Headers('last-event-id') lastEventId: string | undefined,
-    @PreferWait() wait: number,
-    @ClientDisconnect() signal: AbortSignal,
+    @PreferWait() { seconds: wait, signal }: Wait,
     @Caller() caller: Principal,
     @Res() reply: FastifyReply,
   ): Promise<void> {

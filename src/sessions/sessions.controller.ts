@@ -17,7 +17,7 @@ import { Problems, type ProblemTypes } from '../http/problem/described-problems.
 import { Problem } from '../http/problem/problem.js';
 import { PageQuery } from '../http/request/page.js';
 import { RouteOptions } from '../http/request/route-options.js';
-import { ClientDisconnect, PreferWait } from '../http/request/waiting.js';
+import { ClientDisconnect, PreferWait, type Wait } from '../http/request/waiting.js';
 import { FORMER_ID_PROBLEMS } from '../people/store/former-ids.repository.js';
 import { PARTY_PROBLEMS } from '../people/store/resolved-parties.js';
 import { NOT_CONFIGURED, PLATFORM_PROBLEMS } from '../platform/contract/platform-errors.js';
@@ -104,11 +104,10 @@ export class SessionsController {
     @CreationId() id: string,
     @Body() dto: CreateSessionRequest,
     @Query() { allowDuplicate }: CreateSessionQuery,
-    @PreferWait(CREATE_WAIT_SECONDS) seconds: number,
-    @ClientDisconnect() signal: AbortSignal,
+    @PreferWait(CREATE_WAIT_SECONDS) wait: Wait,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<SessionResponse> {
-    const session = await this.requests.create(id, dto, allowDuplicate === 'true', { seconds, signal });
+    const session = await this.requests.create(id, dto, allowDuplicate === 'true', wait);
     reply.header('location', `/v1/sessions/${session.id}`).code(session.sessionId === null ? 202 : 201);
     return session;
   }
@@ -158,7 +157,6 @@ export class SessionsController {
    * @remarks Absent, null and blank fields stay unchanged; at least one field is required.
    */
   @Patch(':id')
-  @HttpCode(200)
   @Scopes('sessions:write')
   @RouteOptions({ bodyLimit: SESSION_BODY_LIMIT })
   @Problems(PLATFORM_PROBLEMS, UNKNOWN_SESSION, FORMER_ID_PROBLEMS, {
@@ -178,7 +176,6 @@ export class SessionsController {
    * @deprecated
    */
   @Put(':id/note-templates')
-  @HttpCode(200)
   @Scopes('sessions:write')
   @Problems(PLATFORM_PROBLEMS, UNKNOWN_SESSION, { 409: ['no-session-yet'] })
   @WithoutText(sessionWithoutText)
@@ -208,10 +205,9 @@ export class SessionsController {
   async resolve(
     @Param('id') id: string,
     @Body() dto: ResolveSessionRequest,
-    @PreferWait(CREATE_WAIT_SECONDS) seconds: number,
-    @ClientDisconnect() signal: AbortSignal,
+    @PreferWait(CREATE_WAIT_SECONDS) wait: Wait,
   ): Promise<SessionResponse> {
-    return this.requests.resolve(id, dto, { seconds, signal });
+    return this.requests.resolve(id, dto, wait);
   }
 
   /** The notes of a session: JSON, Markdown or FHIR */

@@ -35,14 +35,6 @@ export const ApiPrefer = (byDefault = 0): MethodDecorator =>
     schema: { type: 'string', example: 'wait=10' },
   });
 
-const Wait = createParamDecorator((byDefault: number | undefined, context: ExecutionContext): number =>
-  waitOf(context, byDefault),
-);
-
-/** Injects the seconds that the caller is willing to wait, by default its argument. */
-export const PreferWait = (byDefault?: number): ParameterDecorator =>
-  documenting(Wait(byDefault), ApiPrefer(byDefault));
-
 /**
  * Injects a signal that is aborted when the connection closes before the answer, or the service begins to stop. Nothing
  * stays on the server's signal, on which `AbortSignal.any` keeps a reference for each request.
@@ -66,6 +58,24 @@ export function disconnectOf(context: ExecutionContext): AbortSignal {
 
 /** Injects `disconnectOf` the request. */
 export const ClientDisconnect = createParamDecorator((_: unknown, context: ExecutionContext) => disconnectOf(context));
+
+/** How long a caller waits. */
+export interface Wait {
+  seconds: number;
+  /** `disconnectOf` the request. */
+  signal: AbortSignal;
+}
+
+const InjectedWait = createParamDecorator(
+  (byDefault: number | undefined, context: ExecutionContext): Wait => ({
+    seconds: waitOf(context, byDefault),
+    signal: disconnectOf(context),
+  }),
+);
+
+/** Injects how long the caller waits. @param byDefault seconds without `Prefer: wait`; defaults to 0 */
+export const PreferWait = (byDefault?: number): ParameterDecorator =>
+  documenting(InjectedWait(byDefault), ApiPrefer(byDefault));
 
 /** Milliseconds between two reads: a twentieth of the wait so far, within these bounds. */
 const SHORTEST_PAUSE_MS = 20;

@@ -12,7 +12,7 @@ import { Problems } from '../../http/problem/described-problems.js';
 import { PageQuery } from '../../http/request/page.js';
 import { RawContent, RouteOptions } from '../../http/request/route-options.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
-import { ClientDisconnect, PreferWait } from '../../http/request/waiting.js';
+import { ClientDisconnect, PreferWait, type Wait } from '../../http/request/waiting.js';
 import { ImportUploads } from '../upload/import-uploads.service.js';
 import { uploadedFiles } from '../upload/uploaded-files.js';
 import { ImportRowsService } from './import-rows.service.js';
@@ -64,8 +64,7 @@ export class ImportsController {
     @Query() query: ImportQuery,
     @CreationId() id: string,
     @RawContent() body: Readable,
-    @PreferWait() wait: number,
-    @ClientDisconnect() signal: AbortSignal,
+    @PreferWait() { seconds, signal }: Wait,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ImportResponse> {
@@ -77,7 +76,7 @@ export class ImportsController {
       uploadedFiles(request, body, this.env.IMPORT_BODY_LIMIT),
     );
     reply.header('location', `/v1/imports/${id}`);
-    return this.imports.awaitRest(id, wait, signal);
+    return this.imports.awaitRest(id, seconds, signal);
   }
 
   /** Imports, the newest first */
@@ -90,12 +89,8 @@ export class ImportsController {
   /** One import: where it stands and what became of its rows */
   @Get(':id')
   @Problems(UNKNOWN_IMPORT)
-  async get(
-    @UuidParam() id: string,
-    @PreferWait() wait: number,
-    @ClientDisconnect() signal: AbortSignal,
-  ): Promise<ImportResponse> {
-    return this.imports.awaitRest(id, wait, signal);
+  async get(@UuidParam() id: string, @PreferWait() { seconds, signal }: Wait): Promise<ImportResponse> {
+    return this.imports.awaitRest(id, seconds, signal);
   }
 
   /** The rows of an import, by outcome if asked */

@@ -27,7 +27,7 @@ import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
 import { RouteOptions } from '../../http/request/route-options.js';
 import { documenting } from '../../http/request/route-parameter.js';
-import { ApiPrefer, ClientDisconnect, disconnectOf, PreferWait, waitOf } from '../../http/request/waiting.js';
+import { ApiPrefer, disconnectOf, PreferWait, type Wait, waitOf } from '../../http/request/waiting.js';
 import type { PersonKind } from '../model/person.js';
 import { EXTERNAL_ID_MAX, isExternalId } from '../model/person-field-rules.js';
 import { FORMER_ID_PROBLEMS } from '../store/former-ids.repository.js';
@@ -119,12 +119,8 @@ export abstract class PersonController {
   @Problems({ 301: ['merged', 'renamed'] })
   @ApiOkResponse({ type: PersonResponse })
   @WithoutText(personWithoutText)
-  async get(
-    @ExternalIdParam() externalId: string,
-    @PreferWait() wait: number,
-    @ClientDisconnect() signal: AbortSignal,
-  ): Promise<PersonResponse> {
-    return this.people.show({ kind: this.kind, externalId }, wait, signal);
+  async get(@ExternalIdParam() externalId: string, @PreferWait() { seconds, signal }: Wait): Promise<PersonResponse> {
+    return this.people.show({ kind: this.kind, externalId }, seconds, signal);
   }
 
   @Get()
