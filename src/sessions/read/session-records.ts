@@ -1,15 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
-import type { Page, PageQuery } from '../../http/request/page.js';
+import type { PageQuery } from '../../http/request/page.js';
 import { ifNotDamaged, noneIfDamaged } from '../../vault/unreadable-value.js';
 import { requestState } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { type ReadSession, SessionReader } from './session-reader.js';
 import { SessionTimeline } from './session-timeline.js';
 
-/** Page size for ids of sessions, versions of a document and entries of a timeline. */
-const PAGE = 200;
+/** One page with a whole list. The limit is the largest that PostgreSQL's integer can count one more of. */
+const ALL: PageQuery = { limit: 2 ** 31 - 2 };
 
 /** Sessions with all stored data, for an access request. */
 @Injectable()
@@ -27,119 +27,82 @@ export class SessionRecords {
    * @param client external id
    */
   async idsOf(client: string): Promise<string[]> {
-    // A set, because a session that changes between two pages is listed again.
-    const ids = new Set<string>();
-    let cursor: string | undefined;
-    do {
-      const page = await this.reader.page({ client, limit: PAGE, ...(cursor !== undefined && { cursor }) });
-      for (const session of page.items) {
-        ids.add(session.id);
-        this.reader.auditOf(session);
-      }
-      cursor = page.nextCursor ?? undefined;
-    } while (cursor !== undefined);
-    return [...ids];
+    const { items } = await this.reader.list({ ...ALL, client });
+    return items.map(({ id }) => id);
   }
 
   /** Sessions of a client, read one by one; skips sessions that no longer belong to the client. */
   async *of(client: string, ids: readonly string[]): AsyncGenerator<object> {
     for (const id of ids) {
-      const row = await this.reader.find(id);
-      if (row.clients.includes(client)) yield await this.recordOf(row);
+      const session = await this.reader.find(id);
+      if (session.clients.includes(client)) yield await this.recordOf(session);
     }
   }
 
   /** Parts that were changed or moved in the database are null, and listed in `unreadable`. */
-  private async recordOf(row: ReadSession) {
-    const { id, shownId } = row;
-    const { documents } = (await this.reader.notes(id)).notes;
+  private async recordOf(session: ReadSession) {
+    const { id, shownId } = session;
+    const processings = await this.prisma.processingSession.findMany({ where: { ourSessionId: id } });
     const notes = [];
-    for (const { documentId, noteTemplateId, sessionDocumentId, supersededAt } of documents) {
-      const versions = await allOf((query) => this.reader.revisions(id, documentId, query));
-      notes.push({ sessionDocumentId, supersededAt, documentId, noteTemplateId, items: versions });
+    for (const document of (await this.reader.notes(id)).notes.documents) {
+      const { documentId, noteTemplateId, sessionDocumentId, supersededAt } = document;
+      const { items } = await this.reader.revisions(id, documentId, ALL);
+      notes.push({ sessionDocumentId, supersededAt, documentId, noteTemplateId, items });
     }
-    const parts = {
-      transcript: () => this.transcriptOf(id),
-      insights: () => this.reader.insights(id),
-      request: async () => this.requestOf(row),
-    };
-    const read: Record<string, unknown> = {};
-    for (const [name, part] of Object.entries(parts)) read[name] = await part().catch(noneIfDamaged);
     return {
-      ...this.reader.view(row),
+      ...this.reader.view(session),
       formerIds: id === shownId ? [] : [id],
       notes,
-      ...orUnreadable(read),
-      processings: await this.processingsOf(id),
-      timeline: await allOf<object>((query) => this.timeline.page(id, query)),
+      ...orUnreadable({
+        transcript: await this.reader.transcript(id).catch(nullIfMissing).catch(noneIfDamaged),
+        insights: await this.reader.insights(id).catch(noneIfDamaged),
+        request: ifNotDamaged(() => this.requestOf(session)),
+      }),
+      processings: processings.map(({ processingId, updatedAt, answer }) => ({
+        processingId,
+        updatedAt,
+        ...orUnreadable({ answer: ifNotDamaged(() => this.seal.processingAnswer.open(processingId, answer)) }),
+      })),
+      timeline: (await this.timeline.page(id, ALL)).items,
     };
+  }
+
+  /** The EHR's request. Its body, which contains URLs of recordings, is stored while it is open. */
+  private requestOf(session: ReadSession) {
+    const { id, inputKind, correlationId, requestedAt, attemptedAt, settledAt, request } = session;
+    if (requestedAt === null) return null;
+    const body = this.seal.request.open(id, request);
+    return { state: requestState(session), inputKind, correlationId, requestedAt, attemptedAt, settledAt, body };
   }
 
   /** The subjects of sessions in the feed: all their ids, their processing ids and deliveries of the Processing API. */
   async feedSubjectsOf(ids: readonly string[]): Promise<string[]> {
-    const sessions = await this.prisma.session.findMany({
+    const rows = await this.prisma.session.findMany({
       where: { shownId: { in: [...ids] } },
-      select: { id: true, sessionId: true, processings: { select: { processingId: true } } },
+      select: { id: true, shownId: true, sessionId: true, processings: { select: { processingId: true } } },
     });
-    const processings = sessions.flatMap((session) => session.processings);
-    const named = [
-      ...processings.map((each) => each.processingId),
-      ...sessions.flatMap(({ sessionId }) => sessionId ?? []),
-    ];
+    const processingIds = rows.flatMap(({ processings }) => processings.map(({ processingId }) => processingId));
+    const subject = { in: [...processingIds, ...rows.flatMap(({ sessionId }) => sessionId ?? [])] };
     const notesFinished = await this.prisma.webhookDelivery.findMany({
-      where: { subject: { in: named }, eventType: 'PROCESSING_SESSION_NOTES_FINISHED' },
+      where: { subject, eventType: 'PROCESSING_SESSION_NOTES_FINISHED' },
       select: { id: true },
     });
     return [
-      ...new Set([...ids, ...sessions.map(({ id }) => id)].map((id) => `sessions/${id}`)),
-      ...processings.map(({ processingId }) => `processing-sessions/${encodeURIComponent(processingId)}`),
-      ...notesFinished.map((delivery) => `webhook-deliveries/${delivery.id}`),
+      ...new Set(rows.flatMap(({ id, shownId }) => [`sessions/${id}`, `sessions/${shownId}`])),
+      ...processingIds.map((id) => `processing-sessions/${encodeURIComponent(id)}`),
+      ...notesFinished.map(({ id }) => `webhook-deliveries/${id}`),
     ];
-  }
-
-  private async transcriptOf(id: string): Promise<unknown> {
-    return this.reader.transcript(id).catch((error: unknown) => {
-      if (error instanceof Problem && (error.status === 404 || error.status === 410)) return null;
-      throw error;
-    });
-  }
-
-  /** The EHR's request for a session; its body, which contains URLs of recordings, is stored while it is open. */
-  private requestOf(row: ReadSession) {
-    const { id, inputKind, correlationId, requestedAt, attemptedAt, settledAt } = row;
-    if (requestedAt === null) return null;
-    const state = requestState(row);
-    const body = this.seal.request.open(id, row.request);
-    return { state, inputKind, correlationId, requestedAt, attemptedAt, settledAt, body };
-  }
-
-  private async processingsOf(ourSessionId: string) {
-    const found = await this.prisma.processingSession.findMany({ where: { ourSessionId } });
-    return found.map(({ processingId, updatedAt, answer: sealed }) => {
-      const answer = ifNotDamaged(() => this.seal.processingAnswer.open(processingId, sealed));
-      return { processingId, updatedAt, ...orUnreadable({ answer }) };
-    });
   }
 }
 
-/** Reads all pages of a list. */
-async function allOf<T>(read: (query: PageQuery) => Promise<Page<T>>): Promise<T[]> {
-  const items: T[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await read({ limit: PAGE, ...(cursor !== undefined && { cursor }) });
-    items.push(...page.items);
-    cursor = page.nextCursor ?? undefined;
-  } while (cursor !== undefined);
-  return items;
+function nullIfMissing(error: unknown): null {
+  if (error instanceof Problem && (error.status === 404 || error.status === 410)) return null;
+  throw error;
 }
 
 /** Replaces values that cannot be decrypted (undefined) by null, and lists them in `unreadable`. */
-function orUnreadable<Names extends string>(
-  read: Record<Names, unknown>,
-): Record<Names, unknown> & { unreadable?: string[] } {
-  const names = Object.keys(read) as Names[];
-  const unreadable = names.filter((name) => read[name] === undefined);
-  const values = Object.fromEntries(names.map((name) => [name, read[name] ?? null])) as Record<Names, unknown>;
-  return { ...values, ...(unreadable.length > 0 && { unreadable }) };
+function orUnreadable(parts: Record<string, unknown>) {
+  const unreadable = Object.keys(parts).filter((name) => parts[name] === undefined);
+  const empty = Object.fromEntries(unreadable.map((name) => [name, null]));
+  return { ...parts, ...empty, ...(unreadable.length > 0 && { unreadable }) };
 }
