@@ -2163,26 +2163,26 @@ export interface components {
              * @description Our id; it stays the same if the platform changes its own id
              */
             documentId: string;
-            /** @description The platform's newest id */
-            sessionDocumentId: string;
             noteTemplateId: string;
-            /** @description Number of the newest fetched version of this document */
-            revision: number;
             /** @description True if a line, its category or its formatting could not be read */
             incomplete: boolean;
-            /**
-             * Format: date-time
-             * @description When this revision was first fetched
-             */
-            fetchedAt: string;
             /**
              * Format: date-time
              * @description Since when the platform no longer has it
              */
             supersededAt: string | null;
+            /** @description Counts the fetched versions of the document */
+            revision: number;
+            /** @description The platform's id of the document, which may change */
+            sessionDocumentId: string;
             /**
              * Format: date-time
-             * @description When this revision's notes were removed, by retention or with their client
+             * @description When this version was first fetched
+             */
+            fetchedAt: string;
+            /**
+             * Format: date-time
+             * @description When the notes of this version were removed, by retention or with their client
              */
             removedAt: string | null;
             /** @description Empty once removed */
@@ -2197,13 +2197,18 @@ export interface components {
             documents: components["schemas"]["DocumentResponse"][];
         };
         RevisionResponse: {
+            /** @description Counts the fetched versions of the document */
             revision: number;
+            /** @description The platform's id of the document, which may change */
             sessionDocumentId: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When this version was first fetched
+             */
             fetchedAt: string;
             /**
              * Format: date-time
-             * @description When its notes were removed
+             * @description When the notes of this version were removed, by retention or with their client
              */
             removedAt: string | null;
             /** @description Empty once removed */

@@ -29,10 +29,7 @@ export class ProcessingController {
       where: { processingId },
       include: { session: { select: { sessionId: true, shownId: true } } },
     });
-    if (!found) {
-      const detail = 'No processing session has this id.';
-      throw new Problem(404, 'unknown-processing-session', detail);
-    }
+    if (!found) throw new Problem(404, 'unknown-processing-session', 'No processing session has this id.');
     const { session, answer, fault, updatedAt } = found;
     this.audit.about('processing-session', processingId);
     this.audit.about('session', session?.shownId);

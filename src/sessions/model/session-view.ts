@@ -109,28 +109,32 @@ export class NoteResponse {
   nestingLevel!: number;
 }
 
-/** The notes of a session by one template. */
-export class DocumentResponse {
-  /** Our id; it stays the same if the platform changes its own id */
-  @ApiProperty({ format: 'uuid' })
-  documentId!: string;
-  /** The platform's newest id */
-  sessionDocumentId!: string;
-  noteTemplateId!: string;
-  /** Number of the newest fetched version of this document */
+/** A fetched version of a document. */
+export class RevisionResponse {
+  /** Counts the fetched versions of the document */
   revision!: number;
-  /** True if a line, its category or its formatting could not be read */
-  incomplete!: boolean;
-  /** When this revision was first fetched */
+  /** The platform's id of the document, which may change */
+  sessionDocumentId!: string;
+  /** When this version was first fetched */
   fetchedAt!: Date;
-  /** Since when the platform no longer has it */
-  supersededAt!: Date | null;
-  /** When this revision's notes were removed, by retention or with their client */
+  /** When the notes of this version were removed, by retention or with their client */
   removedAt!: Date | null;
   /** Empty once removed */
   notes!: NoteResponse[];
   /** Fields that are empty because their stored value was changed or moved and cannot be decrypted; absent: none */
   unreadable?: string[];
+}
+
+/** The notes of a session by one template, in their newest version. */
+export class DocumentResponse extends RevisionResponse {
+  /** Our id; it stays the same if the platform changes its own id */
+  @ApiProperty({ format: 'uuid' })
+  documentId!: string;
+  noteTemplateId!: string;
+  /** True if a line, its category or its formatting could not be read */
+  incomplete!: boolean;
+  /** Since when the platform no longer has it */
+  supersededAt!: Date | null;
 }
 
 /** All notes of a session. */
@@ -139,19 +143,6 @@ export class NotesResponse {
   sessionId!: string | null;
   notesRevision!: number;
   documents!: DocumentResponse[];
-}
-
-/** A version of a document. */
-export class RevisionResponse {
-  revision!: number;
-  sessionDocumentId!: string;
-  fetchedAt!: Date;
-  /** When its notes were removed */
-  removedAt!: Date | null;
-  /** Empty once removed */
-  notes!: NoteResponse[];
-  /** Fields that are empty because their stored value was changed or moved and cannot be decrypted; absent: none */
-  unreadable?: string[];
 }
 
 export class RevisionsResponse extends PageResponse {

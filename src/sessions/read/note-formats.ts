@@ -32,17 +32,17 @@ export const NOTE_CONTENT = {
  */
 export function chooseFormat(accept: string | undefined): (typeof NOTE_FORMATS)[number] | undefined {
   const ranges = new Map((accept?.trim() || '*/*').split(',').map(readRange));
-  const rated = NOTE_FORMATS.map((format) => {
-    const [group] = format.split('/');
-    return { format, quality: ranges.get(format) ?? ranges.get(`${group}/*`) ?? ranges.get('*/*') ?? 0 };
-  });
-  const [best] = rated.filter(({ quality }) => quality > 0).sort((left, right) => right.quality - left.quality);
-  return best?.format;
+  const qualityOf = (type: string) =>
+    ranges.get(type) ?? ranges.get(`${type.split('/')[0]}/*`) ?? ranges.get('*/*') ?? 0;
+  const best = Math.max(...NOTE_FORMATS.map(qualityOf));
+  return best === 0 ? undefined : NOTE_FORMATS.find((format) => qualityOf(format) === best);
 }
 
 function readRange(text: string): [type: string, quality: number] {
-  const [type = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
-  const weight = parameters.find((parameter) => parameter.startsWith('q='));
-  const quality = weight === undefined ? 1 : Number(weight.slice(2));
+  const [type = '', ...parameters] = text
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim());
+  const quality = Number(parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? 1);
   return [type, quality >= 0 && quality <= 1 ? quality : 0];
 }

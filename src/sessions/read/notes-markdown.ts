@@ -15,16 +15,15 @@ export function notesAsMarkdown(notes: NotesResponse): string {
 export function documentAsMarkdown(document: DocumentResponse, level = 1): string {
   const heading = `${'#'.repeat(level)} Note template ${escaped(document.noteTemplateId)}, revision ${document.revision}`;
   const sections = sectionsOf(document.notes).map(({ title, lines }) =>
-    [`${'#'.repeat(level + 1)} ${inOneLine(title)}`, ...blocks(lines)].join('\n\n'),
+    [`${'#'.repeat(level + 1)} ${escaped(title.replace(/\s+/g, ' ').trim())}`, ...blocks(lines)].join('\n\n'),
   );
-  const removed = document.removedAt ? [`These notes were removed at ${document.removedAt.toISOString()}.`] : [];
-  const unreadable = document.unreadable
-    ? ['These notes cannot be shown: their stored value was changed or moved.']
-    : [];
-  const incomplete = document.incomplete
-    ? ['Parts of these notes could not be read. The platform has the complete document.']
-    : [];
-  return [heading, ...removed, ...unreadable, ...incomplete, ...sections].join('\n\n');
+  const { removedAt, unreadable, incomplete } = document;
+  const notices = [
+    removedAt && `These notes were removed at ${removedAt.toISOString()}.`,
+    unreadable && 'These notes cannot be shown: their stored value was changed or moved.',
+    incomplete && 'Parts of these notes could not be read. The platform has the complete document.',
+  ];
+  return [heading, ...notices.filter(Boolean), ...sections].join('\n\n');
 }
 
 /** Paragraphs, with adjacent list items in one block. */
@@ -48,10 +47,6 @@ function blocks(lines: NoteSection['lines']): string[] {
     result.push(isInList ? `${result.pop()}\n${item}` : item);
   }
   return result;
-}
-
-function inOneLine(text: string): string {
-  return escaped(text.replace(/\s+/g, ' ').trim());
 }
 
 /** Escapes markup in a line (CommonMark 0.31, Backslash escapes). */
