@@ -2,6 +2,7 @@ import { Controller, Get, Headers, Query, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Problems } from '../http/problem/described-problems.js';
+import { preferredType } from '../http/request/accept.js';
 import { decodeCursor, pageOf } from '../http/request/page.js';
 import { AuditPageResponse, AuditQuery, AuditResponse } from './audit/audit.dto.js';
 import { Audit } from './audit/audit.js';
@@ -47,7 +48,7 @@ export class AuditController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const [beforeId] = decodeCursor<[string]>(query.cursor, 'bigint') ?? [];
-    if (accept?.includes(LINES)) {
+    if (preferredType(accept, ['application/json', LINES]) === LINES) {
       await this.audit.commit();
       await this.answers.send(reply.header('content-type', LINES), caller, this.lines(query, beforeId));
       return;

@@ -6,6 +6,7 @@ import { StreamedAnswers } from '../access/guard/streamed-answers.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import { Problems } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
+import { preferredType } from '../http/request/accept.js';
 import { decodeCursor, PageQuery, pageOf } from '../http/request/page.js';
 import { ExternalIdParam } from '../people/api/people.controller.js';
 import { FORMER_ID_PROBLEMS } from '../people/store/former-ids.repository.js';
@@ -46,7 +47,7 @@ export class ClientRecordsController {
   ): Promise<void> {
     const sections = await this.exports.sectionsOf(externalId);
     await this.audit.commit();
-    const inLines = accept?.includes(LINES) ?? false;
+    const inLines = preferredType(accept, ['application/json', LINES]) === LINES;
     const text = inLines ? asLines(sections) : asJson(sections);
     reply.header('content-type', inLines ? LINES : 'application/json; charset=utf-8');
     await this.answers.send(reply, caller, text);

@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { Audit } from '../access/audit/audit.js';
 import type { SubjectKind } from '../access/audit/audit-record.js';
 import { Callers } from '../access/guard/callers.js';
-import { EVENT_STREAM, EventStreams, STREAM_PROBLEMS } from '../access/guard/event-streams.js';
+import { EVENT_STREAM, EventStreams, prefersStream, STREAM_PROBLEMS } from '../access/guard/event-streams.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import { Problems } from '../http/problem/described-problems.js';
 import { PreferWait, type Wait } from '../http/request/waiting.js';
@@ -56,7 +56,7 @@ export class FeedController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const after = startOf(lastEventId, query.after, query.cursor);
-    if (accept?.includes('text/event-stream')) {
+    if (prefersStream(accept)) {
       await this.streams.send(reply, caller, async () => {
         const events = await this.feed.open(after, signal, query);
         await this.audit.commit();

@@ -2,7 +2,7 @@ import { Controller, Get, Headers, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Unaudited } from '../access/audit/audit.interceptor.js';
-import { EVENT_STREAM, EventStreams, STREAM_PROBLEMS } from '../access/guard/event-streams.js';
+import { EVENT_STREAM, EventStreams, prefersStream, STREAM_PROBLEMS } from '../access/guard/event-streams.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import { Problems } from '../http/problem/described-problems.js';
 import { ClientDisconnect } from '../http/request/waiting.js';
@@ -38,7 +38,7 @@ export class OverviewController {
     @Caller() caller: Principal,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    if (accept?.includes('text/event-stream')) {
+    if (prefersStream(accept)) {
       await this.streams.send(reply, caller, () => this.overview.stream(signal));
     } else await reply.send(await this.overview.read());
   }

@@ -15,6 +15,7 @@ import { Scopes } from '../access/identity/scopes.js';
 import { Clock } from '../config/clock.js';
 import { Problems, type ProblemTypes } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
+import { preferredType } from '../http/request/accept.js';
 import { PageQuery } from '../http/request/page.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect, PreferWait, type Wait } from '../http/request/waiting.js';
@@ -41,7 +42,7 @@ import {
 } from './model/session-view.js';
 import { INSIGHTS, TRANSCRIPT } from './read/insights-schema.js';
 import { NamedSpeakers } from './read/named-speakers.js';
-import { chooseFormat, NOTE_CONTENT, NOTE_FORMATS } from './read/note-formats.js';
+import { NOTE_CONTENT, NOTE_FORMATS } from './read/note-formats.js';
 import { notesAsFhir } from './read/notes-fhir.js';
 import { notesAsMarkdown } from './read/notes-markdown.js';
 import { SessionReader } from './read/session-reader.js';
@@ -222,7 +223,7 @@ export class SessionsController {
     @Headers('accept') accept: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<object | string> {
-    const format = chooseFormat(accept);
+    const format = preferredType(accept, NOTE_FORMATS);
     if (!format) throw new Problem(406, 'not-acceptable', `Notes are available as ${NOTE_FORMATS.join(', ')}.`);
     const { session, notes } = await this.reader.notes(id);
     reply.type(`${format}; charset=utf-8`);

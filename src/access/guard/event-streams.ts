@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { Env } from '../../config/env.js';
 import type { ProblemTypes } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
+import { preferredType } from '../../http/request/accept.js';
 import type { Principal } from '../identity/scopes.js';
 import { StreamedAnswers } from './streamed-answers.js';
 
@@ -20,6 +21,10 @@ const RETRY_SECONDS = 5;
 
 /** The body of a stream, as OpenAPI has it. */
 export const EVENT_STREAM = { 'text/event-stream': { schema: { type: 'string' } } };
+
+/** True if the caller prefers a stream to a JSON document. */
+export const prefersStream = (accept: string | undefined): boolean =>
+  preferredType(accept, ['application/json', 'text/event-stream']) === 'text/event-stream';
 
 /** The problems of a route that streams. */
 export const STREAM_PROBLEMS: ProblemTypes = { 429: ['too-many-streams'] };

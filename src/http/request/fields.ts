@@ -12,6 +12,7 @@ import {
   ValidateNested,
   type ValidationOptions,
 } from 'class-validator';
+import { isoDateTime } from './iso-date-time.js';
 import { isMoment, NOT_A_MOMENT } from './moment.js';
 
 /** Makes a decorator that validates a field. @param message follows the field's name, and never contains its value */
@@ -42,6 +43,17 @@ export const OptionalMoment = (): PropertyDecorator =>
     ApiPropertyOptional({ format: 'date-time' }),
     IsOptional(),
     fieldRule('isMoment', isMoment, NOT_A_MOMENT)(),
+  );
+
+/** A date with a time of day that `isoDateTime` reads. */
+export const OptionalDateTime = (): PropertyDecorator =>
+  applyDecorators(
+    IsOptional(),
+    fieldRule(
+      'isDateTime',
+      (value) => isoDateTime(value) !== undefined,
+      'must be an ISO 8601 date with a time of day: 2026-01-31T08:00:00Z, 20260131T080000Z or 2026-W05-6T08:00:00Z',
+    )(),
   );
 
 export const OneOf = (values: readonly string[]): PropertyDecorator =>

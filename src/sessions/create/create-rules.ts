@@ -1,11 +1,11 @@
 import { requestFault } from '../../http/body/validation.js';
 import { Problem } from '../../http/problem/problem.js';
+import { isoDateTime } from '../../http/request/iso-date-time.js';
 import type { ResolvedParties } from '../../people/store/resolved-parties.js';
 import { COUPLE_SESSION_TYPES, type CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import { checkPublicUrl } from '../../platform/upload/public-url.js';
 import { OWN_CORRELATION } from '../model/session-row.js';
 import type { CreateSessionRequest, SessionInputRequest } from './create-session.dto.js';
-import { sessionDateTime } from './session-date.js';
 
 /**
  * Validates a create request across its fields (spec, Therapy session creation request). Pure; null counts as absent.
@@ -57,7 +57,7 @@ export function createRequest(
 ): CreateTherapySessionRequest {
   const { clientPronouns, noteTemplateIds, sessionType, externalTreatmentPlan } = dto;
   const { recording, text } = dto.input;
-  const date = sessionDateTime(dto.date);
+  const date = isoDateTime(dto.date);
   const fields = {
     providerUserId: provider.platformUserId,
     ...(client && { clientUserId: client.platformUserId }),

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsOptional, IsString, Matches } from 'class-validator';
-import { ListOf, Nested, OneOf, OptionalOneOf, OptionalText } from '../../http/request/fields.js';
+import { ListOf, Nested, OneOf, OptionalDateTime, OptionalOneOf, OptionalText } from '../../http/request/fields.js';
 import { IsExternalId } from '../../people/api/people.dto.js';
 import { IsLinkTarget, IsPlatformId } from '../../platform/contract/is-platform-id.js';
 import {
@@ -11,7 +11,6 @@ import {
   SESSION_TYPES,
   TREATMENT_PLAN_MAX_LENGTH,
 } from '../../platform/contract/wire-types.js';
-import { IsSessionDate } from './session-date.js';
 
 /** Bytes of a request's body: a treatment plan of 100,000 characters and long notes. */
 export const SESSION_BODY_LIMIT = 2 * 1024 ** 2;
@@ -79,8 +78,7 @@ export class CreateSessionRequest {
   input!: SessionInputRequest;
 
   /** ISO 8601 in extended, basic or week form, with a time of day; defaults to now */
-  @IsOptional()
-  @IsSessionDate()
+  @OptionalDateTime()
   date?: string | null;
 
   @ApiPropertyOptional({ type: String, nullable: true, maxLength: PLATFORM_ID_MAX })

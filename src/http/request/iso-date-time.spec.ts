@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
-import { sessionDateTime } from './session-date.js';
+import { isoDateTime } from './iso-date-time.js';
 
 it.each([
   ['2026-01-31T08:00', '2026-01-31T08:00:00'],
@@ -19,7 +19,7 @@ it.each([
   ['2020-W53-7T08:00:00Z', '2021-01-03T08:00:00Z'],
   ['0099-W01-1T08:00:00Z', '0098-12-29T08:00:00Z'],
 ])('reads %s as %s', (text, normalized) => {
-  expect(sessionDateTime(text)).toBe(normalized);
+  expect(isoDateTime(text)).toBe(normalized);
 });
 
 // A date without a time would be midnight in an unknown time zone.
@@ -56,7 +56,7 @@ it.each([
   1_767_225_600_000,
   null,
 ])('does not read %j', (text) => {
-  expect(sessionDateTime(text)).toBeUndefined();
+  expect(isoDateTime(text)).toBeUndefined();
 });
 
 const moments = fc.date({
@@ -81,7 +81,7 @@ function formsOf(moment: Date): string[] {
 it('reads every form of a moment as the same instant', () => {
   fc.assert(
     fc.property(moments, (moment) => {
-      const read = formsOf(moment).map((form) => Date.parse(sessionDateTime(form) ?? ''));
+      const read = formsOf(moment).map((form) => Date.parse(isoDateTime(form) ?? ''));
       expect(new Set(read)).toEqual(new Set([moment.getTime()]));
     }),
     propertyRuns(),
@@ -98,8 +98,8 @@ it('never throws, and reads any other text as itself or not at all', () => {
         fc.array(pieces, { maxLength: 30 }).map((parts) => parts.join('')),
       ),
       (text) => {
-        const normalized = sessionDateTime(text);
-        if (normalized !== undefined) expect(sessionDateTime(normalized)).toBe(normalized);
+        const normalized = isoDateTime(text);
+        if (normalized !== undefined) expect(isoDateTime(normalized)).toBe(normalized);
       },
     ),
     propertyRuns(),
@@ -109,6 +109,6 @@ it('never throws, and reads any other text as itself or not at all', () => {
 it.each(['2'.repeat(1e6), `2026-01-31T08:00:00.${'1'.repeat(1e6)}`, `2026${'-'.repeat(1e6)}`])(
   'reads a megabyte of text in linear time',
   (text) => {
-    expect(sessionDateTime(text)).toBeUndefined();
+    expect(isoDateTime(text)).toBeUndefined();
   },
 );

@@ -1,5 +1,4 @@
-import { fieldRule } from '../../http/request/fields.js';
-import { isMoment } from '../../http/request/moment.js';
+import { isMoment } from './moment.js';
 
 const DAY_MS = 86_400_000;
 
@@ -9,12 +8,11 @@ const TIME =
   /^([01]\d|2[0-3])(:?)([0-5]\d)(?:\2([0-5]\d)(?:[.,](\d{1,9}))?)?(Z|([+-](?:0\d|1[0-5]))(?::?([0-5]\d))?)?$/;
 
 /**
- * Reads a date with a time of day in the extended, basic or week form of ISO 8601 (spec, `date`: session date and time,
- * ISO 8601). Pure.
+ * Reads a date with a time of day in the extended, basic or week form of ISO 8601. Pure.
  *
  * @returns the extended form with the same offset; undefined if the text has none of the forms, or the day does not exist
  */
-export function sessionDateTime(text: unknown): string | undefined {
+export function isoDateTime(text: unknown): string | undefined {
   const [dayText = '', timeText = '', rest] = typeof text === 'string' ? text.split('T', 3) : [];
   const day = dayOf(dayText);
   const time = TIME.exec(timeText);
@@ -40,10 +38,3 @@ function dayOfWeek(year: string, week: number, weekday: number): string | undefi
   const dayAt = (place: number) => new Date(monday + (place - 1) * DAY_MS).toISOString().split('T')[0];
   return dayAt(4)?.startsWith(`${year}-`) ? dayAt(weekday) : undefined;
 }
-
-/** Validates a field with {@link sessionDateTime}. */
-export const IsSessionDate = fieldRule(
-  'isSessionDate',
-  (value) => sessionDateTime(value) !== undefined,
-  'must be an ISO 8601 date with a time of day: 2026-01-31T08:00:00Z, 20260131T080000Z or 2026-W05-6T08:00:00Z',
-);

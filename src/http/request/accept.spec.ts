@@ -1,6 +1,8 @@
-import { chooseFormat } from './note-formats.js';
+import { preferredType } from './accept.js';
 
-describe('the format of notes', () => {
+const TYPES = ['application/json', 'text/markdown', 'application/fhir+json'];
+
+describe('the preferred type', () => {
   test.each([
     [undefined, 'application/json'],
     ['', 'application/json'],
@@ -17,6 +19,6 @@ describe('the format of notes', () => {
     ['application/json;q=0', undefined],
     ['application/json;q=high', undefined],
   ])('Accept: %s is answered with %s', (accept, format) => {
-    expect(chooseFormat(accept)).toBe(format);
+    expect(preferredType(accept, TYPES)).toBe(format);
   });
 });
