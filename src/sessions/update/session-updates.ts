@@ -106,38 +106,34 @@ export class SessionUpdates {
     }
     await this.audit.commitBegun();
     const update = await this.scheduler.beginUpdate(id);
-    const session = await call(sessionId).catch(async (error: unknown) => {
+    let session: SessionAnswer | undefined;
+    try {
+      session = await call(sessionId);
+      return await this.store(update, session);
+    } catch (error) {
       await this.lookAgain(update, error);
-      throw platformProblem(error, 'this update');
-    });
-    const view = await this.store(update, session);
-    this.notifier.notify('sessions', 'due', DEBOUNCE_MS);
-    return view;
+      if (!session) throw platformProblem(error, 'this update');
+      this.log.error({ msg: 'the answer to an update could not be stored', ...errorTrace(error) });
+      // The update took effect, so it must not be sent again.
+      throw platformUnclear('this update');
+    } finally {
+      this.notifier.notify('sessions', 'due', DEBOUNCE_MS);
+    }
   }
 
-  /**
-   * Stores the answer to an update. If that fails, the caller gets `platform-unclear`: the update took effect, so it must
-   * not be sent again.
-   */
-  private async store(update: PendingUpdate, session: SessionAnswer): Promise<SessionResponse> {
-    try {
-      return await this.database.transaction(async (tx) => {
-        await this.scheduler.endUpdate(tx, update);
-        await this.refreshes.storeAnswer(tx, update.id, { ticket: update.ticket, session });
-        return this.reader.show(update.id, tx);
-      });
-    } catch (error) {
-      this.log.error({ msg: 'the answer to an update could not be stored', ...errorTrace(error) });
-      await this.lookAgain(update);
-      throw platformUnclear('this update');
-    }
+  private store(update: PendingUpdate, session: SessionAnswer): Promise<SessionResponse> {
+    return this.database.transaction(async (tx) => {
+      await this.scheduler.endUpdate(tx, update);
+      await this.refreshes.storeAnswer(tx, update.id, { ticket: update.ticket, session });
+      return this.reader.show(update.id, tx);
+    });
   }
 
   /**
    * After a lost answer the update may still take effect, so the session is fetched now, and again when it no longer can.
    * Without the database, only the latter.
    */
-  private async lookAgain(update: PendingUpdate, error?: unknown): Promise<void> {
+  private async lookAgain(update: PendingUpdate, error: unknown): Promise<void> {
     const mayBeLate = error instanceof PlatformError && error.kind === 'unknown-outcome';
     const stored = mayBeLate
       ? this.scheduler.scheduleRefresh(update.id)
@@ -145,6 +141,5 @@ export class SessionUpdates {
     await stored.catch((fault: unknown) =>
       this.log.warn({ msg: 'the end of an update could not be stored', ...errorTrace(fault) }),
     );
-    this.notifier.notify('sessions', 'due', DEBOUNCE_MS);
   }
 }
