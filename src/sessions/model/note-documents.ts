@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { FetchedNotes } from './apply-fetch.js';
 import type { NoteResponse } from './session-view.js';
 
@@ -51,47 +52,28 @@ export function compareDocuments(
   const seen = new Map<string, number>();
   const writes: DocumentWrite[] = [];
   let readable = false;
-  for (const [
-    position,
-    { noteTemplateId, sessionDocumentId, incomplete = false, notes: fetched },
-  ] of documents.entries()) {
+  for (const [index, document] of documents.entries()) {
+    const { noteTemplateId, sessionDocumentId, incomplete = false } = document;
     const ordinal = seen.get(noteTemplateId) ?? 0;
     seen.set(noteTemplateId, ordinal + 1);
     const place = placeOf(noteTemplateId, ordinal);
     const before = places.get(place);
     places.delete(place);
-    const notes = fetched.map(({ category, categoryName = null, text, formatting }) => {
+    const notes = document.notes.map(({ category, categoryName = null, text, formatting }) => {
       return { category, categoryName, text, nestingLevel: formatting?.nestingLevel ?? 0 };
     });
     const fingerprint = fingerprintOf(notes);
     const isNew = before?.fingerprint !== fingerprint;
-    const write: DocumentWrite = {
-      id: before?.id ?? null,
-      noteTemplateId,
-      ordinal,
-      sessionDocumentId,
-      // Positions in an incomplete answer are meaningless, so known documents keep theirs.
-      position: complete ? position : (before?.position ?? known.length + position),
-      revision: (before?.revision ?? 0) + (isNew ? 1 : 0),
-      fingerprint,
-      incomplete,
-      notes: isNew ? notes : null,
-    };
-    if (!before || differs(before, write)) writes.push(write);
+    const revision = (before?.revision ?? 0) + (isNew ? 1 : 0);
+    // Positions in an incomplete answer are meaningless, so known documents keep theirs.
+    const position = complete ? index : (before?.position ?? known.length + index);
+    const facts = { noteTemplateId, ordinal, sessionDocumentId, position, revision, fingerprint, incomplete };
+    const isStored = before?.superseded === false && isDeepStrictEqual({ ...before, ...facts }, { ...before });
+    if (!isStored) writes.push({ id: before?.id ?? null, ...facts, notes: isNew ? notes : null });
     readable ||= isNew || (before?.superseded ?? false);
   }
   const missing = complete ? [...places.values()] : [];
   const superseded = missing.filter((document) => !document.superseded).map((document) => document.id);
   const newRevisions = writes.filter((write) => write.notes !== null).length;
   return { writes, superseded, readable: readable || superseded.length > 0, newRevisions };
-}
-
-function differs(before: KnownDocument, write: DocumentWrite): boolean {
-  return (
-    write.notes !== null ||
-    before.superseded ||
-    before.position !== write.position ||
-    before.incomplete !== write.incomplete ||
-    before.sessionDocumentId !== write.sessionDocumentId
-  );
 }

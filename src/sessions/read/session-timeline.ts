@@ -5,42 +5,28 @@ import { ENDED_AS } from '../model/session-columns.js';
 import { SessionReader } from './session-reader.js';
 import type { TimelineEntryResponse, TimelinePageResponse } from './timeline.dto.js';
 
-/** True for entries before the last one of the previous page, with its time $2 and key $3. */
-const before = (at: string, key: string): string => `${at} <= $2 AND (${at}, (${key}) COLLATE "C") < ($2, $3)`;
-
 /** A number as text in numeric sort order. */
 const sortable = (id: string): string => `lpad(${id}::text, 20, '0')`;
 
-const EVENT = `'event:' || ${sortable('id')}`;
-const REVISION = `'notes:' || r.document || ':' || ${sortable('r.revision')}`;
-
 /**
- * The timeline of session $1, newest first, with at most $4 entries of each kind, each read by its own index. A
- * delivery belongs to a session by the platform's id or by one of its processing ids.
+ * The timeline of session $1, newest first: at most $4 entries before the one at $2 with the key $3. A delivery belongs to
+ * a session by the platform's id or by one of its processing ids.
  */
 const TIMELINE = `
   SELECT * FROM (
-    SELECT 'event' AS kind, found.* FROM (
-        SELECT session_id AS id FROM sessions WHERE id = $1 AND session_id IS NOT NULL
-        UNION ALL SELECT processing_id FROM processing_sessions WHERE session = $1
-      ) AS named CROSS JOIN LATERAL (
-        SELECT received_at AS at, ${EVENT} AS key, jsonb_build_object('deliveryId', id::text, 'eventType', event_type,
-          'sentAt', sent_at, 'state', state, 'reason', reason, 'repeats', repeats) AS fact
-        FROM webhook_deliveries WHERE subject = named.id AND ${before('received_at', EVENT)}
-        ORDER BY received_at DESC, id DESC LIMIT $4
-      ) AS found
+    SELECT 'event' AS kind, received_at AS at, 'event:' || ${sortable('id')} AS key,
+      jsonb_build_object('deliveryId', id::text, 'eventType', event_type, 'sentAt', sent_at, 'state', state,
+        'reason', reason, 'repeats', repeats) AS fact
+    FROM webhook_deliveries WHERE subject = ANY (ARRAY(SELECT session_id FROM sessions WHERE id = $1
+      UNION ALL SELECT processing_id FROM processing_sessions WHERE session = $1))
     UNION ALL SELECT 'request', at, 'request:' || place, jsonb_build_object('state', moment.state)
-      FROM sessions s CROSS JOIN LATERAL (
-        VALUES (0, s.requested_at, 'Requested'), (1, s.settled_at, ${ENDED_AS})) AS moment (place, at, state)
-      WHERE s.id = $1 AND ${before('at', "'request:' || place")}
-    UNION ALL SELECT 'notes', found.* FROM session_documents d CROSS JOIN LATERAL (
-        SELECT r.fetched_at AS at, ${REVISION} AS key, jsonb_build_object('documentId', d.id,
-          'noteTemplateId', d.note_template_id, 'revision', r.revision) AS fact
-        FROM document_revisions r WHERE r.document = d.id AND ${before('r.fetched_at', REVISION)}
-        ORDER BY r.revision DESC LIMIT $4
-      ) AS found
-      WHERE d.session = $1
-  ) AS entry ORDER BY at DESC, key COLLATE "C" DESC LIMIT $4`;
+    FROM sessions s CROSS JOIN LATERAL (
+      VALUES (0, s.requested_at, 'Requested'), (1, s.settled_at, ${ENDED_AS})) AS moment (place, at, state)
+    WHERE s.id = $1 AND at IS NOT NULL
+    UNION ALL SELECT 'notes', r.fetched_at, 'notes:' || d.id || ':' || ${sortable('r.revision')},
+      jsonb_build_object('documentId', d.id, 'noteTemplateId', d.note_template_id, 'revision', r.revision)
+    FROM session_documents d JOIN document_revisions r ON r.document = d.id WHERE d.session = $1
+  ) AS entry WHERE (at, key COLLATE "C") < ($2, $3) ORDER BY at DESC, key COLLATE "C" DESC LIMIT $4`;
 
 /** A row of the timeline. */
 interface TimelineRow {
