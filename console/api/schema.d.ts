@@ -2043,13 +2043,13 @@ export interface components {
             date?: string | null;
         };
         RefreshRequest: {
+            /** @description Only this session: our id or the platform's */
+            session?: string;
             /**
              * Format: date-time
              * @description Every session created or changed since
              */
             since?: string;
-            /** @description One session: our id or the platform's */
-            session?: string;
         };
         RefreshesResponse: {
             sessions: number;
@@ -2081,9 +2081,13 @@ export interface components {
             state: "Abandoned" | "Rejected" | "Requested" | "Settled";
         };
         TimelineNotesResponse: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Our id; it stays the same if the platform changes its own id
+             */
             documentId: string;
             noteTemplateId: string;
+            /** @description Counts the fetched versions of the document */
             revision: number;
         };
         TimelineEntryResponse: {

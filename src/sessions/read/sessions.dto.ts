@@ -39,12 +39,8 @@ export class PendingQuery {
 }
 
 /** `POST /v1/sessions/refreshes`: exactly one of the two. */
-export class RefreshRequest {
+export class RefreshRequest extends PendingQuery {
   /** Every session created or changed since */
   @OptionalMoment()
   since?: string;
-
-  /** One session: our id or the platform's */
-  @OptionalText(PLATFORM_ID_MAX)
-  session?: string;
 }

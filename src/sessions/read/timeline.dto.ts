@@ -1,6 +1,7 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { PickType } from '@nestjs/swagger';
 import { PageResponse } from '../../http/request/page.js';
 import type { DeliveryState } from '../../webhooks/admin/deliveries.dto.js';
+import { DocumentResponse } from '../model/session-view.js';
 
 /** A webhook delivery about the session, or about one of its processing ids. */
 export class TimelineEventResponse {
@@ -22,12 +23,7 @@ export class TimelineRequestResponse {
 }
 
 /** A stored version of a document's notes, without its text. */
-export class TimelineNotesResponse {
-  @ApiProperty({ format: 'uuid' })
-  documentId!: string;
-  noteTemplateId!: string;
-  revision!: number;
-}
+export class TimelineNotesResponse extends PickType(DocumentResponse, ['documentId', 'noteTemplateId', 'revision']) {}
 
 /** An entry of the timeline; `kind` names the one of `event`, `request` and `notes` that is present. */
 export class TimelineEntryResponse {
