@@ -4,7 +4,7 @@ import { Database } from '../database/database.js';
 import { confirmed } from '../database/retries.js';
 import { Problem } from '../http/problem/problem.js';
 import type { Page } from '../http/request/page.js';
-import { afterCommit, pollUntil } from '../http/request/waiting.js';
+import { afterCommit, pollUntil, type Wait } from '../http/request/waiting.js';
 import { SpellingsRepository } from '../platform/http/spellings.repository.js';
 import { RequestResolver } from '../platform/send/request-resolver.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
@@ -19,13 +19,6 @@ import { type ComplianceRequest, ComplianceSeal, JOB_TABLE, type JobRow } from '
 import { JobOutcomes } from './job-outcomes.repository.js';
 import { isSettled, UNSETTLED } from './job-rules.js';
 import { JobsRepository } from './jobs.repository.js';
-
-/** How long a caller waits. */
-interface Wait {
-  seconds: number;
-  /** Aborted when the caller disconnects. */
-  signal: AbortSignal;
-}
 
 const MESSAGES: Record<string, string> = {
   'submission-unknown':

@@ -4,7 +4,7 @@ import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
 import { confirmed } from '../../database/retries.js';
 import { Problem } from '../../http/problem/problem.js';
-import { afterCommit, pollUntil } from '../../http/request/waiting.js';
+import { afterCommit, pollUntil, type Wait } from '../../http/request/waiting.js';
 import { ResolvedPartiesRepository } from '../../people/store/resolved-parties.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
@@ -22,13 +22,6 @@ import { createFault, createRequest, inputKind } from './create-rules.js';
 import type { CreateSessionRequest, ResolveSessionRequest } from './create-session.dto.js';
 import { RequestOutcomes } from './request-outcomes.repository.js';
 import { type BlockingSession, SessionRequestsRepository } from './session-requests.repository.js';
-
-/** How long a caller waits for a request to be settled. */
-interface Wait {
-  seconds: number;
-  /** Aborted when the caller disconnects. */
-  signal: AbortSignal;
-}
 
 /** The EHR's requests for sessions. Each is committed first, then sent by a worker. */
 @Injectable()

@@ -69,7 +69,7 @@ export class SessionReader {
       ({ rows } = await read());
     }
     if (rows[0]) {
-      this.auditOf(this.view(rows[0]));
+      this.auditOf(rows[0]);
       return rows[0];
     }
     throw new Problem(404, 'unknown-session', 'No session has this id.');
@@ -85,14 +85,7 @@ export class SessionReader {
    *
    * @throws {Problem} 409 `renamed` or `merged` if it names a former id
    */
-  async list(query: SessionsQuery): Promise<Page<SessionResponse>> {
-    const page = await this.page(query);
-    for (const session of page.items) this.auditOf(session);
-    return page;
-  }
-
-  /** A page without audit entries; the caller must call {@link auditOf}. */
-  async page({ limit, cursor, provider, client, ...filter }: SessionsQuery): Promise<Page<SessionResponse>> {
+  async list({ limit, cursor, provider, client, ...filter }: SessionsQuery): Promise<Page<SessionResponse>> {
     const after = decodeCursor<[updatedAt: string, id: string]>(cursor, 'time', 'uuid');
     const { text, values } = listStatement({
       ...filter,
@@ -107,7 +100,10 @@ export class SessionReader {
       rows,
       limit,
       (row) => [row.updatedAt.toISOString(), row.id],
-      (row) => this.view(row),
+      (row) => {
+        this.auditOf(row);
+        return this.view(row);
+      },
     );
   }
 
@@ -220,8 +216,8 @@ export class SessionReader {
   }
 
   /** Adds a session and its people to the audit entry of the request. */
-  auditOf(session: SessionResponse): void {
-    this.audit.about('session', session.id);
+  private auditOf(session: ReadSession): void {
+    this.audit.about('session', session.shownId);
     this.audit.about('platform-session', session.sessionId);
     this.audit.about('provider', session.provider);
     this.audit.about('client', ...session.clients);
