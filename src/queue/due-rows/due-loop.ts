@@ -74,7 +74,7 @@ export abstract class DueLoop<
     readonly due: Due,
     protected readonly parts: DueParts,
   ) {
-    super(declared.name, declared.concurrency);
+    super(declared);
   }
 
   override nextDue(bind: Bind): string | null {

@@ -10,11 +10,12 @@ export abstract class TriggeredLoop {
   private readonly slots = new Set<Promise<void>>();
   private isTriggeredAgain = false;
 
-  /** @param name for logs, spans and the poller */
-  protected constructor(
-    readonly name: string,
-    private readonly concurrency: number,
-  ) {}
+  /** @param slotted its name for logs, spans and the poller, and its slots */
+  protected constructor(private readonly slotted: { readonly name: string; readonly concurrency: number }) {}
+
+  get name(): string {
+    return this.slotted.name;
+  }
 
   /** For the poller: when work is due. */
   abstract nextDue(bind: Bind): string | null;
@@ -51,6 +52,6 @@ export abstract class TriggeredLoop {
   }
 
   protected isFull(): boolean {
-    return this.slots.size >= this.concurrency;
+    return this.slots.size >= this.slotted.concurrency;
   }
 }

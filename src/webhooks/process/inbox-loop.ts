@@ -64,7 +64,7 @@ export class InboxLoop extends TriggeredLoop {
     private readonly contract: Contract,
     private readonly parts: DueParts,
   ) {
-    super('webhook inbox', SLOTS);
+    super({ name: 'webhook inbox', concurrency: SLOTS });
     const { metrics } = parts;
     this.settled = metrics.counter('webhook_settled_total', 'Outcomes of attempts to process a delivery', ['state']);
     metrics.gauge('webhook_inbox_open', 'Deliveries that still need work', [], async (gauge) =>
@@ -171,7 +171,7 @@ export class InboxLoop extends TriggeredLoop {
       for (const id of spellings) await this.spellings.learnIfNew(tx, id);
       const handled = await handler.handle({ ...event, deliveryId, receivedAt, waitingSince }, tx);
       await tx.query(handled === 'waiting' ? UNDO : 'RELEASE SAVEPOINT delivery');
-      if (handler.afterCommit) this.parts.database.afterCommit(tx, handler.afterCommit);
+      if (handler.afterCommit && handled !== 'waiting') this.parts.database.afterCommit(tx, handler.afterCommit);
       return OUTCOMES[handled];
     } catch (error) {
       if (isRetried(error)) throw error; // the whole transaction runs again
