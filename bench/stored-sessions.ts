@@ -109,10 +109,10 @@ async function storeSessions(client: pg.Client, from: number, to: number): Promi
   await client.query(
     `INSERT INTO sessions (id, shown_id, session_id, state, provider_user_id, client_user_ids, partner_appointment_id, event_state,
        wanted_generation, fetched_generation, fetched_at, due_at, created_at, updated_at)
-     SELECT gen_random_uuid(), gen_random_uuid(), 'old-' || n, CASE WHEN n % $3 = 0 THEN 'Error' ELSE 'Done' END, 'p' || n % $4,
+     SELECT id, id, 'old-' || n, CASE WHEN n % $3 = 0 THEN 'Error' ELSE 'Done' END, 'p' || n % $4,
        ARRAY['c' || n % $5], 'visit-' || n, 'Done', 4, 4, at, CASE WHEN n % 10 = 0 THEN now() + interval '30 days' END,
        at, at
-     FROM (SELECT n, now() - interval '400 days' + n * interval '30 seconds' AS at
+     FROM (SELECT n, gen_random_uuid() AS id, now() - interval '400 days' + n * interval '30 seconds' AS at
        FROM generate_series($1::int, $2::int - 1) n) old`,
     [from, to, RARE, PROVIDERS, CLIENTS],
   );

@@ -49,6 +49,7 @@ const SMALL = [
   'sessions_backlog_idx',
   'webhook_deliveries_due_at_idx',
   'sessions_due_idx',
+  'sessions_in_flight_idx',
   'sessions_open_idx',
   'sessions_open_key',
   'sessions_refused_idx',

@@ -8,7 +8,6 @@ const TEMPLATE = '11111111-1111-4111-8111-111111111111';
 
 interface KeptRequest {
   appointment: string;
-  session: string;
   /** The row that an event made first, or that of the request. */
   row: string;
   state: string;
@@ -101,7 +100,7 @@ export class SessionWork {
   private async checkRequests(feed: FeedWatch): Promise<void> {
     const { oracle, simulator } = this.world;
     const kept = await this.world.rows<KeptRequest>(
-      `SELECT correlation_id AS appointment, shown_id AS session, id AS row, request AS body, session_id AS "platformId",
+      `SELECT correlation_id AS appointment, id AS row, request AS body, session_id AS "platformId",
          CASE WHEN session_id IS NULL THEN state ELSE 'Settled' END AS state
        FROM sessions WHERE requested_at IS NOT NULL`,
     );
@@ -141,9 +140,7 @@ export class SessionWork {
     const created = feed.told('session.created');
     oracle.none(
       'the feed has every session, under the id of the row that was first',
-      settled
-        .filter(({ session, row }) => !created.has(`sessions/${session}`) && !created.has(`sessions/${row}`))
-        .map(({ appointment }) => appointment),
+      settled.filter(({ row }) => !created.has(`sessions/${row}`)).map(({ appointment }) => appointment),
     );
   }
 

@@ -35,8 +35,9 @@ export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
     subjects.registerRows('compliance/jobs', 'compliance_jobs');
   }
 
-  async accepted(tx: PoolClient, row: JobRow, { jobId }: { jobId: string }): Promise<boolean> {
-    return this.settle(tx, row, jobId, 'clock_timestamp()');
+  async accepted(tx: PoolClient, row: JobRow, { jobId }: { jobId: string }): Promise<void> {
+    const isSettled = await this.settle(tx, row, jobId, 'clock_timestamp()');
+    if (!isSettled && row.state === 'Requested') await this.unknown(tx, row);
   }
 
   async rejected(tx: PoolClient, row: JobRow, message: string): Promise<void> {
@@ -59,7 +60,7 @@ export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
 
   /**
    * Gives a submission the platform's id of its job. If an event made a row for the job first, that row takes the id and
-   * the request of the submission, whose own row goes.
+   * the request of the submission. The submission's own row goes, unless an event made it of yet another job.
    *
    * @param own locked
    * @param acceptedAt SQL of when the platform's answer accepted the submission
@@ -70,7 +71,9 @@ export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
     if (first === 'taken') return false;
     if (first) {
       const request = ifReadable(() => this.seal.request.open(own.id, own.request));
-      await tx.query('DELETE FROM compliance_jobs WHERE id = $1', [own.id]);
+      const isOfOtherJob = own.id !== own.shownId && own.jobId !== null;
+      if (!isOfOtherJob) await tx.query('DELETE FROM compliance_jobs WHERE id = $1', [own.id]);
+      else await change(tx, own.id, 'shown_id = id, request = NULL, attempted_at = NULL, accepted_at = NULL');
       const set = `shown_id = $2, request = $3, attempted_at = $4, accepted_at = ${acceptedAt}`;
       await change(tx, first.id, set, own.shownId, this.seal.request.sealNullable(first.id, request), own.attemptedAt);
       return true;

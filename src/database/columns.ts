@@ -37,9 +37,10 @@ export function assignments<Model extends Parameters<typeof columnsOf>[0]>(
   return { set: set.join(', '), values: Object.values(fields) };
 }
 
-/** SQL of all columns of a table `alias`, with the names of the model's fields. */
-export function allColumns(model: Parameters<typeof columnsOf>[0], alias: string): string {
+/** SQL of all columns of a table `alias`, with the names of the model's fields. @param omitted a field */
+export function allColumns(model: Parameters<typeof columnsOf>[0], alias: string, omitted?: string): string {
   return Object.entries(columnsOf(model))
+    .filter(([field]) => field !== omitted)
     .map(([field, column]) => `${alias}.${column} AS "${field}"`)
     .join(', ');
 }

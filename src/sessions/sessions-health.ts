@@ -8,7 +8,7 @@ import { LONGEST_AWAITED } from './refresh/refresh-scheduler.repository.js';
 
 /** SQL condition that a fetch of a session or of a processing id last failed like this. */
 const hasFault = (fault: string): string => `(
-  EXISTS (SELECT 1 FROM sessions WHERE due_at IS NOT NULL AND fault = '${fault}')
+  EXISTS (SELECT 1 FROM sessions WHERE due_at IS NOT NULL AND fault = '${fault}' AND lane <> ${LANES.requests})
   OR EXISTS (SELECT 1 FROM processing_sessions WHERE due_at IS NOT NULL AND fault = '${fault}'))`;
 
 /** Maximum counted sessions, because health is read often. */

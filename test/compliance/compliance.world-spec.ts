@@ -396,6 +396,24 @@ describe('an event before the answer to the submission', () => {
     expect(await events()).toHaveLength(1);
   });
 
+  test('keeps its own job when the submission is linked to another one', async () => {
+    const { answering, jobId } = await held();
+    await finish(jobId);
+    await later('5 s');
+    const own = (await events())[0]?.id ?? '';
+    world.platform.release();
+    const { body } = await answering;
+    await world.sql(`UPDATE compliance_jobs SET fault = 'gone', result = NULL`);
+    const other = (await post([file()], { wait: 0 })).body;
+    await world.work.compliance();
+    await world.sql('DELETE FROM compliance_jobs WHERE id = $1', [other.id]); // It is known by its event only.
+    const otherJob = onPlatform().at(-1)?.jobId ?? '';
+    await finish(otherJob);
+    const linked = await resolve(body.id, { action: 'link', jobId: otherJob });
+    expect(linked.body).toMatchObject({ id: body.id, jobId: otherJob, state: 'Completed' });
+    expect(await show(own)).toMatchObject({ id: own, jobId, files: [] });
+  });
+
   test('of another job does not wait if that job is known', async () => {
     const { body: other } = await post();
     const { answering } = await held();

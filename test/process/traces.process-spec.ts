@@ -146,7 +146,7 @@ describe('traces', () => {
     const sessionId = '7f0e7c3c-2b57-4c6f-9f6b-000000000001';
     // The next fetch waits after a fault until all three events are there.
     await mirror.sql(`INSERT INTO sessions (id, shown_id, session_id, state, due_at, fault, failures)
-      VALUES (gen_random_uuid(), gen_random_uuid(), '${sessionId}', 'Processing', clock_timestamp() + interval '1 hour', 'internal', 1)`);
+      SELECT id, id, '${sessionId}', 'Processing', clock_timestamp() + interval '1 hour', 'internal', 1 FROM gen_random_uuid() AS id`);
     const types = ['SESSION_CREATED', 'SESSION_PROCESSING_STARTED', 'SESSION_PROCESSING_COMPLETED'];
     for (const [before, type] of types.entries()) {
       await deliver(api, signed(sessionEvent(sessionId, type)));

@@ -409,7 +409,7 @@ describe('an answer that may be the fault of the URL or the API key', () => {
     await shownAs(body.id, 'Requested');
     expect(await requestOf(body.id)).toMatchObject({ fault: code, request: expect.any(Buffer) });
     const { checks } = (await world.call<HealthReport>('GET', '/health/ready')).body;
-    expect(checks['session-requests']).toMatchObject({ status: 'degraded' });
+    expect([checks['session-requests']?.status, checks.sessions?.status]).toEqual(['degraded', 'ok']);
     await world.advance('10 s');
     await shownAs(body.id, 'InProgress');
   });
@@ -595,6 +595,20 @@ describe('a lost answer', () => {
   });
 });
 
+it('stays Unknown if its answer names another request’s session, although an event named a third one', async () => {
+  const wish = usual();
+  webhooks(false);
+  const first = await create(wish);
+  webhooks(true);
+  const second = await createDuplicate(wish, { wait: 0 });
+  tell(`third-${wish.partnerAppointmentId}`, wish.partnerAppointmentId);
+  await world.platform.webhooksSent();
+  await world.work.inbox();
+  const answer = { sessionId: first.body.sessionId ?? '' };
+  jest.spyOn(world.get(PlatformClient), 'createSession').mockResolvedValueOnce(answer);
+  await shownAs(second.body.id, 'Unknown');
+});
+
 describe('an event and a 4xx contradict each other', () => {
   /** The platform executes the next request, but a proxy answers 413. */
   function refusedAfterCommit() {
@@ -644,6 +658,18 @@ describe('an event and a 4xx contradict each other', () => {
     expect((await show(successor.id)).state).toBe('Unknown');
     const { body } = await resolve(successor.id, { action: 'link', sessionId: session?.sessionId });
     expect([body.id, body.sessionId]).toEqual([successor.id, session?.sessionId]);
+  });
+
+  it('does not settle a request by a late event of one that was abandoned before its second attempt', async () => {
+    const wish = usual();
+    const former = await lost(wish);
+    await world.call('POST', `/v1/sessions/${former.id}/resolve`, { body: { action: 'create' }, wait: 0 });
+    expect((await resolve(former.id, { action: 'abandon' })).body.state).toBe('Rejected');
+    const successor = await lost(wish, 'refuse');
+    const [session] = sessionsOf(wish.partnerAppointmentId);
+    tell(session?.sessionId ?? '', wish.partnerAppointmentId);
+    await handled(session?.sessionId ?? '');
+    expect((await show(successor.id)).state).toBe('Unknown');
   });
 
   it('does not settle a resent request by a late event of its first attempt', async () => {
@@ -713,6 +739,25 @@ describe('resolve', () => {
       [422, '/sessionId'],
       [422, '/sessionId'],
     ]);
+  });
+
+  it('link: answers 409 with the state if an event settles the request meanwhile', async () => {
+    const wish = usual();
+    const unknown = await lost(wish);
+    const [session] = sessionsOf(wish.partnerAppointmentId);
+    const sessionId = session?.sessionId ?? '';
+    tell(sessionId, undefined);
+    await handled(sessionId);
+    const client = world.get(PlatformClient);
+    const call = client.getSession.bind(client);
+    jest.spyOn(client, 'getSession').mockImplementationOnce(async (id, options) => {
+      tell(sessionId, wish.partnerAppointmentId);
+      await world.platform.webhooksSent();
+      await world.work.inbox();
+      return call(id, options);
+    });
+    const { body } = await resolve(unknown.id, { action: 'link', sessionId });
+    expect(body).toMatchObject({ status: 409, state: expect.stringMatching(/InProgress|Done/) });
   });
 
   it('answers an error for a settled or unknown request', async () => {

@@ -181,8 +181,8 @@ describe('the limits of lookups', () => {
   it('let a bulk refresh schedule in batches, after sessions with events', async () => {
     await world.sql(
       `INSERT INTO sessions (id, shown_id, session_id, state, updated_at, due_at, wanted_generation)
-       SELECT gen_random_uuid(), gen_random_uuid(), 'bulk-' || n, 'Done', '2031-01-01', CASE WHEN n = 1 THEN now() END, 1
-       FROM generate_series(1, 1200) n`,
+       SELECT id, id, 'bulk-' || n, 'Done', '2031-01-01', CASE WHEN n = 1 THEN now() END, 1
+       FROM (SELECT n, gen_random_uuid() AS id FROM generate_series(1, 1200) n) AS made`,
     );
     const statements = await statementsOf(['sessions'], async () => {
       expect(await world.get(RefreshScheduler).scheduleRefreshesSince(new Date('2030-12-31'))).toBe(1_200);

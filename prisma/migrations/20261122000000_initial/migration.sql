@@ -453,6 +453,7 @@ CREATE INDEX "sessions_changed_idx" ON "sessions"("id") WHERE "changed";
 CREATE INDEX "sessions_accepted_at_idx" ON "sessions"("accepted_at") WHERE "accepted_at" IS NOT NULL;
 CREATE INDEX "sessions_correlation_id_provider_user_id_idx" ON "sessions"("correlation_id", "provider_user_id") WHERE "correlation_id" IS NOT NULL;
 CREATE INDEX "sessions_open_idx" ON "sessions"("state", "requested_at") WHERE "state" IN ('Requested', 'Unknown');
+CREATE INDEX "sessions_in_flight_idx" ON "sessions"("lease_safe_at") WHERE "state" = 'Requested' AND "due_at" IS NULL;
 -- One open request at most for an appointment and a provider: so an event that names both can only belong to one request.
 CREATE UNIQUE INDEX "sessions_open_key" ON "sessions"("correlation_id", "provider_user_id") WHERE "state" IN ('Requested', 'Unknown');
 CREATE INDEX "sessions_backlog_idx" ON "sessions"("fault") WHERE "due_at" IS NOT NULL AND "wanted_generation" > "fetched_generation";

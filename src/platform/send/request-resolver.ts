@@ -119,7 +119,12 @@ export class RequestResolver<Row extends { id: string; state: string }> {
   }
 
   private async wrongState(id: string): Promise<Problem> {
-    const state = (await this.read(this.database.pool, id, 'true'))?.state;
+    // The row of an event may have taken its place meanwhile.
+    const { rows } = await this.database.pool.query<Pick<Row, 'state'>>(
+      `SELECT state FROM ${this.requests.table.name} WHERE id = $1 OR shown_id = $1`,
+      [id],
+    );
+    const state = rows[0]?.state;
     return new Problem(409, 'wrong-state', this.requests.onlyUnsettled, { extensions: { state } });
   }
 }

@@ -32,8 +32,8 @@ export interface RequestColumns extends DueColumns {
 
 /** What the outcomes of attempts change. Each row is locked. */
 export interface RequestOutcomes<Row, Answer> {
-  /** Stores the platform's answer. @returns false if it belongs to another request, so that the outcome stays unknown */
-  accepted(tx: PoolClient, row: Row, answer: Answer): Promise<boolean>;
+  /** Stores the platform's answer. If it belongs to another request, the outcome stays unknown. */
+  accepted(tx: PoolClient, row: Row, answer: Answer): Promise<void>;
   /** Stores that the platform certainly did not accept the request. @param message of the platform */
   rejected(tx: PoolClient, row: Row, message: string): Promise<void>;
   /** Stores that an attempt may have taken effect. Called once per attempt. */
@@ -126,10 +126,7 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
     }
     this.pause.succeeded(this.parts.clock.monotonicMs());
     await this.keep(attempt, 'accepted', () =>
-      this.storeOutcome(attempt.lease, async (tx, row) => {
-        const isOwn = await this.requests.outcomes.accepted(tx, row, answer);
-        if (!isOwn && row.state === 'Requested') await this.requests.outcomes.unknown(tx, row);
-      }),
+      this.storeOutcome(attempt.lease, (tx, row) => this.requests.outcomes.accepted(tx, row, answer)),
     );
   }
 
@@ -199,7 +196,7 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
 
   private storeUnknown(lease: Lease): Promise<void> {
     return this.storeOutcome(lease, async (tx, row) => {
-      if (row.state === 'Requested') await this.requests.outcomes.unknown(tx, row);
+      if (row.state === 'Requested' && row.dueAt === null) await this.requests.outcomes.unknown(tx, row);
     });
   }
 

@@ -31,8 +31,9 @@ export class RequestOutcomes implements Outcomes<SessionRow, { sessionId: string
     private readonly audit: Audit,
   ) {}
 
-  async accepted(tx: PoolClient, request: SessionRow, { sessionId }: { sessionId: string }): Promise<boolean> {
-    return this.settle(tx, request, sessionId, 'clock_timestamp()');
+  async accepted(tx: PoolClient, request: SessionRow, { sessionId }: { sessionId: string }): Promise<void> {
+    const isSettled = await this.settle(tx, request, sessionId, 'clock_timestamp()');
+    if (!isSettled && request.state === 'Requested') await this.markUnknown(tx, request);
   }
 
   /** Not if an event named the session: a proxy may have answered after the platform accepted the request. */
@@ -45,7 +46,10 @@ export class RequestOutcomes implements Outcomes<SessionRow, { sessionId: string
 
   /** Not if an event named the session. */
   async unknown(tx: PoolClient, request: SessionRow): Promise<void> {
-    if (await this.settleByEvent(tx, request)) return;
+    if (!(await this.settleByEvent(tx, request))) await this.markUnknown(tx, request);
+  }
+
+  private async markUnknown(tx: PoolClient, request: SessionRow): Promise<void> {
     await tx.query(
       `UPDATE sessions SET state = 'Unknown', fault = NULL, due_at = NULL, changed = true, ${RELEASE} WHERE id = $1`,
       [request.id],
@@ -155,7 +159,10 @@ export class RequestOutcomes implements Outcomes<SessionRow, { sessionId: string
     );
   }
 
-  private factsWith(row: SessionRow, error: SessionFacts['error']): Buffer {
-    return this.seal.sealFacts(row.id, { ...(ifReadable(() => this.seal.openFacts(row)) ?? NO_FACTS), error });
+  /** The sealed facts with another error. Without one, facts that do not open are kept. */
+  private factsWith(row: SessionRow, error: SessionFacts['error']): Buffer | null {
+    const facts = ifReadable(() => this.seal.openFacts(row));
+    if (!facts && !error) return row.facts;
+    return this.seal.sealFacts(row.id, { ...(facts ?? NO_FACTS), error });
   }
 }

@@ -48,7 +48,8 @@ export class SessionRequestsRepository {
            request, client_user_ids, note_template_ids, partner_appointment_id, facts, traceparents, earlier_unknown)
          VALUES ($1, $1, 'Requested', ${LANES.requests}, clock_timestamp(), clock_timestamp(), $2, $3, $4, $5, $6, $7, $8,
            $9, $10, EXISTS (SELECT FROM sessions
-             WHERE correlation_id = $3 AND provider_user_id = $2 AND abandoned AND attempted_at IS NOT NULL))
+             WHERE correlation_id = $3 AND provider_user_id = $2 AND abandoned
+               AND (attempted_at IS NOT NULL OR earlier_unknown)))
          ON CONFLICT DO NOTHING`,
         [
           id,

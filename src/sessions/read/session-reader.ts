@@ -29,7 +29,7 @@ import { listStatement, WITH_PEOPLE } from './session-statements.js';
 import type { SessionsQuery } from './sessions.dto.js';
 
 /** A session's row with the external ids of its people. */
-export interface ReadSession extends SessionRow {
+export interface ReadSession extends Omit<SessionRow, 'request'> {
   provider: string | null;
   clients: string[];
 }
@@ -64,7 +64,8 @@ export class SessionReader {
         [UUID.test(id) ? id : null, platformKey(id)],
       );
     let { rows } = await read();
-    if (!tx && rows[0]?.changed) {
+    // A request that waits to be sent is not locked here, because its claim would skip it.
+    if (!tx && rows[0]?.changed && rows[0].state !== 'Requested') {
       await numberSessions(this.database);
       ({ rows } = await read());
     }

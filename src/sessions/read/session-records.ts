@@ -42,7 +42,10 @@ export class SessionRecords {
   /** Parts that were changed or moved in the database are null, and listed in `unreadable`. */
   private async recordOf(session: ReadSession) {
     const { id, shownId } = session;
-    const processings = await this.prisma.processingSession.findMany({ where: { ourSessionId: id } });
+    const { request, processings } = await this.prisma.session.findUniqueOrThrow({
+      where: { id },
+      select: { request: true, processings: true },
+    });
     const notes = [];
     for (const document of (await this.reader.notes(id)).notes.documents) {
       const { documentId, noteTemplateId, sessionDocumentId, supersededAt } = document;
@@ -56,7 +59,7 @@ export class SessionRecords {
       ...orUnreadable({
         transcript: await this.reader.transcript(id).catch(nullIfMissing).catch(noneIfDamaged),
         insights: await this.reader.insights(id).catch(noneIfDamaged),
-        request: ifNotDamaged(() => this.requestOf(session)),
+        request: ifNotDamaged(() => this.requestOf(session, request)),
       }),
       processings: processings.map(({ processingId, updatedAt, answer }) => ({
         processingId,
@@ -68,10 +71,10 @@ export class SessionRecords {
   }
 
   /** The EHR's request. Its body, which contains URLs of recordings, is stored while it is open. */
-  private requestOf(session: ReadSession) {
-    const { id, inputKind, correlationId, requestedAt, attemptedAt, settledAt, request } = session;
+  private requestOf(session: ReadSession, sealed: Uint8Array | null) {
+    const { id, inputKind, correlationId, requestedAt, attemptedAt, settledAt } = session;
     if (requestedAt === null) return null;
-    const body = this.seal.request.open(id, request);
+    const body = this.seal.request.open(id, sealed);
     return { state: requestState(session), inputKind, correlationId, requestedAt, attemptedAt, settledAt, body };
   }
 

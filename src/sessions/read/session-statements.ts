@@ -1,8 +1,9 @@
-import { SESSION_COLUMNS, SHOWN_PEOPLE } from '../model/session-columns.js';
+import { allColumns } from '../../database/columns.js';
+import { SHOWN_PEOPLE } from '../model/session-columns.js';
 import type { SessionsQuery } from './sessions.dto.js';
 
-/** SQL of the columns of sessions `t`, with the external ids of their people. */
-export const WITH_PEOPLE = `${SESSION_COLUMNS}, ${SHOWN_PEOPLE}`;
+/** SQL of the columns of sessions `t` without the request, which may be large, and the external ids of their people. */
+export const WITH_PEOPLE = `${allColumns('Session', 't', 'request')}, ${SHOWN_PEOPLE}`;
 
 /** The filters of a list; people are identified by their platform users. */
 interface ListFilter extends Pick<SessionsQuery, 'appointment' | 'state' | 'updatedSince' | 'order'> {
