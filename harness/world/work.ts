@@ -1,4 +1,4 @@
-import type { INestApplicationContext } from '@nestjs/common';
+import type { INestApplicationContext, Type } from '@nestjs/common';
 import { JobOutcomes } from '../../src/compliance/job-outcomes.repository.js';
 import { JobSender } from '../../src/compliance/job-sender.js';
 import { ComplianceProcessor, ResultRefresher } from '../../src/compliance/result-refresher.js';
@@ -10,6 +10,7 @@ import { PeopleProcessor } from '../../src/people/reconcile/people.processor.js'
 import { Reconciler } from '../../src/people/reconcile/reconciler.js';
 import { DependentsRepository } from '../../src/people/store/dependents.repository.js';
 import type { QueueName } from '../../src/queue/backend/queue-names.js';
+import type { DueProcessor } from '../../src/queue/due-rows/due-loop.js';
 import { RequestSender } from '../../src/sessions/create/request-sender.js';
 import { ProcessingRefresher } from '../../src/sessions/refresh/processing-refresher.js';
 import { SessionRefresher } from '../../src/sessions/refresh/refresh.repository.js';
@@ -18,14 +19,21 @@ import { InboxProcessor } from '../../src/webhooks/process/inbox.processor.js';
 import { InboxLoop } from '../../src/webhooks/process/inbox-loop.js';
 
 /** The BullMQ adapters, which a world replaces by its own calls. */
-export const PROCESSORS = [
-  ComplianceProcessor,
-  ImportsProcessor,
-  InboxProcessor,
-  PeopleProcessor,
-  SessionRequestsProcessor,
-  SessionsProcessor,
-];
+export const PROCESSORS = [ImportsProcessor, PeopleProcessor];
+
+/** The BullMQ adapters that declare polls. */
+const DUE_PROCESSORS = [ComplianceProcessor, InboxProcessor, SessionRequestsProcessor, SessionsProcessor];
+
+/** Each adapter that declares polls, with one that does the same and has no queue to close. */
+export const POLLED_PROCESSORS = DUE_PROCESSORS.map((processor) => {
+  const declares: Type<DueProcessor> = processor;
+  return {
+    processor,
+    replacement: class extends declares {
+      override async onModuleDestroy(): Promise<void> {}
+    },
+  };
+});
 
 /** Calls after which the reconciler counts as one that never runs out of work. */
 const MAX_CALLS = 5_000;
@@ -76,8 +84,8 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
         await step();
       }
       await reconciler.requeueClients();
-      await dependents.requeueOverlooked();
     },
+    overlooked: () => dependents.requeueOverlooked(),
     async imports() {
       await imports.failStale();
       await imports.prepareAll();
@@ -95,9 +103,18 @@ export type Work = ReturnType<typeof workOf>;
 
 /** The work of each poll that the service declares. A poll that is missing here fails the start. */
 export const WORK_OF_POLLS: Record<string, keyof Work> = {
+  'webhook inbox': 'inbox',
+  'session requests': 'requests',
+  'lost session requests': 'requests',
+  sessions: 'sessions',
+  'processing sessions': 'sessions',
+  'compliance submissions': 'compliance',
+  'compliance jobs': 'compliance',
+  'lost compliance submissions': 'compliance',
+  'unreadable results': 'compliance',
   people: 'people',
   'clients of new providers': 'people',
-  'overlooked people': 'people',
+  'overlooked people': 'overlooked',
   imports: 'imports',
   'steered imports': 'imports',
   'import outcomes': 'imports',
@@ -106,16 +123,6 @@ export const WORK_OF_POLLS: Record<string, keyof Work> = {
   'retention-audit': 'retention',
   retention: 'retention',
 };
-
-/** Work that the service polls for every few seconds. Sealing the audit log causes no further work and comes last. */
-export const FREQUENT: ReadonlySet<keyof Work> = new Set([
-  'inbox',
-  'requests',
-  'sessions',
-  'compliance',
-  'people',
-  'imports',
-]);
 
 /** The work that a notification of each queue starts. */
 export const WORK_OF_QUEUES: Record<QueueName, keyof Work> = {

@@ -67,7 +67,7 @@ export class RecordedNotifications extends QueueNotifier {
   }
 }
 
-/** Never polls. */
+/** Says which work is due, but never starts it. */
 @Injectable()
 export class IdlePoller extends Poller {
   /** The polls that the service declared. */
@@ -77,8 +77,16 @@ export class IdlePoller extends Poller {
     this.names.push(name);
   }
 
-  override whenDue(name: string): void {
-    this.names.push(name);
+  override whenDue(...poll: Parameters<Poller['whenDue']>): void {
+    this.names.push(poll[0]);
+    super.whenDue(...poll);
+  }
+
+  override onApplicationBootstrap(): void {}
+
+  /** Milliseconds until a row of each poll is due, by the product's own statement. */
+  async waitsByName(): Promise<[name: string, ms: number][]> {
+    return (await this.waitsForRows()).map(([{ name }, ms]) => [name, ms]);
   }
 }
 

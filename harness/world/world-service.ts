@@ -11,7 +11,7 @@ import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
 import { QueueModule } from '../../src/queue/queue.module.js';
 import { httpAdapter, setupApp } from '../../src/setup.js';
 import { Changes } from './changes.js';
-import { PROCESSORS, WORK_OF_POLLS, type Work, workOf } from './work.js';
+import { POLLED_PROCESSORS, PROCESSORS, WORK_OF_POLLS, type Work, workOf } from './work.js';
 import { type IdlePoller, type RecordedNotifications, WorldQueueModule } from './world-queue.js';
 
 export type Variables = Readonly<Record<string, string | undefined>>;
@@ -23,6 +23,8 @@ export interface WorldService {
   readonly work: Work;
   readonly notifications: RecordedNotifications;
   readonly changes: Changes;
+  /** Milliseconds until each kind of work has a due row, as the poller finds them; infinite without one. */
+  waits(): Promise<Map<keyof Work, number>>;
   beat(): Promise<void>;
 }
 
@@ -49,12 +51,14 @@ export async function startService(settings: Variables, { clock, random, step }:
     .overrideProvider(Random)
     .useValue(random);
   for (const processor of PROCESSORS) builder.overrideProvider(processor).useValue({});
+  for (const { processor, replacement } of POLLED_PROCESSORS) builder.overrideProvider(processor).useClass(replacement);
   const module = await builder.compile();
   const app = module.createNestApplication<NestFastifyApplication>(httpAdapter(env), { logger: false });
   await setupApp(app);
   const changes = new Changes(app.get(Database));
   await app.listen(0, '127.0.0.1');
-  const unknownPoll = app.get<IdlePoller>(Poller).names.find((name) => !(name in WORK_OF_POLLS));
+  const poller = app.get<IdlePoller>(Poller);
+  const unknownPoll = poller.names.find((name) => !(name in WORK_OF_POLLS));
   if (unknownPoll !== undefined) {
     await app.close();
     throw new Error(`No test would do the work of the poll "${unknownPoll}". Add it to WORK_OF_POLLS.`);
@@ -64,6 +68,14 @@ export async function startService(settings: Variables, { clock, random, step }:
     url: await app.getUrl(),
     work: workOf(app, step),
     notifications: app.get(QueueNotifier),
+    waits: async () => {
+      const waits = new Map<keyof Work, number>();
+      for (const [name, ms] of await poller.waitsByName()) {
+        const kind = WORK_OF_POLLS[name] as keyof Work;
+        waits.set(kind, Math.min(ms, waits.get(kind) ?? Number.POSITIVE_INFINITY));
+      }
+      return waits;
+    },
     changes,
     beat: () => app.get(WorkerProcess).beat(),
   };

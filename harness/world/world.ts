@@ -11,7 +11,7 @@ import { RunningWork } from './running-work.js';
 import { ADMIN_KEY, settingsFor, WEBHOOK_SECRET } from './settings.js';
 import { msOf, type Span, timeSql, WorldClock, WorldRandom } from './time.js';
 import { liftTimeouts } from './timeouts.js';
-import { FREQUENT, WORK_OF_QUEUES, type Work } from './work.js';
+import { WORK_OF_QUEUES, type Work } from './work.js';
 import { copyTemplate, type WorldDatabase } from './world-database.js';
 import { type ServiceParts, startService, type Variables, type WorldService } from './world-service.js';
 
@@ -48,6 +48,14 @@ interface Held {
   answer(): Promise<void>;
   /** Resolves when the work has ended, successfully or not. */
   readonly ended: Promise<void>;
+}
+
+/** What the poller finds. */
+interface Polled {
+  readonly due: ReadonlySet<keyof Work>;
+  /** Milliseconds until the next row is due; infinite without one. */
+  readonly nextInMs: number;
+  readonly isUnsealed: boolean;
 }
 
 /**
@@ -164,10 +172,22 @@ export class World {
   async settle(maxRounds = MAX_ROUNDS): Promise<void> {
     await this.platform.webhooksSent();
     for (let rounds = 0; rounds < maxRounds; rounds += 1) {
+      // Notified work comes first. Without any, due rows are found as the poller finds them.
       const notified = await this.takeNotified();
-      const isQuiet = await this.workOn(notified ?? FREQUENT);
-      // Notified work comes first. Without any, all work is tried once, as the pollers would.
-      if (notified === undefined && isQuiet && !(await this.isOtherWorkRunning())) return this.work.seals();
+      if (notified) {
+        await this.workOn(notified);
+        continue;
+      }
+      const { due, nextInMs, isUnsealed } = await this.poll();
+      const isQuiet = await this.workOn(due);
+      if (!isQuiet || (await this.isOtherWorkRunning())) continue;
+      if (nextInMs <= SHORT_MS) {
+        await this.move(Math.ceil(nextInMs));
+        continue;
+      }
+      // Sealing the audit log causes no further work, so it comes last.
+      if (isUnsealed) await this.work.seals();
+      return;
     }
     throw new Error(`The world never settles. Latest changes:\n${this.service.changes.latest.join('\n')}`);
   }
@@ -276,6 +296,15 @@ export class World {
     if (inMs > SHORT_MS) return undefined;
     if (inMs > 0) await this.move(Math.ceil(inMs));
     return new Set([...notifications.takeDue()].map((queue) => WORK_OF_QUEUES[queue]));
+  }
+
+  /** Asks which work has due rows, and when the next row is due. People may be overlooked at any time. */
+  private async poll(): Promise<Polled> {
+    const { seals, ...waits } = Object.fromEntries(await this.service.waits());
+    const entries = Object.entries(waits) as [keyof Work, number][];
+    const due = entries.filter(([, ms]) => ms <= 0).map(([kind]) => kind);
+    const nextInMs = Math.min(...entries.map(([, ms]) => ms).filter((ms) => ms > 0));
+    return { due: new Set([...due, 'overlooked']), nextInMs, isUnsealed: Number(seals) <= 0 };
   }
 
   /** Moves time, one step after the other: two sessions cannot replace the database's functions at the same time. */

@@ -112,6 +112,7 @@ describe('background work', () => {
 
   test('fails the test if it never ends, and lists the latest statements', async () => {
     await world.sql('CREATE TABLE noted (number int)');
+    jest.spyOn(world.get(InboxLoop), 'nextDue').mockReturnValue('now()');
     const endless = jest.spyOn(world.get(InboxLoop), 'finished').mockImplementation(async () => {
       await world.get(Database).pool.query('INSERT INTO noted VALUES (1)');
     });

@@ -131,7 +131,8 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
     return waits;
   }
 
-  private async waitsForRows(): Promise<[Poll, number][]> {
+  /** Milliseconds until a row of each poll is due; infinite without one. */
+  protected async waitsForRows(): Promise<[Poll, number][]> {
     const values: unknown[] = [];
     const bind: Bind = (value) => `$${values.push(value)}`;
     const polls = this.polls.filter(({ nextDue }) => nextDue);
