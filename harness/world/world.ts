@@ -6,6 +6,7 @@ import { Vault } from '../../src/vault/vault.js';
 import { until } from '../until.js';
 import { ApiDescription } from './api-description.js';
 import { FOREVER_MS, Platform, type Rule } from './platform.js';
+import { prepareStatements } from './prepared-statements.js';
 import { type Answer, type CallOptions, request } from './request.js';
 import { RunningWork } from './running-work.js';
 import { ADMIN_KEY, settingsFor, WEBHOOK_SECRET } from './settings.js';
@@ -88,6 +89,7 @@ export class World {
    */
   static async start(server: string, template: string, { settings = {}, platform = {} }: WorldOptions): Promise<World> {
     liftTimeouts();
+    prepareStatements();
     const clock = new WorldClock();
     const database = await copyTemplate(server, template);
     const simulator = await Platform.start(clock, { webhookSecret: WEBHOOK_SECRET, ...platform });
@@ -215,7 +217,7 @@ export class World {
   /** Moves time for the service, the platform and the database, then sends a heartbeat. */
   async advance(span: Span): Promise<void> {
     await this.move(msOf(span));
-    await this.beat();
+    if (this.lastBeatMs !== this.clock.monotonicMs()) await this.beat();
   }
 
   /** Sets the database's clock back until the test ends, as a correction of its server's clock would. */
