@@ -324,7 +324,7 @@ test('another server than the platform settles no job, and degrades health', asy
 });
 
 test('without states in the contract, the event itself is published, once, and the result is still fetched', async () => {
-  await world.restart({ PLATFORM_CONTRACT: await contractFile([LOOK_UP]) });
+  await world.restart({ PLATFORM_CONTRACT: contractFile([LOOK_UP]) });
   const { body } = await post();
   await later('5 s');
   expect(await show(body.id)).toMatchObject({ state: 'Submitted', result: null });

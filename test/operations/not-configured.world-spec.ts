@@ -6,7 +6,7 @@ const world = useWorld();
 
 test('routes answer 501 and name what the contract and the settings lack', async () => {
   const operations = ['recordingUploadUrl', 'submitComplianceJob', 'complianceUploadUrl'];
-  await world.restart({ PLATFORM_CONTRACT: await contractFile(operations) });
+  await world.restart({ PLATFORM_CONTRACT: contractFile(operations) });
   const launch = { provider: 'p-1', client: 'c-1', variant: 'virtual' };
   const recording = { body: Buffer.from('sound'), headers: { 'content-type': 'audio/wav' } };
   const recordings = ['method', 'path', ...UPLOAD].map((name) => `operations.recordingUploadUrl.${name}`);

@@ -91,7 +91,7 @@ describe('after a lost answer', () => {
 describe('a DELETE answered 200 with a body that reports a failure', () => {
   beforeEach(async () => {
     const deleteUser = { response: { deleted: '/success' } };
-    await world.restart({ PLATFORM_CONTRACT: await contractFile([], { deleteUser }) });
+    await world.restart({ PLATFORM_CONTRACT: contractFile([], { deleteUser }) });
     await put('clients/kept');
   });
   const answer = (body: object) => world.platform.injectFault({ operation: 'deleteUser', kind: 'answer', body });

@@ -146,7 +146,7 @@ describe('an upload URL', () => {
     ['another Content-Type', 'audio/x-signed', 'audio/x-signed'],
   ])('%s in the contract wins, streamed or uploaded directly', async (_rule, contentType, uploadContentType) => {
     const upload = { method: 'PUT', headers: { 'content-type': contentType } };
-    await world.restart({ PLATFORM_CONTRACT: await contractFile([], { recordingUploadUrl: { upload } }) });
+    await world.restart({ PLATFORM_CONTRACT: contractFile([], { recordingUploadUrl: { upload } }) });
     world.platform.set({ uploadContentType });
     const streamed = await send('sound');
     const { body } = await askForUrl({ contentType: 'audio/wav' });

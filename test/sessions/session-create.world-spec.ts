@@ -788,7 +788,7 @@ it('a timeout leaves one session, which its event settles', async () => {
 });
 
 it('answers 501 and stores nothing without createSession in the contract', async () => {
-  await world.restart({ PLATFORM_CONTRACT: await contractFile([OPERATION]) });
+  await world.restart({ PLATFORM_CONTRACT: contractFile([OPERATION]) });
   const { status, body } = await world.call<Problem>('POST', '/v1/sessions', { body: usual() });
   expect(status).toBe(501);
   expect(body.missing?.join()).toMatch(/createSession/);

@@ -244,7 +244,7 @@ describe('refreshing', () => {
   });
 
   it('applies events without getSession, and catches up once it is configured', async () => {
-    await world.restart({ PLATFORM_CONTRACT: await contractFile(['getSession']) });
+    await world.restart({ PLATFORM_CONTRACT: contractFile(['getSession']) });
     const session = newSession({ partnerAppointmentId: 'appointment-9' });
     toEnd(session);
     await shownAs(session.sessionId, 'Done');
@@ -290,7 +290,7 @@ describe('the processing API', () => {
 
   it('provides the notes if it answers with the session, even without getSession', async () => {
     const response = { session: '/processing/session' };
-    const contract = await contractFile(['getSession'], { getProcessingSession: { response } });
+    const contract = contractFile(['getSession'], { getProcessingSession: { response } });
     await world.restart({ PLATFORM_CONTRACT: contract });
     const session = newSession();
     unheard(() => toEnd(session));

@@ -248,7 +248,7 @@ describe('the deprecated update of note templates', () => {
   });
 
   it('returns 501 without its contract entry, while the update works', async () => {
-    await world.restart({ PLATFORM_CONTRACT: await contractFile(['updateSessionTemplates']) });
+    await world.restart({ PLATFORM_CONTRACT: contractFile(['updateSessionTemplates']) });
     const { status, body } = await put('any');
     expect([status, body.missing?.join()]).toEqual([501, expect.stringContaining('updateSessionTemplates')]);
     expect((await update('any', { externalTreatmentPlan: 'x' })).status).toBe(404);

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
@@ -8,16 +8,16 @@ import path from 'node:path';
  * @param without operations, or other parts of the file such as `events`
  * @param changes parts of operations that are other than the simulator's own contract says
  */
-export async function contractFile(without: string[] = [], changes: Record<string, object> = {}): Promise<string> {
+export function contractFile(without: string[] = [], changes: Record<string, object> = {}): string {
   const source = path.resolve(__dirname, '../../simulator/contract.json');
-  const contract = JSON.parse(await readFile(source, 'utf8'));
+  const contract = JSON.parse(readFileSync(source, 'utf8'));
   for (const name of without) {
     delete contract.operations[name];
     delete contract[name];
   }
   for (const [operation, change] of Object.entries(changes))
     contract.operations[operation] = { ...contract.operations[operation], ...change };
-  const file = path.join(await mkdtemp(path.join(tmpdir(), 'notebridge-contract-')), 'contract.json');
-  await writeFile(file, JSON.stringify(contract));
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'notebridge-contract-')), 'contract.json');
+  writeFileSync(file, JSON.stringify(contract));
   return file;
 }
