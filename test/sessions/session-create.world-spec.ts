@@ -741,7 +741,7 @@ describe('resolve', () => {
     ]);
   });
 
-  it('link: answers 409 with the state if an event settles the request meanwhile', async () => {
+  it('link: answers 409 with the state if an event settles the request during the check', async () => {
     const wish = usual();
     const unknown = await lost(wish);
     const [session] = sessionsOf(wish.partnerAppointmentId);

@@ -119,7 +119,7 @@ export class RequestResolver<Row extends { id: string; state: string }> {
   }
 
   private async wrongState(id: string): Promise<Problem> {
-    // The row of an event may have taken its place meanwhile.
+    // The row of an event may have taken its place since then.
     const { rows } = await this.database.pool.query<Pick<Row, 'state'>>(
       `SELECT state FROM ${this.requests.table.name} WHERE id = $1 OR shown_id = $1`,
       [id],
