@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
+import { prepareStatements } from './prepared-statements.js';
 import { useTime } from './time.js';
+import { liftTimeouts } from './timeouts.js';
 
 /** Tables that a reset leaves alone. */
 const KEPT_TABLES = ['_prisma_migrations', 'vault_keys'];
@@ -25,6 +27,8 @@ const FORGET_STATISTICS = `
 
 /** Copies a template that has the world's time and every migration. */
 export async function copyTemplate(server: string, template: string): Promise<WorldDatabase> {
+  liftTimeouts();
+  prepareStatements();
   const name = `world_${randomBytes(6).toString('hex')}`;
   await asAdmin(server, async (client) => {
     await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);

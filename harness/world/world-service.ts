@@ -23,10 +23,21 @@ export interface WorldService {
   readonly work: Work;
   readonly notifications: RecordedNotifications;
   readonly changes: Changes;
-  /** Milliseconds until each kind of work has a due row, as the poller finds them; infinite without one. */
-  waits(): Promise<Map<keyof Work, number>>;
+  /** Finds due rows as the poller does. */
+  poll(): Promise<Polled>;
   beat(): Promise<void>;
 }
+
+/** What the poller finds. */
+interface Polled {
+  readonly due: ReadonlySet<keyof Work>;
+  /** Milliseconds until the next row is due; infinite without one. */
+  readonly nextInMs: number;
+  /** True if an audit entry has no seal. */
+  readonly isUnsealed: boolean;
+}
+
+export const NOTHING_DUE: Polled = { due: new Set(), nextInMs: Number.POSITIVE_INFINITY, isUnsealed: false };
 
 /** What replaces the machine's clock and randomness. */
 export interface ServiceParts {
@@ -68,15 +79,19 @@ export async function startService(settings: Variables, { clock, random, step }:
     url: await app.getUrl(),
     work: workOf(app, step),
     notifications: app.get(QueueNotifier),
-    waits: async () => {
-      const waits = new Map<keyof Work, number>();
-      for (const [name, ms] of await poller.waitsByName()) {
-        const kind = WORK_OF_POLLS[name] as keyof Work;
-        waits.set(kind, Math.min(ms, waits.get(kind) ?? Number.POSITIVE_INFINITY));
-      }
-      return waits;
-    },
     changes,
+    poll: async () => polled(await poller.waitsByName()),
     beat: () => app.get(WorkerProcess).beat(),
+  };
+}
+
+/** @param waits milliseconds until a row of each poll is due. People may be overlooked at any time. */
+function polled(waits: readonly [name: string, ms: number][]): Polled {
+  const kinds = waits.map(([name, ms]) => ({ kind: WORK_OF_POLLS[name] as keyof Work, ms }));
+  const works = kinds.filter(({ kind }) => kind !== 'seals');
+  return {
+    due: new Set([...works.filter(({ ms }) => ms <= 0).map(({ kind }) => kind), 'overlooked']),
+    nextInMs: Math.min(...works.map(({ ms }) => ms).filter((ms) => ms > 0)),
+    isUnsealed: kinds.some(({ kind, ms }) => kind === 'seals' && ms <= 0),
   };
 }

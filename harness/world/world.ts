@@ -6,15 +6,13 @@ import { Vault } from '../../src/vault/vault.js';
 import { until } from '../until.js';
 import { ApiDescription } from './api-description.js';
 import { FOREVER_MS, Platform, type Rule } from './platform.js';
-import { prepareStatements } from './prepared-statements.js';
 import { type Answer, type CallOptions, request } from './request.js';
 import { RunningWork } from './running-work.js';
 import { ADMIN_KEY, settingsFor, WEBHOOK_SECRET } from './settings.js';
 import { msOf, type Span, timeSql, WorldClock, WorldRandom } from './time.js';
-import { liftTimeouts } from './timeouts.js';
 import { WORK_OF_QUEUES, type Work } from './work.js';
 import { copyTemplate, type WorldDatabase } from './world-database.js';
-import { type ServiceParts, startService, type Variables, type WorldService } from './world-service.js';
+import { NOTHING_DUE, type ServiceParts, startService, type Variables, type WorldService } from './world-service.js';
 
 /** Milliseconds between two heartbeats of the service. */
 const BEAT_MS = 2_000;
@@ -51,14 +49,6 @@ interface Held {
   readonly ended: Promise<void>;
 }
 
-/** What the poller finds. */
-interface Polled {
-  readonly due: ReadonlySet<keyof Work>;
-  /** Milliseconds until the next row is due; infinite without one. */
-  readonly nextInMs: number;
-  readonly isUnsealed: boolean;
-}
-
 /**
  * The service, PostgreSQL, HTTP and the platform simulator in one process. Background work runs only in `settle` and its
  * kin, and time moves only in `advance`, for the database, the service and the simulator together.
@@ -88,8 +78,6 @@ export class World {
    * @param template name of a database with the world's time and every migration
    */
   static async start(server: string, template: string, { settings = {}, platform = {} }: WorldOptions): Promise<World> {
-    liftTimeouts();
-    prepareStatements();
     const clock = new WorldClock();
     const database = await copyTemplate(server, template);
     const simulator = await Platform.start(clock, { webhookSecret: WEBHOOK_SECRET, ...platform });
@@ -176,20 +164,12 @@ export class World {
     for (let rounds = 0; rounds < maxRounds; rounds += 1) {
       // Notified work comes first. Without any, due rows are found as the poller finds them.
       const notified = await this.takeNotified();
-      if (notified) {
-        await this.workOn(notified);
-        continue;
-      }
-      const { due, nextInMs, isUnsealed } = await this.poll();
+      const { due, nextInMs, isUnsealed } = notified ? { ...NOTHING_DUE, due: notified } : await this.service.poll();
       const isQuiet = await this.workOn(due);
-      if (!isQuiet || (await this.isOtherWorkRunning())) continue;
-      if (nextInMs <= SHORT_MS) {
-        await this.move(Math.ceil(nextInMs));
-        continue;
-      }
+      if (notified || !isQuiet || (await this.isOtherWorkRunning())) continue;
       // Sealing the audit log causes no further work, so it comes last.
-      if (isUnsealed) await this.work.seals();
-      return;
+      if (nextInMs > SHORT_MS) return isUnsealed ? this.work.seals() : undefined;
+      await this.move(Math.ceil(nextInMs));
     }
     throw new Error(`The world never settles. Latest changes:\n${this.service.changes.latest.join('\n')}`);
   }
@@ -298,15 +278,6 @@ export class World {
     if (inMs > SHORT_MS) return undefined;
     if (inMs > 0) await this.move(Math.ceil(inMs));
     return new Set([...notifications.takeDue()].map((queue) => WORK_OF_QUEUES[queue]));
-  }
-
-  /** Asks which work has due rows, and when the next row is due. People may be overlooked at any time. */
-  private async poll(): Promise<Polled> {
-    const { seals, ...waits } = Object.fromEntries(await this.service.waits());
-    const entries = Object.entries(waits) as [keyof Work, number][];
-    const due = entries.filter(([, ms]) => ms <= 0).map(([kind]) => kind);
-    const nextInMs = Math.min(...entries.map(([, ms]) => ms).filter((ms) => ms > 0));
-    return { due: new Set([...due, 'overlooked']), nextInMs, isUnsealed: Number(seals) <= 0 };
   }
 
   /** Moves time, one step after the other: two sessions cannot replace the database's functions at the same time. */
