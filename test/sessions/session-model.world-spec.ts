@@ -13,12 +13,16 @@ import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { mirroredPeople, SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
 
-const world = useWorld({ platform: { processingEvents: false, webhookDropRate: 1 } });
+const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
 let people: Awaited<ReturnType<typeof mirroredPeople>>;
 
 beforeEach(async () => {
   people = await mirroredPeople(world);
+  // A test sends each event itself.
+  world.platform.set({ webhookDropRate: 1 });
 });
+
+afterEach(() => world.platform.set({ webhookDropRate: 0 }));
 
 /** The events of a session with AI notes (spec, Event sequences). */
 const EVENTS = ['CREATED', 'PROCESSING_STARTED', 'PROCESSING_NOTES_COMPLETED', 'PROCESSING_COMPLETED'] as const;

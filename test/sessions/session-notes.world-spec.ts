@@ -9,7 +9,7 @@ import { SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
 import { useArrivingSessions } from './arriving-sessions.js';
 
-const world = useWorld({ platform: { processingEvents: false } });
+const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
 const sessions = useArrivingSessions(world);
 const { newSession, toEnd, show, notesOf, fetches, tell, unheard } = sessions;
 
