@@ -34,11 +34,7 @@ class AttendedClient extends pg.Client {
 export const createPatientPostgresBackend: typeof createPostgresBackend = (...args) => {
   const backend = createPostgresBackend(...args);
   const { connection } = backend as PostgresQueueBackend;
-  connection.pool.on('connect', (client) => {
-    client.on('error', () => undefined);
-    // A job is only a notification, and the poller finds what a crash loses: its commit must not delay those of others.
-    void client.query('SET synchronous_commit = off').catch(() => undefined);
-  });
+  connection.pool.on('connect', (client) => client.on('error', () => undefined));
   Reflect.set(connection, 'pgModule', { ...pg, Client: AttendedClient });
   const connect = connection.waitUntilReady.bind(connection);
   connection.waitUntilReady = async () => {
