@@ -16,7 +16,7 @@ let areLifted = false;
 /**
  * Lifts the timeouts of every PostgreSQL connection that this process opens from now on, and of every transaction. They
  * measure real time, so a machine or server that stalls would fail tests whose own clock stands still. Pools keep their
- * connections, because each new one costs as much as a dozen statements.
+ * idle connections, because each new one costs as much as a dozen statements.
  */
 export function liftTimeouts(): void {
   if (areLifted) return;
@@ -38,7 +38,6 @@ export function liftTimeouts(): void {
   pool.connect = function takeWithoutTimeout(this: pg.Pool, ...values) {
     this.options.connectionTimeoutMillis = 0;
     this.options.idleTimeoutMillis = 0;
-    this.options.maxUses = Number.POSITIVE_INFINITY;
     return Reflect.apply(take as never, this, values);
   };
 }
