@@ -14,6 +14,8 @@ import { Deliveries } from './webhooks/deliveries.js';
 /** Everything that the simulated platform knows. It is in memory, so a restart loses it. */
 export class SimulatorState {
   readonly timers: Timers;
+  /** The number of calls whose answer waits for a timer. */
+  heldCalls = 0;
   /** The platform's URL without a trailing slash; known once it listens. */
   publicUrl = '';
   settings: Settings;

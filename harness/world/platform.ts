@@ -66,9 +66,10 @@ export class Platform {
       .filter((arrival) => operation === undefined || arrival.operation === operation).length;
   }
 
-  /** True while a received call has no answer. */
-  get hasOpenCalls(): boolean {
-    return this.simulator.state.arrivals.list().some(({ status }) => status === null);
+  /** True while calls are in flight, all of which wait for time to pass or for `release`. */
+  get holdsAllCalls(): boolean {
+    const { arrivals, heldCalls } = this.simulator.state;
+    return heldCalls > 0 && heldCalls >= arrivals.list().filter(({ status }) => status === null).length;
   }
 
   /** The number of webhook attempts so far. */

@@ -267,7 +267,7 @@ export class World {
 
   /** True if work started elsewhere is in progress, unless only the platform can end it. */
   private async isOtherWorkRunning(): Promise<boolean> {
-    return !this.platform.hasOpenCalls && (await this.running.awaitAny(LOOK_MS));
+    return !this.platform.holdsAllCalls && (await this.running.awaitAny(LOOK_MS));
   }
 
   /** Waits out a short pause. @returns the work notified by then; undefined if nothing is due soon */

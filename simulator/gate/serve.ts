@@ -47,7 +47,7 @@ export function servePlatform(
         const fault = state.faults.take(route.operation, factsOf(state, call));
         if (fault) return sufferFault(state, fault, arrival, reply, () => route.handle(call));
         const answer = route.handle(call);
-        await state.timers.sleep(returnMs);
+        await holdAnswer(state, returnMs);
         return send(reply, answer);
       },
     });
@@ -60,6 +60,12 @@ async function arrive(state: SimulatorState, route: PlatformRoute): Promise<Pass
   await state.timers.sleep(outwardMs);
   const arrival = state.arrivals.record(state.nowMs(), route.operation, route.userManagement === true);
   return { arrival, returnMs: latencyMs - outwardMs };
+}
+
+async function holdAnswer(state: SimulatorState, ms: number): Promise<void> {
+  state.heldCalls += 1;
+  await state.timers.sleep(ms);
+  state.heldCalls -= 1;
 }
 
 function admit(state: SimulatorState, arrival: Arrival): void {
@@ -107,7 +113,7 @@ async function sufferFault(
       return reply.code(200).header('content-type', 'application/json').send(Buffer.from('{"userId":"'));
     case 'slow': {
       const answer = handle();
-      await state.timers.sleep(fault.ms);
+      await holdAnswer(state, fault.ms);
       return send(reply, answer);
     }
     case 'status':
