@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { prepareStatements } from './prepared-statements.js';
+import { liftTimeouts, prepareStatements } from './connections.js';
 import { useTime } from './time.js';
-import { liftTimeouts } from './timeouts.js';
 
 /** Tables that a reset leaves alone. */
 const KEPT_TABLES = ['_prisma_migrations', 'vault_keys'];
