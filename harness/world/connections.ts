@@ -61,7 +61,9 @@ export function prepareStatements(): void {
   const client = pg.Client.prototype as unknown as Record<string, (...values: unknown[]) => unknown>;
   const { query } = client;
   client.query = function queryPrepared(this: pg.Client, statement, values, ...more) {
-    const name = typeof statement === 'string' && Array.isArray(values) ? nameOf(statement) : undefined;
+    // Without values, a text may have several statements.
+    const isOne = typeof statement === 'string' && Array.isArray(values) && values.length > 0;
+    const name = isOne ? nameOf(statement) : undefined;
     const named = name === undefined ? statement : { name, text: statement };
     return Reflect.apply(query as never, this, [named, values, ...more]);
   };

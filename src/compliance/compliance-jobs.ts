@@ -36,6 +36,13 @@ const MESSAGES: Record<string, string> = {
 const SUBMISSION_POSTPONED = 'The job could not be submitted yet; it is submitted again automatically.';
 const LOOKUP_FAILED = 'The result could not be fetched from the platform; the lookup is retried automatically.';
 
+const ID_NEEDED = "To link, send the platform's id of the job in jobId.";
+const TAKEN = 'Another submission is linked to this job. Find out which submission it belongs to.';
+const LINK_PROBLEMS = {
+  idNeeded: new Problem(422, 'job-id-needed', ID_NEEDED, { pointer: '/jobId' }),
+  taken: new Problem(409, 'job-taken', TAKEN, { pointer: '/jobId' }),
+};
+
 /** Compliance jobs for the EHR. Each is committed first, then submitted by a worker. */
 @Injectable()
 export class ComplianceJobs {
@@ -53,7 +60,7 @@ export class ComplianceJobs {
     this.resolver = new RequestResolver(
       {
         table: JOB_TABLE,
-        thing: 'job',
+        problems: LINK_PROBLEMS,
         unsettled: UNSETTLED,
         // While only the URL of the lookup may be wrong, the platform may have the job.
         resendable: `request IS NOT NULL AND fault IS DISTINCT FROM 'maybe-gone'`,

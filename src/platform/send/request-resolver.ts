@@ -14,8 +14,8 @@ export type ResolveAction = 'link' | 'create' | 'abandon';
 /** Requests that an operator may resolve. */
 interface ResolvableRequests<Row> {
   readonly table: RequestTable;
-  /** Begins the codes of problems, and names the field with the platform's id. */
-  readonly thing: 'session' | 'job';
+  /** If a link names nothing, or what belongs to another request. */
+  readonly problems: { readonly idNeeded: Problem; readonly taken: Problem };
   /** SQL condition: the outcome is unknown, or the platform does not know what it made. */
   readonly unsettled: string;
   /** SQL condition of an unsettled request that may be sent again. Defaults to all. */
@@ -76,12 +76,8 @@ export class RequestResolver<Row extends { id: string; state: string }> {
   }
 
   private async link(id: string, spelling: string | undefined, signal: AbortSignal): Promise<void> {
-    const { thing, unsettled, check, settle } = this.requests;
-    const pointer = `/${thing}Id`;
-    if (spelling === undefined) {
-      const detail = `To link, send the platform's id of the ${thing} in ${thing}Id.`;
-      throw new Problem(422, `${thing}-id-needed`, detail, { pointer });
-    }
+    const { problems, unsettled, check, settle } = this.requests;
+    if (spelling === undefined) throw problems.idNeeded;
     const known = await this.read(this.database.pool, id, unsettled);
     if (!known) throw await this.wrongState(id);
     await check?.(known, spelling, signal);
@@ -95,10 +91,7 @@ export class RequestResolver<Row extends { id: string; state: string }> {
     };
     const outcome = await retryWhenTaken(() => this.database.transaction(link));
     if (outcome === 'wrong-state') throw await this.wrongState(id);
-    if (outcome === 'taken') {
-      const detail = `Another request is linked to this ${thing}. Find out which request it belongs to.`;
-      throw new Problem(409, `${thing}-taken`, detail, { pointer });
-    }
+    if (outcome === 'taken') throw problems.taken;
   }
 
   private lock(tx: PoolClient, id: string, condition: string): Promise<Row | undefined> {

@@ -23,6 +23,13 @@ import type { CreateSessionRequest, ResolveSessionRequest } from './create-sessi
 import { RequestOutcomes } from './request-outcomes.repository.js';
 import { type BlockingSession, SessionRequestsRepository } from './session-requests.repository.js';
 
+const ID_NEEDED = "To link, send the platform's id of the session in sessionId.";
+const TAKEN = 'Another request is linked to this session. Find out which request it belongs to.';
+const LINK_PROBLEMS = {
+  idNeeded: new Problem(422, 'session-id-needed', ID_NEEDED, { pointer: '/sessionId' }),
+  taken: new Problem(409, 'session-taken', TAKEN, { pointer: '/sessionId' }),
+};
+
 /** The EHR's requests for sessions. Each is committed first, then sent by a worker. */
 @Injectable()
 export class SessionRequests {
@@ -45,7 +52,7 @@ export class SessionRequests {
     this.resolver = new RequestResolver(
       {
         table: SESSION_TABLE,
-        thing: 'session',
+        problems: LINK_PROBLEMS,
         unsettled: `state = 'Unknown'`,
         onResend: 'earlier_unknown = true, changed = true',
         onlyUnsettled: 'Only a request whose outcome is unknown can be resolved. Check the state of the session.',
