@@ -37,11 +37,13 @@ export interface ReadSession extends Omit<SessionRow, 'request'> {
 /** A document with its newest revision. */
 type StoredDocument = Omit<DocumentResponse, 'notes' | 'unreadable'> & { notes: Buffer | null };
 
+/** OFFSET 0 keeps the planner from reading all revisions. */
 const CURRENT_DOCUMENTS = `
   SELECT d.id AS "documentId", d.session_document_id AS "sessionDocumentId", d.note_template_id AS "noteTemplateId",
     d.revision, d.incomplete, r.fetched_at AS "fetchedAt", d.superseded_at AS "supersededAt", r.removed_at AS "removedAt",
     r.notes
-  FROM session_documents d JOIN document_revisions r ON r.document = d.id AND r.revision = d.revision
+  FROM session_documents d CROSS JOIN LATERAL (
+    SELECT * FROM document_revisions WHERE document = d.id AND revision = d.revision OFFSET 0) AS r
   WHERE d.session = $1 ORDER BY d.superseded_at DESC NULLS FIRST, d.position, d.id`;
 
 /** Reads sessions with their decrypted notes and insights; `id` is ours or the platform's. */

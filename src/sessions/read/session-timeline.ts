@@ -10,7 +10,7 @@ const sortable = (id: string): string => `lpad(${id}::text, 20, '0')`;
 
 /**
  * The timeline of session $1, newest first: at most $4 entries before the one at $2 with the key $3. A delivery belongs to
- * a session by the platform's id or by one of its processing ids.
+ * a session by the platform's id or by one of its processing ids. OFFSET 0 keeps the planner from reading all revisions.
  */
 const TIMELINE = `
   SELECT * FROM (
@@ -25,7 +25,8 @@ const TIMELINE = `
     WHERE s.id = $1 AND at IS NOT NULL
     UNION ALL SELECT 'notes', r.fetched_at, 'notes:' || d.id || ':' || ${sortable('r.revision')},
       jsonb_build_object('documentId', d.id, 'noteTemplateId', d.note_template_id, 'revision', r.revision)
-    FROM session_documents d JOIN document_revisions r ON r.document = d.id WHERE d.session = $1
+    FROM session_documents d
+    CROSS JOIN LATERAL (SELECT * FROM document_revisions WHERE document = d.id OFFSET 0) AS r WHERE d.session = $1
   ) AS entry WHERE (at, key COLLATE "C") < ($2, $3) ORDER BY at DESC, key COLLATE "C" DESC LIMIT $4`;
 
 /** A row of the timeline. */
