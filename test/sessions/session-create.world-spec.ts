@@ -663,13 +663,11 @@ describe('an event and a 4xx contradict each other', () => {
   it('does not settle a request by a late event of one that was abandoned before its second attempt', async () => {
     const wish = usual();
     const former = await lost(wish);
-    // It is sent again, but not yet.
-    await world.sql(
-      `UPDATE sessions SET state = 'Requested', attempted_at = NULL, earlier_unknown = true, due_at = now() + interval '1 h'
-       WHERE id = $1`,
-      [former.id],
-    );
+    injectFault({ kind: 'forbid' });
+    await world.call('POST', `/v1/sessions/${former.id}/resolve`, { body: { action: 'create' }, wait: 0 });
+    await shownAs(former.id, 'Requested');
     expect((await resolve(former.id, { action: 'abandon' })).body.state).toBe('Rejected');
+    await world.advance('5 min'); // The operation is no longer paused.
     const successor = await lost(wish, 'refuse');
     const [session] = sessionsOf(wish.partnerAppointmentId);
     tell(session?.sessionId ?? '', wish.partnerAppointmentId);
