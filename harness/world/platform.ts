@@ -66,7 +66,7 @@ export class Platform {
       .filter((arrival) => operation === undefined || arrival.operation === operation).length;
   }
 
-  /** True while calls are in flight, all of which wait for time to pass or for `release`. */
+  /** True while calls are in flight and each waits for time to pass or for `release`. */
   get holdsAllCalls(): boolean {
     const { arrivals, heldCalls } = this.simulator.state;
     return heldCalls > 0 && heldCalls >= arrivals.list().filter(({ status }) => status === null).length;

@@ -37,7 +37,7 @@ export async function copyTemplate(server: string, template: string): Promise<Wo
   const pool = new pg.Pool({ connectionString: url, max: 8, allowExitOnIdle: true });
   pool.on('error', () => undefined);
   await pool.query(await emptyingOf(pool));
-  // The replica role skips foreign keys and the triggers that protect the audit log. It has a connection of its own,
+  // The replica role skips foreign keys and the triggers that protect the audit log. It has a separate connection,
   // because PostgreSQL drops the plans of a connection whose role changes.
   const replica = new pg.Pool({
     connectionString: url,

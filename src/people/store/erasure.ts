@@ -18,7 +18,7 @@ export interface ErasedPerson {
   mergedIds: string[];
 }
 
-/** The number of erased rows, and the internal ids of their sessions. */
+/** The number of erased rows, and the ids under which their sessions are shown. */
 export interface ErasedCopies {
   rows: number;
   sessions?: string[];

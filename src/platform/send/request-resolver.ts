@@ -14,7 +14,7 @@ export type ResolveAction = 'link' | 'create' | 'abandon';
 /** Requests that an operator may resolve. */
 interface ResolvableRequests<Row> {
   readonly table: RequestTable;
-  /** If a link names nothing, or what belongs to another request. */
+  /** The answers to a link without an id, and to one with the id of another request. */
   readonly problems: { readonly idNeeded: Problem; readonly taken: Problem };
   /** SQL condition: the outcome is unknown, or the platform does not know what it made. */
   readonly unsettled: string;
@@ -22,7 +22,7 @@ interface ResolvableRequests<Row> {
   readonly resendable?: string;
   /** SQL assignments of a request that is sent again. */
   readonly onResend: string;
-  /** Says which requests can be resolved. */
+  /** The detail of `wrong-state`: which requests can be resolved. */
   readonly onlyUnsettled: string;
   /** Checks a link before it is stored. @throws {Problem} */
   readonly check?: (row: Row, platformId: string, signal: AbortSignal) => Promise<void>;

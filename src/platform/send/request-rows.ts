@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { isUniqueViolation } from '../../http/problem/fault.js';
 
-/** A table with a row for each request and each thing that the platform made: of a request, or otherwise. */
+/** A table of requests and of what the platform made of them. An event may have made a row without a request. */
 export interface RequestTable {
   readonly name: 'sessions' | 'compliance_jobs';
   /** SQL of the columns of a row `t`, with the names of its fields. */
@@ -27,10 +27,11 @@ export async function retryWhenTaken<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Finds and locks the row that an event made of the same thing before the platform's answer named it to a request.
+ * Finds and locks the other row with a platform id, which an event made before the id of the request's session or job was
+ * known.
  *
  * @param own the request's row, locked
- * @returns `taken` if the thing belongs to another request
+ * @returns `taken` if that row belongs to another request
  */
 export async function rowOfEvent<Row extends { attemptedAt: Date | null }>(
   tx: PoolClient,
