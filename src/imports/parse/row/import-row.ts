@@ -1,99 +1,156 @@
 import type { PersonKind } from '../../../people/model/person.js';
 import type { Rejection } from './rejection.js';
 
-/** A provider or client as one row of an import names them. */
+/** The fields of a row, as the documented CSV columns name them. */
+export const FIELDS = [
+  'kind',
+  'externalId',
+  'email',
+  'firstName',
+  'lastName',
+  'providers',
+  'platformUserId',
+] as const;
+export type Field = (typeof FIELDS)[number];
+
+/** A provider or client as one row names it. */
 export interface ImportedPerson {
   kind: PersonKind;
   externalId: string;
   email?: string;
   firstName: string;
   lastName: string;
-  /** Clients only: external ids, the first is the primary. Absent: the row does not speak of them; see the links (FHIR). */
+  /** External ids of a client's providers, primary first. Undefined if the row does not name any (FHIR: see the links). */
   providers?: string[];
+  /** The existing platform user to link to, instead of creating one. */
+  platformUserId?: string;
 }
 
-/** The columns of a CSV file that the project writes or documents (design: CSV columns). */
-export const CSV_COLUMNS = ['externalId', 'email', 'firstName', 'lastName', 'providers'] as const;
+/** The texts of a rejected row, as far as they could be told apart. Personal: stored encrypted. */
+export type RowCells = Partial<Record<Field, string>>;
 
-/** The columns of rows that come from FHIR, where both kinds stand in one file. */
-export const FHIR_COLUMNS = ['kind', ...CSV_COLUMNS] as const;
+/** Which of several versions of one resource is the newest: by time, then by version number, then by `place`. */
+export interface Version {
+  at?: Date;
+  no?: number;
+  /** Larger is newer. In a Bundle of type history, the first entry is the newest. */
+  place: number;
+}
 
-/** A row that was read: a person, or why it is rejected. */
+/** A row that was read. */
 export type ReadRow = {
   type: 'row';
   /** The physical line, from 1, on which the row begins. */
   line: number;
-  /** Physical lines that the row covers; of a Bundle: entries, that is 1. */
-  span: number;
-  /** The row as it was, for storing sealed and for the file of rejected rows: see `rawRow`. */
-  raw: string;
-  /** Of a rejected one the external id is known only where it may be stored and shown. */
-} & ({ ok: true; person: ImportedPerson } | ({ ok: false; kind?: PersonKind; externalId?: string } & Rejection));
+  /** FHIR only: repeated rows with versions are versions of one resource. */
+  version?: Version;
+} & (
+  | {
+      is: 'person';
+      person: ImportedPerson;
+      /** The source shows only a part of the person (FHIR SUBSETTED). A known person keeps what it does not show. */
+      isPartial?: true;
+    }
+  /** Inactive, deceased or the like: never created, and left unchanged if it exists. */
+  | { is: 'gone'; kind: PersonKind; externalId: string }
+  /** The source says that the EHR deleted this person. */
+  | { is: 'deleted'; kind: PersonKind; externalId: string }
+  | ({ is: 'rejected'; kind?: PersonKind; externalId?: string; cells: RowCells } & Rejection)
+);
 
-/** The file's own columns in their order, before its first row. */
-interface FileColumns {
-  type: 'columns';
-  columns: string[];
-  /** Those from which nothing is read, as far as their names may be shown. */
-  ignored?: string[];
-  /** These are rejected rows of an earlier import that come back. */
-  areRejects?: boolean;
+/** One column of a CSV file. */
+export interface MappedColumn {
+  /** Unique within the file: repeated names get ` (2)`, unnamed columns are called `Column 3`. */
+  name: string;
+  /** What is read from it; `status` marks people who are gone. Null if the column is ignored. */
+  field: Field | 'status' | null;
+  /** The first filled cell with its letters and digits replaced (`x`, `9`); empty if all cells are empty. */
+  example: string;
 }
 
-/** How a reference is written: shown where it can't be resolved, since it holds nothing personal. */
-export type ReferenceForm = 'Practitioner/…' | 'PractitionerRole/…' | 'urn:uuid:…' | 'urn:oid:…' | 'identifier';
+/** How the columns of a CSV file become fields. */
+export interface FileMapping {
+  columns: MappedColumn[];
+  /** Why the column of the external id was chosen, in one sentence; null if none was. */
+  idReason: string | null;
+  /** What must be chosen before the rows can be read; null if nothing. */
+  question: { fields: Field[]; detail: string } | null;
+  /** The words in status columns that mean that a person is gone; empty without such a column. */
+  goneWords: string[];
+  /** These are rejected rows of an earlier import. */
+  isRejectedCsv: boolean;
+}
 
-/** What a FHIR resource says beside the people; keys are those of `reference-key.ts`. */
+/** A record of a CSV file whose mapping is not clear yet, stored until it is: cells, or a line that is not readable. */
+export type StoredRecord =
+  | { line: number; span: number; cells: string[] }
+  | { line: number; span: 1; broken: 'bad-quote' | 'row-too-large' | 'cell-count'; text: string };
+
+/** What a reference to a provider leads to, if it leads to nobody. */
+export type LostReason =
+  | 'unknown' // nobody has this id or identifier
+  | 'rejected' // the provider's own row was rejected
+  | 'ambiguous' // two have this identifier
+  | 'role-without-practitioner'
+  | 'other-server' // an absolute URL of another server
+  | 'organization'
+  | 'display-only'
+  | 'contained';
+
+/** Where a reference points: keys as `parse/fhir/reference-key.ts` makes them. */
 export type ResourceReference =
   /** A key under which references may mean this person. */
   | { type: 'alias'; kind: PersonKind; key: string; externalId: string }
-  /** A key of a PractitionerRole, the key of the practitioner who fills it, and when that is over, where it is known. */
-  | { type: 'role'; key: string; practitionerKey: string; ends?: Date }
+  /** A key of a PractitionerRole, and the key of its practitioner; null if it names none. */
+  | { type: 'role'; key: string; practitionerKey: string | null }
   | LinkReference;
 
-/** A client's provider, as one resource names them. */
+/** A client's provider, as one resource names it. Care that has ended, and old encounters, give no links. */
 export interface LinkReference {
   type: 'link';
-  clientKey: string;
-  providerKey: string;
+  /** The external id of the client if the Patient itself has the link, otherwise its key. */
+  client: { externalId: string } | { key: string };
+  /** Its key, or why it has none. */
+  provider: { key: string } | { lost: LostReason };
   /** 1: generalPractitioner, 2: CareTeam, 3: Encounter. */
   rank: 1 | 2 | 3;
-  form: ReferenceForm;
-  /** Since when, and when it is over, where that is known. */
+  /** Since when, if known. */
   at?: Date;
-  ends?: Date;
-  /** Place in its own resource, from 0. */
+  /** Position in its resource, from 0. */
   position: number;
 }
 
-export type ReadEvent = FileColumns | ReadRow | ResourceReference;
+export type ReadEvent =
+  /** CSV: the mapping, before the first row. */
+  | { type: 'mapping'; header: string[]; mapping: FileMapping }
+  | ReadRow
+  /** CSV whose mapping has a question: its records, instead of rows. */
+  | { type: 'record'; record: StoredRecord }
+  /** With `whole`: texts that may contain ids which a stray quote swallowed. */
+  | { type: 'mention'; texts: string[] }
+  /** FHIR: the links of a Bundle that is one page of a search. */
+  | { type: 'page'; self?: string; next?: string; previous?: string }
+  | ResourceReference;
 
-export type ImportKind = 'providers' | 'clients' | 'fhir';
 export type ImportFormat = 'csv' | 'ndjson' | 'fhir-ndjson' | 'fhir-json';
+
+/** Whom a file contains. `both`: providers and clients, distinguished by a column or field `kind`. */
+export type FileKind = 'providers' | 'clients' | 'both' | 'fhir';
+
+/** The columns that a user chose, by field. */
+export type ChosenColumns = Partial<Record<Field, string>>;
 
 export interface ReadOptions {
   format: ImportFormat;
-  kind: ImportKind;
+  kind: FileKind;
+  columns?: ChosenColumns;
   /** Sizes in characters (UTF-16 units). */
   limits?: { row: number; cell: number };
-  /** Identifier systems of which a FHIR resource's external id is the value, the first that it has; else its id. */
+  /** Identifier systems whose value is the external id of a FHIR resource, the first that it has; otherwise its id. */
   idSystems?: readonly string[];
-  /** The present: of names, emails and identifiers those that hold now count first. */
   now: Date;
-  /** The file is taken for the whole population: a page of a search is refused. */
+  /** Encounters before it name no provider; default: those before the last 365 days. */
+  encounterSince?: Date;
+  /** The files list everyone (snapshot). */
   whole?: boolean;
-}
-
-/**
- * A row as it was, in one string: a JSON list of its cells in the order of the file's columns, or a JSON string of its
- * text where no cells could be told apart; nothing where it was too large to keep.
- */
-export function rawRow(row: readonly string[] | string): string {
-  return JSON.stringify(row);
-}
-
-/** The cells of a raw row, or its text. Throws SyntaxError on what is neither. */
-export function parseRaw(raw: string): { cells: string[]; text: string } {
-  const value: unknown = JSON.parse(raw);
-  return Array.isArray(value) ? { cells: value.map(String), text: '' } : { cells: [], text: String(value) };
 }

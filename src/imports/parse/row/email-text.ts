@@ -1,0 +1,29 @@
+import { isEmailAddress } from '../../../people/model/person-field-rules.js';
+
+/** Texts that stand for an empty cell. */
+const PLACEHOLDERS = new Set(
+  'none n/a na n.a. - -- --- . ? declined refused unknown null nil no noemail no-email'.split(' '),
+);
+
+/** Characters of a text in which an address is looked for. */
+const TEXT_MAX = 2_000;
+
+/** Whether a text is a placeholder for an empty value, such as `N/A`. */
+export function isPlaceholder(text: string): boolean {
+  return PLACEHOLDERS.has(text.trim().toLowerCase());
+}
+
+/**
+ * The first usable email address in a text such as `a@example.org; b@example.org`, `"Ann" <a@example.org>` or
+ * `mailto:a@example.org`. Empty if the text is empty or a placeholder, and the text itself if no address is usable, so
+ * that the validation rejects it.
+ */
+export function usableEmail(text: string): string {
+  const trimmed = text.trim();
+  if (trimmed === '' || isPlaceholder(trimmed)) return '';
+  const parts = trimmed
+    .slice(0, TEXT_MAX)
+    .split(/[\s;,<>"|]+/)
+    .map((part) => part.replace(/^mailto:/i, ''));
+  return parts.find(isEmailAddress) ?? trimmed;
+}
