@@ -40,12 +40,12 @@ export const SEALED_TABLES: Record<string, SealedTable> = {
     key: { import_id: 'uuid', row_no: 'int' },
     columns: {
       profile: { row: `t.import_id::text || '/' || t.row_no` },
-      was_profile: { ...PROFILE, row: 't.person_id::text' },
+      cells: { row: `t.import_id::text || '/' || t.row_no` },
     },
   },
-  import_raw_rows: {
-    key: { import_id: 'uuid', first_row: 'int' },
-    columns: { sealed: { row: `t.import_id::text || '/' || t.first_row` } },
+  import_records: {
+    key: { import_id: 'uuid', block_no: 'int' },
+    columns: { sealed: { row: `t.import_id::text || '/' || t.block_no` } },
   },
   idempotency_records: {
     key: { id: 'uuid' },

@@ -23,6 +23,7 @@ CREATE TABLE "people" (
     "profile_hash" BYTEA,
     "email_fingerprint" BYTEA,
     "wanted_at" TIMESTAMPTZ(6) NOT NULL DEFAULT clock_timestamp(),
+    "stated_at" TIMESTAMPTZ(6) NOT NULL DEFAULT clock_timestamp(),
     "platform_user_id" TEXT,
     "invite_url" BYTEA,
     "origin" TEXT,
@@ -49,7 +50,6 @@ CREATE TABLE "people" (
     "error_text" BYTEA,
     "lane" "lane" NOT NULL DEFAULT 'interactive',
     "due_at" TIMESTAMPTZ(6),
-    "paused_by_import" UUID,
     "lease_owner" UUID,
     "lease_no" INTEGER NOT NULL DEFAULT 0,
     "lease_safe_at" TIMESTAMPTZ(3),
@@ -62,8 +62,10 @@ CREATE TABLE "people" (
 CREATE UNIQUE INDEX "people_platform_user_id_key" ON "people"("platform_user_id");
 CREATE INDEX "people_kind_state_external_id_idx" ON "people"("kind", "state", "external_id");
 CREATE INDEX "people_email_fingerprint_idx" ON "people"("email_fingerprint");
--- Those whom an import holds back, and those who are not due, stand in nobody's way.
-CREATE INDEX "people_lane_step_due_at_idx" ON "people"("lane", "step", "due_at") WHERE "due_at" IS NOT NULL AND "paused_by_import" IS NULL;
+-- People who are not due must not slow down a claim.
+CREATE INDEX "people_lane_step_due_at_idx" ON "people"("lane", "step", "due_at") WHERE "due_at" IS NOT NULL;
+-- Imports count the clients whom they have started and who are not finished.
+CREATE INDEX "people_lane_idx" ON "people"("lane") WHERE "kind" = 'client' AND "lane" = 'bulk' AND "due_at" IS NOT NULL;
 -- A probe goes to who was refused longest ago.
 CREATE INDEX "people_step_refused_at_idx" ON "people"("step", "refused_at") WHERE "refused_at" IS NOT NULL;
 -- Few creates of clients without an email may be in flight.
@@ -142,27 +144,25 @@ CREATE TABLE "circuit_breakers" (
 
 CREATE TABLE "imports" (
     "id" UUID NOT NULL,
-    "kind" TEXT NOT NULL,
+    "kind" TEXT,
     "mode" TEXT NOT NULL,
     "dry_run" BOOLEAN NOT NULL,
     "default_provider" TEXT,
     "id_systems" TEXT[] DEFAULT ARRAY[]::TEXT[],
-    "encounter_since" TIMESTAMPTZ(3),
+    "correction_of" UUID,
     "state" TEXT NOT NULL,
-    "staged_at" TIMESTAMPTZ(3),
-    "alive_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
-    "apply_wanted" BOOLEAN NOT NULL DEFAULT false,
-    "steered_to" INTEGER,
-    "attempts" INTEGER NOT NULL DEFAULT 0,
-    "attempt_at" TIMESTAMPTZ(3),
-    "overrides" TEXT[] DEFAULT ARRAY[]::TEXT[],
-    "files" BYTEA,
-    "guards" JSONB,
-    "error_code" TEXT,
-    "error_detail" TEXT,
+    "opened_at" TIMESTAMPTZ(6) NOT NULL,
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "applied_at" TIMESTAMPTZ(3),
     "finished_at" TIMESTAMPTZ(3),
+    "attempts" INTEGER NOT NULL DEFAULT 0,
+    "files" BYTEA NOT NULL,
+    "mentioned" TEXT[] DEFAULT ARRAY[]::TEXT[],
+    "lost_providers" INTEGER NOT NULL DEFAULT 0,
+    "guards" JSONB,
+    "totals" JSONB,
+    "error_code" TEXT,
+    "error_detail" TEXT,
     CONSTRAINT "imports_pkey" PRIMARY KEY ("id")
 );
 CREATE INDEX "imports_state_idx" ON "imports"("state");
@@ -174,17 +174,23 @@ CREATE TABLE "import_rows" (
     "line" INTEGER NOT NULL,
     "kind" "person_kind",
     "external_id" TEXT,
+    "says" TEXT NOT NULL,
     "profile" BYTEA,
+    "cells" BYTEA,
     "profile_hash" BYTEA,
     "email_fingerprint" BYTEA,
-    "providers" TEXT[] DEFAULT ARRAY[]::TEXT[],
-    "added_providers" TEXT[],
+    "providers" TEXT[],
+    "adds_providers" BOOLEAN NOT NULL DEFAULT false,
+    "platform_user_id" TEXT,
+    "version_at" TIMESTAMPTZ(3),
+    "version_no" BIGINT,
+    "version_place" INTEGER,
+    "corrected" BOOLEAN NOT NULL DEFAULT false,
     "planned" TEXT,
+    "phase" SMALLINT,
+    "started_at" TIMESTAMPTZ(3),
     "person_id" UUID,
     "person_wanted_at" TIMESTAMPTZ(6),
-    "applied" BOOLEAN NOT NULL DEFAULT false,
-    "was" JSONB,
-    "was_profile" BYTEA,
     "calls_min" INTEGER NOT NULL DEFAULT 0,
     "calls_max" INTEGER NOT NULL DEFAULT 0,
     "outcome" "row_outcome" NOT NULL DEFAULT 'pending',
@@ -193,45 +199,30 @@ CREATE TABLE "import_rows" (
     "hint" TEXT,
     CONSTRAINT "import_rows_pkey" PRIMARY KEY ("import_id","row_no")
 );
--- Most steps of an import look at its open rows only, of which a re-import has few among many.
-CREATE INDEX "import_rows_pending_idx" ON "import_rows"("import_id", "row_no") WHERE "outcome" = 'pending';
+-- Rows that have not started, in the order in which they will.
+CREATE INDEX "import_rows_unstarted_idx" ON "import_rows"("import_id", "phase", "row_no") WHERE "phase" IS NOT NULL;
+-- Rows whose people are not finished.
+CREATE INDEX "import_rows_started_idx" ON "import_rows"("import_id", "row_no") WHERE "outcome" = 'pending' AND "started_at" IS NOT NULL;
 CREATE INDEX "import_rows_rejected_idx" ON "import_rows"("import_id", "row_no") WHERE "outcome" = 'rejected';
--- From people to their open rows: held, taken back and counted a hundred thousand at once, just after they came, when
--- the planner knows little of them and takes either side of the join for a few rows.
-CREATE INDEX "import_rows_open_person_idx" ON "import_rows"("person_id") WHERE "outcome" = 'pending';
--- From a client to the rows that hold personal data of it, or stand for raw rows that do. Rows of a re-import hold none.
-CREATE INDEX "import_rows_external_id_idx" ON "import_rows"("external_id")
-    WHERE "profile" IS NOT NULL OR "was" IS NOT NULL OR "outcome" = 'rejected';
+-- From a person to the rows that contain personal data of it, or have not started. Unchanged rows do neither.
+CREATE INDEX "import_rows_external_id_idx" ON "import_rows"("external_id") WHERE "profile" IS NOT NULL OR "cells" IS NOT NULL;
+CREATE INDEX "import_rows_email_fingerprint_idx" ON "import_rows"("email_fingerprint") WHERE "phase" IS NOT NULL;
 
-CREATE TABLE "import_raw_rows" (
+CREATE TABLE "import_records" (
     "import_id" UUID NOT NULL,
-    "first_row" INTEGER NOT NULL,
-    "last_row" INTEGER NOT NULL,
+    "block_no" INTEGER NOT NULL,
+    "file" INTEGER NOT NULL,
     "sealed" BYTEA NOT NULL,
-    CONSTRAINT "import_raw_rows_pkey" PRIMARY KEY ("import_id","first_row")
+    CONSTRAINT "import_records_pkey" PRIMARY KEY ("import_id","block_no")
 );
 
-CREATE TABLE "import_references" (
-    "import_id" UUID NOT NULL,
-    "reference_no" INTEGER NOT NULL,
-    "type" TEXT NOT NULL,
-    "key" TEXT NOT NULL,
-    "target" TEXT NOT NULL,
-    "kind" TEXT,
-    "rank" INTEGER,
-    "at" TIMESTAMPTZ(3),
-    "position" INTEGER,
-    "ends" TIMESTAMPTZ(3),
-    "form" TEXT,
-    CONSTRAINT "import_references_pkey" PRIMARY KEY ("import_id","reference_no")
-);
-
-CREATE TABLE "provider_keys" (
-    "key" TEXT NOT NULL,
+CREATE TABLE "deleted_ids" (
+    "kind" "person_kind" NOT NULL,
     "external_id" TEXT NOT NULL,
-    "ends" TIMESTAMPTZ(3),
-    CONSTRAINT "provider_keys_pkey" PRIMARY KEY ("key","external_id")
+    "deleted_at" TIMESTAMPTZ(6) NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT "deleted_ids_pkey" PRIMARY KEY ("kind","external_id")
 );
+CREATE INDEX "deleted_ids_deleted_at_idx" ON "deleted_ids"("deleted_at");
 
 CREATE TABLE "api_keys" (
     "id" UUID NOT NULL,
@@ -653,7 +644,6 @@ CREATE TABLE "workers" (
     CONSTRAINT "workers_pkey" PRIMARY KEY ("id")
 );
 
-ALTER TABLE "people" ADD CONSTRAINT "people_paused_by_import_fkey" FOREIGN KEY ("paused_by_import") REFERENCES "imports"("id") ON DELETE SET NULL ON UPDATE CASCADE;
 ALTER TABLE "people" ADD CONSTRAINT "people_merged_into_fkey" FOREIGN KEY ("merged_into") REFERENCES "people"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
 ALTER TABLE "former_ids" ADD CONSTRAINT "former_ids_person_id_fkey" FOREIGN KEY ("person_id") REFERENCES "people"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "former_ids" ADD CONSTRAINT "former_ids_into_id_fkey" FOREIGN KEY ("into_id") REFERENCES "people"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
@@ -663,8 +653,7 @@ ALTER TABLE "dependent_requeues" ADD CONSTRAINT "dependent_requeues_provider_id_
 ALTER TABLE "email_claims" ADD CONSTRAINT "email_claims_person_id_fkey" FOREIGN KEY ("person_id") REFERENCES "people"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "platform_calls" ADD CONSTRAINT "platform_calls_account_fkey" FOREIGN KEY ("account") REFERENCES "call_budgets"("account") ON DELETE RESTRICT ON UPDATE CASCADE;
 ALTER TABLE "import_rows" ADD CONSTRAINT "import_rows_import_id_fkey" FOREIGN KEY ("import_id") REFERENCES "imports"("id") ON DELETE CASCADE ON UPDATE CASCADE;
-ALTER TABLE "import_raw_rows" ADD CONSTRAINT "import_raw_rows_import_id_fkey" FOREIGN KEY ("import_id") REFERENCES "imports"("id") ON DELETE CASCADE ON UPDATE CASCADE;
-ALTER TABLE "import_references" ADD CONSTRAINT "import_references_import_id_fkey" FOREIGN KEY ("import_id") REFERENCES "imports"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "import_records" ADD CONSTRAINT "import_records_import_id_fkey" FOREIGN KEY ("import_id") REFERENCES "imports"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "session_documents" ADD CONSTRAINT "session_documents_session_fkey" FOREIGN KEY ("session") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "document_revisions" ADD CONSTRAINT "document_revisions_document_fkey" FOREIGN KEY ("document") REFERENCES "session_documents"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "session_insights" ADD CONSTRAINT "session_insights_session_fkey" FOREIGN KEY ("session") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;

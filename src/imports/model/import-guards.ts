@@ -1,24 +1,34 @@
-/** What an import may do to many people only with an override. */
-const GUARD_NAMES = ['deletes', 'providerRemovals'] as const;
+/** What needs confirmation before a plan is applied, by name. */
+export const GUARD_NAMES = ['deletes', 'providerRemovals', 'idColumn', 'looksDoubled'] as const;
 export type GuardName = (typeof GUARD_NAMES)[number];
 
-/** A threshold is passed when both bounds are; null: there is none. */
-type Threshold = { percent: number; people: number } | null;
+/** Exceeded if both bounds are. Null: there is none. */
+export type Threshold = { percent: number; people: number } | null;
 
-/** How many people a plan touches in one way, of how many there are. */
+/** How many people a plan affects in one way, and of how many. */
 type GuardCount = Record<'count' | 'of', number>;
 
-/** A count against its threshold. */
+/** A count of the plan against its threshold. */
 export interface Guard extends GuardCount {
   name: GuardName;
   threshold: Threshold;
   exceeded: boolean;
-  /** Rejected rows of a snapshot that do not say whom they name: any of those to be deleted may be meant. */
-  nameless?: number;
 }
 
-/** What a plan does to one kind of person: half of the clients is too many, however many providers there are. */
-export type PlanCounts = Record<GuardName | 'people', number>;
+/** Counts for one kind of people, because half of the clients is too many, no matter how many providers there are. */
+export interface PlanCounts {
+  people: number;
+  deletes: number;
+  /** Deletions that the files ask for explicitly, or of accounts that are linked only by email. */
+  confirmedDeletes: number;
+  providerRemovals: number;
+  creates: number;
+  /** Creates of people who exist under another id, with the same email or profile. */
+  doubled: number;
+}
+
+/** More than two people and a tenth of all creates: namesakes are rarer. */
+const DOUBLED: Threshold = { percent: 10, people: 2 };
 
 /** Reads `10%,5` or `unlimited`, as validated by the environment. */
 export function parseThreshold(text: string): Threshold {
@@ -27,30 +37,37 @@ export function parseThreshold(text: string): Threshold {
 }
 
 /**
- * Holds counts against thresholds: more than the share, and more than the number, is too many. Of several kinds the one
- * with the largest share is shown.
+ * Compares the counts of a plan with the thresholds. If several kinds of people are affected, the one with the largest
+ * share is shown.
  *
- * @param nameless rejected rows that do not say whom they name
+ * @param otherIdColumn people known under ids of another column than that of the files; 0 if it is the same column
  */
 export function guardsOf(
   counts: readonly PlanCounts[],
-  nameless: number,
-  thresholds: Record<GuardName, Threshold>,
+  thresholds: { deletes: Threshold; providerRemovals: Threshold },
+  otherIdColumn: number,
 ): Guard[] {
-  return GUARD_NAMES.map((name) => {
-    const threshold = thresholds[name];
+  const largest = (name: GuardName, threshold: Threshold, countOf: (kind: PlanCounts) => GuardCount): Guard => {
     const exceeds = ({ count, of }: GuardCount) =>
       threshold !== null && count > threshold.people && count * 100 > of * threshold.percent;
-    const kinds = counts.map((kind) => ({ count: kind[name], of: kind.people }));
-    kinds.sort((left, right) => share(right) - share(left));
+    const kinds = counts.map(countOf).sort((left, right) => share(right) - share(left));
     const shown = kinds.find(exceeds) ?? kinds[0] ?? { count: 0, of: 0 };
-    const guard = { name, ...shown, threshold, exceeded: exceeds(shown) };
-    const mayBeMeant = name === 'deletes' && shown.count > 0 && nameless > 0;
-    return mayBeMeant ? { ...guard, nameless, exceeded: threshold !== null } : guard;
-  });
+    return { name, ...shown, threshold, exceeded: exceeds(shown) };
+  };
+  const deletes = largest('deletes', thresholds.deletes, ({ deletes: count, people: of }) => ({ count, of }));
+  const mustConfirm = counts.some(({ confirmedDeletes }) => confirmedDeletes > 0);
+  return [
+    { ...deletes, exceeded: deletes.exceeded || mustConfirm },
+    largest('providerRemovals', thresholds.providerRemovals, ({ providerRemovals: count, people: of }) => ({
+      count,
+      of,
+    })),
+    { name: 'idColumn', count: otherIdColumn, of: otherIdColumn, threshold: null, exceeded: otherIdColumn > 0 },
+    largest('looksDoubled', DOUBLED, ({ doubled: count, creates: of }) => ({ count, of })),
+  ];
 }
 
-/** Of a kind of which nobody is there the share of none is none. */
+/** None of nobody is no share. */
 function share({ count, of }: GuardCount): number {
   return count === 0 ? 0 : count / of;
 }

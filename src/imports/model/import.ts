@@ -1,43 +1,62 @@
-import type { ImportFormat, ImportKind } from '../parse/row/import-row.js';
+import type { FileKind, FileMapping, ImportFormat } from '../parse/row/import-row.js';
 
-/** Where an import stands. */
-export type ImportState = 'staging' | 'planned' | 'running' | 'paused' | 'completed' | 'cancelled' | 'failed';
+/** `planned` waits to be applied; `needs-mapping` waits for the columns of its files. */
+export type ImportState =
+  | 'staging'
+  | 'needs-mapping'
+  | 'planned'
+  | 'running'
+  | 'paused'
+  | 'completed'
+  | 'cancelled'
+  | 'failed';
 
-/** What becomes of a row; exactly one at any time. */
+/** The result of a row. Every row has exactly one at any time. */
 export const ROW_OUTCOMES = [
   ...(['pending', 'created', 'linked', 'updated', 'unchanged', 'skipped'] as const),
   ...(['rejected', 'failed', 'needsReview', 'deleted'] as const),
 ] as const;
 export type RowOutcome = (typeof ROW_OUTCOMES)[number];
 
-/** What the plan says of a row. Only the check decides between create and link. */
+/** What the plan says about a row. Only the lookup on the platform decides between create and link. */
 export const PLANNED_OUTCOMES = [
   ...(['create-or-link', 'provider-change', 'attribute-change', 'delete'] as const),
   ...(['unchanged', 'needs-review', 'rejected'] as const),
 ] as const;
 export type PlannedOutcome = (typeof PLANNED_OUTCOMES)[number];
 
-/** What the caller asked for. */
+export const IMPORT_KINDS = ['providers', 'clients', 'fhir', 'mixed'] as const;
+/** Whom the files of an import contain. `mixed`: providers and clients, in CSV or JSON lines. */
+export type ImportKind = (typeof IMPORT_KINDS)[number];
+
+/** The parameters of an import. */
 export interface ImportRequest {
-  kind: ImportKind;
+  /** Undefined: detected from each file. */
+  kind?: Exclude<ImportKind, 'mixed'>;
   mode: 'upsert' | 'snapshot';
   dryRun: boolean;
   defaultProvider?: string;
   idSystems: string[];
-  /** Encounters before it name no provider; undefined: those before the last 365 days. */
+  /** Encounters before it name no provider; default: those before the last 365 days. */
   encounterSince?: Date;
+  /** Columns by field, or by kind and field, such as `clients.externalId`. */
+  columns: Record<string, string>;
+  /** The import whose rejected rows this one corrects. */
+  correctionOf?: string;
 }
 
-/** A file of an import. Its name and its header are the sender's words and may hold personal data. */
+/** A file of an import. Its name and header are the sender's words and may contain personal data: stored encrypted. */
 export interface ImportFile {
   name: string;
-  /** Its detected kind and format, and its number of rows; undefined until the header was read. */
-  recognised?: { kind: ImportKind; format: ImportFormat; rows: number };
-  /** The header of a CSV file. */
-  columns?: string[];
-  /** Those of the header from which nothing is read. */
-  ignored?: string[];
+  kind: FileKind;
+  format: ImportFormat;
+  /** People in it, including rejected rows. */
+  rows: number;
+  /** Rows without an id. */
+  emptyIds: number;
+  /** CSV only. */
+  csv?: { header: string[]; headerLine: number; mapping: FileMapping };
 }
 
-/** Why a row says nothing any more. */
-export const ERASED = { code: 'erased', hint: 'This person was deleted: what the row said was erased.' };
+/** Why a row no longer says anything. */
+export const ERASED = { code: 'erased', hint: 'This person was deleted, so the content of the row was erased.' };

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { Body, Controller, Get, HttpCode, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Patch, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Audit } from '../../access/audit/audit.js';
@@ -15,14 +15,17 @@ import { UuidParam } from '../../http/request/uuid-param.js';
 import { ClientDisconnect, PreferWait, type Wait } from '../../http/request/waiting.js';
 import { ImportUploads } from '../upload/import-uploads.service.js';
 import { uploadedFiles } from '../upload/uploaded-files.js';
+import { CorrectionsService } from './corrections.service.js';
 import { ImportRowsService } from './import-rows.service.js';
 import { ImportPageResponse, ImportResponse } from './import-view.js';
 import {
   ApplyRequest,
+  CorrectionRequest,
   IMPORT_REQUEST_BODY,
   ImportQuery,
   ImportRowPageResponse,
   ImportRowsQuery,
+  MappingRequest,
 } from './imports.dto.js';
 import { ImportsService } from './imports.service.js';
 
@@ -37,6 +40,7 @@ export class ImportsController {
     private readonly imports: ImportsService,
     private readonly uploads: ImportUploads,
     private readonly rows: ImportRowsService,
+    private readonly corrections: CorrectionsService,
     private readonly streams: EventStreams,
     private readonly answers: StreamedAnswers,
     private readonly env: Env,
@@ -45,7 +49,7 @@ export class ImportsController {
 
   @Post()
   @ApiOperation({
-    summary: 'Uploads people, raw or as files of a form, to be planned and mirrored',
+    summary: 'Upload people, raw or as files of a form, to be planned and mirrored',
     requestBody: IMPORT_REQUEST_BODY,
   })
   @HttpCode(202)
@@ -53,10 +57,10 @@ export class ImportsController {
   @Problems({
     404: ['import-not-found'],
     408: ['interrupted', 'upload-stalled'],
-    409: ['import-cancelled', 'renamed'],
+    409: ['renamed'],
     413: ['too-many-rows'],
     415: ['unknown-format'],
-    422: ['no-file', 'rejected-rows', 'unreadable-file', 'wrong-part'],
+    422: ['no-file', 'rejected-rows', 'unclear-kind', 'unknown-provider', 'unreadable-file', 'wrong-part'],
     503: ['too-many-uploads'],
   })
   @Idempotent()
@@ -70,37 +74,34 @@ export class ImportsController {
   ): Promise<ImportResponse> {
     const { idSystem, encounterSince: day, ...rest } = query;
     const encounterSince = day === undefined ? undefined : new Date(`${day}T00:00:00Z`);
-    await this.uploads.create(
-      id,
-      { ...rest, idSystems: idSystem, encounterSince },
-      uploadedFiles(request, body, this.env.IMPORT_BODY_LIMIT),
-    );
+    const files = uploadedFiles(request, body, this.env.IMPORT_BODY_LIMIT);
+    await this.uploads.create(id, { ...rest, idSystems: idSystem, encounterSince }, files);
     reply.header('location', `/v1/imports/${id}`);
     return this.imports.awaitRest(id, seconds, signal);
   }
 
-  /** Imports, the newest first */
+  /** List imports, the newest first */
   @Get()
   @Problems({ 400: ['bad-cursor'] })
   async list(@Query() query: PageQuery): Promise<ImportPageResponse> {
     return this.imports.list(query.limit, query.cursor);
   }
 
-  /** One import: where it stands and what became of its rows */
+  /** Get an import: its state and the results of its rows */
   @Get(':id')
   @Problems(UNKNOWN_IMPORT)
   async get(@UuidParam() id: string, @PreferWait() { seconds, signal }: Wait): Promise<ImportResponse> {
     return this.imports.awaitRest(id, seconds, signal);
   }
 
-  /** The rows of an import, by outcome if asked */
+  /** List the rows of an import */
   @Get(':id/rows')
   @Problems(UNKNOWN_IMPORT, { 400: ['bad-cursor'] })
   async listRows(@UuidParam() id: string, @Query() query: ImportRowsQuery): Promise<ImportRowPageResponse> {
     return this.rows.list(id, query);
   }
 
-  /** The rejected rows as CSV, to be corrected and imported again */
+  /** Get the rejected rows as CSV, to be corrected and imported */
   @Get(':id/rejected.csv')
   @Problems(UNKNOWN_IMPORT)
   @ApiOkResponse({ content: { 'text/csv': { schema: { type: 'string' } } } })
@@ -112,7 +113,7 @@ export class ImportsController {
     await this.answers.send(reply, caller, csv);
   }
 
-  /** The progress of an import as server-sent events */
+  /** Follow the progress of an import as server-sent events */
   @Get(':id/events')
   @Problems(UNKNOWN_IMPORT, STREAM_PROBLEMS)
   @ApiOkResponse({ content: EVENT_STREAM })
@@ -125,7 +126,7 @@ export class ImportsController {
     await this.streams.send(reply, caller, () => this.imports.progress(id, signal));
   }
 
-  /** Applies exactly the plan, over thresholds that are named */
+  /** Apply exactly the plan, and confirm guards by name */
   @Post(':id/apply')
   @Problems(UNKNOWN_IMPORT, { 409: ['threshold-exceeded', 'wrong-state'] })
   @HttpCode(202)
@@ -133,7 +134,7 @@ export class ImportsController {
     return this.imports.apply(id, dto.override ?? []);
   }
 
-  /** Pauses an import; calls under way finish */
+  /** Pause an import; people that it has started finish */
   @Post(':id/pause')
   @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'] })
   @HttpCode(200)
@@ -141,7 +142,7 @@ export class ImportsController {
     return this.imports.pause(id);
   }
 
-  /** Goes on with a paused import */
+  /** Resume a paused import */
   @Post(':id/resume')
   @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'] })
   @HttpCode(200)
@@ -149,7 +150,7 @@ export class ImportsController {
     return this.imports.resume(id);
   }
 
-  /** Cancels an import; what was not sent is no longer wanted */
+  /** Cancel an import; people that it has started finish, all other rows are skipped */
   @Post(':id/cancel')
   @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'] })
   @HttpCode(200)
@@ -157,11 +158,37 @@ export class ImportsController {
     return this.imports.cancel(id);
   }
 
-  /** Takes up again what failed, is in review or was skipped */
+  /** Retry the rows that failed or need review */
   @Post(':id/retry')
-  @Problems(UNKNOWN_IMPORT, { 409: ['threshold-exceeded', 'wrong-state'] })
+  @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'] })
   @HttpCode(200)
-  async retry(@UuidParam() id: string, @Body() dto: ApplyRequest): Promise<ImportResponse> {
-    return this.imports.retry(id, dto?.override ?? []);
+  async retry(@UuidParam() id: string): Promise<ImportResponse> {
+    return this.imports.retry(id);
+  }
+
+  /** Choose the columns of an import that waits for them */
+  @Post(':id/mapping')
+  @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'], 422: ['unknown-column', 'unreadable-file'] })
+  @HttpCode(202)
+  async map(
+    @UuidParam() id: string,
+    @Body() { columns }: MappingRequest,
+    @PreferWait() { seconds, signal }: Wait,
+  ): Promise<ImportResponse> {
+    await this.uploads.map(id, columns);
+    return this.imports.awaitRest(id, seconds, signal);
+  }
+
+  /** Correct rejected rows of a plan, which is then made again */
+  @Patch(':id/rows')
+  @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'], 422: ['ambiguous-row', 'unknown-row'] })
+  @HttpCode(202)
+  async correct(
+    @UuidParam() id: string,
+    @Body() { rows }: CorrectionRequest,
+    @PreferWait() { seconds, signal }: Wait,
+  ): Promise<ImportResponse> {
+    await this.corrections.correct(id, rows);
+    return this.imports.awaitRest(id, seconds, signal);
   }
 }
