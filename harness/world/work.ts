@@ -87,9 +87,7 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
     },
     overlooked: () => dependents.requeueOverlooked(),
     async imports() {
-      await imports.failStale();
-      await imports.prepareAll();
-      await imports.countAll();
+      await imports.run();
     },
     seals: () => sealer.sealAll(),
     async retention() {
@@ -116,9 +114,6 @@ export const WORK_OF_POLLS: Record<string, keyof Work> = {
   'clients of new providers': 'people',
   'overlooked people': 'overlooked',
   imports: 'imports',
-  'steered imports': 'imports',
-  'import outcomes': 'imports',
-  'broken uploads': 'imports',
   'audit-seals': 'seals',
   'retention-audit': 'retention',
   retention: 'retention',

@@ -23,6 +23,7 @@ import { MergedClientsRepository } from './store/merged-clients.repository.js';
 import { PeopleRepository } from './store/people.repository.js';
 import { PlatformUsersRepository } from './store/platform-users.repository.js';
 import { ResolvedPartiesRepository } from './store/resolved-parties.js';
+import { UpcomingPeople } from './store/upcoming-people.js';
 
 const shared = [
   PeopleService,
@@ -35,7 +36,11 @@ const shared = [
   CallResultsRepository,
   DependentsRepository,
   DuePeopleRepository,
+  Erasure,
   FormerIdsRepository,
+  PeopleRepository,
+  PlatformUsersRepository,
+  UpcomingPeople,
 ];
 
 /** Providers and clients: the desired state of the EHR, the known state of the platform, and the steps between them. */
@@ -44,12 +49,9 @@ const shared = [
   controllers: [ProvidersController, ClientsController, PeopleController, IdentityController],
   providers: [
     ...shared,
-    Erasure,
     IdentityService,
     MergedClientsRepository,
     PeopleMonitoring,
-    PeopleRepository,
-    PlatformUsersRepository,
     UserCreatedHandler,
   ],
   exports: shared,

@@ -62,6 +62,8 @@ CREATE TABLE "people" (
 CREATE UNIQUE INDEX "people_platform_user_id_key" ON "people"("platform_user_id");
 CREATE INDEX "people_kind_state_external_id_idx" ON "people"("kind", "state", "external_id");
 CREATE INDEX "people_email_fingerprint_idx" ON "people"("email_fingerprint");
+-- Imports look for people who exist under another id.
+CREATE INDEX "people_profile_hash_idx" ON "people"("profile_hash") WHERE "wanted";
 -- People who are not due must not slow down a claim.
 CREATE INDEX "people_lane_step_due_at_idx" ON "people"("lane", "step", "due_at") WHERE "due_at" IS NOT NULL;
 -- Imports count the clients whom they have started and who are not finished.

@@ -12,28 +12,40 @@ import { PlatformPeople } from '../../people/reconcile/platform-people.js';
 import { BreakersRepository } from '../../people/store/breakers.repository.js';
 import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
 import { IMPORT_QUEUE, USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
+import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import type { ImportFile, ImportState } from '../model/import.js';
 import { exceeded, type Guard } from '../model/import-guards.js';
 import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
+import { unknownImport, wrongState } from '../model/problems.js';
+import type { ImportTotals } from '../model/totals.js';
 import { OutcomesRepository } from '../run/outcomes.repository.js';
-import { type EtaUnknown, type ImportResponse, showImport } from './import-view.js';
+import { StartOrder } from '../run/start-order.repository.js';
+import { type ImportResponse, type Pace, showImport } from './import-view.js';
 
-/** Milliseconds between two looks for a watcher; and the least rest after one, in times of what it took. */
+/** Interval in which a watcher looks again, and the minimum pause after a look, in multiples of its duration. */
 const LOOK_MS = 500;
-const LOOK_REST = 10;
+const LOOK_PAUSE = 10;
 
-/** Imports: showing them, their progress, and steering them. */
+/** How long without a heartbeat no worker process is believed to run. */
+const WORKER_GONE_SECONDS = 30;
+
+/** The states after which an import changes only on request. */
+const ENDED: readonly ImportState[] = ['completed', 'cancelled', 'failed'];
+
+/** Shows imports and their progress, and changes their states. */
 @Injectable()
 export class ImportsService {
   constructor(
     private readonly database: Database,
     private readonly imports: ImportsRepository,
     private readonly outcomes: OutcomesRepository,
+    private readonly order: StartOrder,
     private readonly calls: RateLimiterRepository,
     private readonly platform: PlatformPeople,
     private readonly breakers: BreakersRepository,
+    private readonly worker: WorkerProcess,
     private readonly notifier: QueueNotifier,
     private readonly audit: Audit,
   ) {}
@@ -43,11 +55,11 @@ export class ImportsService {
     return this.view(this.known(await this.imports.find(id)));
   }
 
-  /** Shows an import once it has ended, or waits for a decision. @param seconds to wait at most @throws {Problem} 404 */
+  /** Shows an import once it has ended or waits for a decision. @param seconds the maximum wait @throws {Problem} 404 */
   async awaitRest(id: string, seconds: number, signal?: AbortSignal): Promise<ImportResponse> {
     const find = async () => this.known(await this.imports.find(id));
     const isAtRest = ({ state }: ImportRecord) => state !== 'staging' && state !== 'running';
-    // Counting many rows again and again would slow down the work that is waited for.
+    // Counting many rows again and again would slow down the work that the caller waits for.
     if (seconds > 0) await pollUntil(seconds, find, isAtRest, signal);
     return this.show(id);
   }
@@ -67,7 +79,7 @@ export class ImportsService {
     return { ...page, items: await Promise.all(page.items.map((record) => this.view(record))) };
   }
 
-  /** What the files of an import are called, in their order. @throws {Problem} 404 */
+  /** The files of an import. @throws {Problem} 404 */
   async files(id: string): Promise<ImportFile[]> {
     return this.readableFiles(this.known(await this.imports.find(id)));
   }
@@ -75,52 +87,60 @@ export class ImportsService {
   /**
    * Applies exactly the plan.
    *
-   * @param overrides the guards that may be exceeded, by name
-   * @throws {Problem} 404, 409 `wrong-state`, 409 `threshold-exceeded` with nothing sent
+   * @param overrides names of the guards that are confirmed
+   * @throws {Problem} 404; 409 `wrong-state`; 409 `threshold-exceeded`, after which nothing is sent
    */
   async apply(id: string, overrides: string[]): Promise<ImportResponse> {
-    return this.steer(id, ['planned'], async (tx, record) => {
+    return this.transition(id, ['planned'], async (tx, record) => {
       const outcome = passGuards(record.guards ?? [], overrides);
-      await this.imports.wantApply(tx, id, overrides);
+      await this.imports.enter(tx, id, 'running');
+      await this.order.supersede(tx, record);
       return outcome;
     });
   }
 
-  /** Takes up again what failed, is in review, or was skipped because it was changed after the plan. See `apply`. */
-  async retry(id: string, overrides: string[]): Promise<ImportResponse> {
-    return this.steer(
-      id,
-      ['running', 'completed'],
-      async (tx, record) => {
-        const guards = await this.outcomes.retry(tx, record);
-        if (!guards) return undefined;
-        const outcome = passGuards(guards, overrides);
-        await this.imports.enter(tx, id, 'running', true);
-        return outcome;
-      },
-      (tx) => this.imports.lock(tx),
+  /** Retries the people of rows that failed or need review. Plans nothing again. */
+  async retry(id: string): Promise<ImportResponse> {
+    return this.transition(id, ['running', 'completed'], async (tx) => {
+      if ((await this.outcomes.retry(tx, id)) > 0) await this.imports.enter(tx, id, 'running');
+    });
+  }
+
+  /** People that have started finish; no other row starts. */
+  async pause(id: string): Promise<ImportResponse> {
+    return this.transition(id, ['running'], (tx) => this.imports.enter(tx, id, 'paused'));
+  }
+
+  async resume(id: string): Promise<ImportResponse> {
+    return this.transition(id, ['paused'], (tx) => this.imports.enter(tx, id, 'running'));
+  }
+
+  /** People that have started finish; all other rows are skipped. */
+  async cancel(id: string): Promise<ImportResponse> {
+    return this.transition(id, ['staging', 'needs-mapping', 'planned', 'running', 'paused'], (tx) =>
+      this.imports.enter(tx, id, 'cancelled'),
     );
   }
 
-  /** Calls under way finish, nothing else of this import starts. */
-  async pause(id: string): Promise<ImportResponse> {
-    return this.steer(id, ['running'], async (tx, { applyWanted }) => {
-      await this.imports.enter(tx, id, 'paused', applyWanted);
-      await this.calls.awaitGrants(tx);
-    });
-  }
-
-  /** One that was paused while it was applied is applied on; its people go when all of it is wanted. */
-  async resume(id: string): Promise<ImportResponse> {
-    return this.steer(id, ['paused'], (tx, { applyWanted }) => this.imports.enter(tx, id, 'running', applyWanted));
-  }
-
-  /** Calls under way finish, nothing else starts, and what was not sent is no longer wanted. */
-  async cancel(id: string): Promise<ImportResponse> {
-    return this.steer(id, ['staging', 'planned', 'running', 'paused'], async (tx, { appliedAt }) => {
-      await this.imports.enter(tx, id, 'cancelled');
-      if (appliedAt) await this.calls.awaitGrants(tx);
-    });
+  /**
+   * Changes an import in one transaction.
+   *
+   * @param work may return what the audit log records instead of `ok`
+   */
+  async transition(
+    id: string,
+    from: readonly ImportState[],
+    work: (tx: PoolClient, record: ImportRecord) => Promise<unknown>,
+  ): Promise<ImportResponse> {
+    await this.database.transaction(async (tx) => {
+      const record = this.known(await this.imports.lock(tx, id));
+      if (!from.includes(record.state)) throw wrongState(record.state, from);
+      const outcome = await work(tx, record);
+      await this.audit.store(tx, typeof outcome === 'string' ? outcome : 'ok');
+    }, 'bulk');
+    this.notifier.notify(IMPORT_QUEUE, 'import-changed');
+    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'import-changed');
+    return this.show(id);
   }
 
   private async *progressFrom(first: ImportResponse, signal: AbortSignal): AsyncGenerator<SentTogether> {
@@ -135,43 +155,17 @@ export class ImportsService {
         sentAt = performance.now();
       }
       sent = shown;
-      if (signal.aborted || ['completed', 'cancelled', 'failed'].includes(view.state)) return;
-      await delay(Math.max(LOOK_MS, tookMs * LOOK_REST), undefined, { signal }).catch(() => undefined);
+      if (signal.aborted || ENDED.includes(view.state)) return;
+      await delay(Math.max(LOOK_MS, tookMs * LOOK_PAUSE), undefined, { signal }).catch(() => undefined);
       const begunAt = performance.now();
       view = await this.show(first.id);
       tookMs = performance.now() - begunAt;
     }
   }
 
-  /**
-   * @param work may say what the audit trail is told instead of `ok`
-   * @param before what the transaction waits for before it locks the import
-   */
-  private async steer(
-    id: string,
-    from: ImportState[],
-    work: (tx: PoolClient, record: ImportRecord) => Promise<unknown>,
-    before?: (tx: PoolClient) => Promise<void>,
-  ): Promise<ImportResponse> {
-    await this.database.transaction(async (tx) => {
-      await before?.(tx);
-      const record = this.known(await this.imports.lockWhere(tx, id));
-      if (!from.includes(record.state)) {
-        const detail = `The import is ${record.state}; this needs one that is ${from.join(' or ')}.`;
-        throw new Problem(409, 'wrong-state', detail, { extensions: { state: record.state } });
-      }
-      const said = await work(tx, record);
-      await this.audit.store(tx, typeof said === 'string' ? said : 'ok');
-    }, 'bulk');
-    this.notifier.notify(IMPORT_QUEUE, 'import-staged');
-    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'import-steered');
-    return this.show(id);
-  }
-
   /** @throws {Problem} 404 */
   private known(record: ImportRecord | undefined): ImportRecord {
-    if (!record)
-      throw new Problem(404, 'import-not-found', 'No import with this id is known; GET /v1/imports lists them.');
+    if (!record) throw unknownImport();
     this.audit.about('import', record.id);
     return record;
   }
@@ -179,42 +173,55 @@ export class ImportsService {
   private async view(record: ImportRecord): Promise<ImportResponse> {
     this.audit.about('import', record.id);
     const totals = await this.outcomes.totals(record);
-    const etaUnknown = await this.etaUnknown(record);
-    const hasEta = (record.state === 'planned' || record.state === 'running') && etaUnknown === null;
-    const pace = hasEta ? await this.calls.bulkPace(this.database.pool) : null;
-    return showImport(record, totals, { pace, etaUnknown }, this.readableFiles(record));
+    const offered = record.state === 'needs-mapping' ? await this.offeredColumns(record) : null;
+    return showImport(record, totals, await this.pace(record, totals), this.readableFiles(record), offered);
   }
 
-  /** @returns none where they do not open, which health reports */
+  /** @returns none if they cannot be decrypted, which health reports */
   private readableFiles(record: ImportRecord): ImportFile[] {
     return ifReadable(() => this.imports.filesOf(record)) ?? [];
   }
 
-  /** @returns null when the end is known, or there is none to expect */
-  private async etaUnknown({ state }: ImportRecord): Promise<EtaUnknown | null> {
-    if (state === 'paused') return 'paused';
-    if (state !== 'running' && state !== 'planned') return null;
-    if (!this.platform.isConfigured) return 'not-configured';
+  /** The columns of the last import of the same kind, by field, with the kind of its file if there are several. */
+  private async offeredColumns({ kind, openedAt }: ImportRecord): Promise<Record<string, string> | null> {
+    const last = kind && (await this.imports.lastApplied(kind, openedAt));
+    const files = last ? this.readableFiles(last) : [];
+    const columns = files.flatMap(({ kind: fileKind, csv }) =>
+      (csv?.mapping.columns ?? []).flatMap(({ name, field }) =>
+        field === null || field === 'status' ? [] : [[kind === 'mixed' ? `${fileKind}.${field}` : field, name] as const],
+      ),
+    );
+    return columns.length === 0 ? null : Object.fromEntries(columns.reverse()); // of several columns, the first
+  }
+
+  /** The pace of the last minutes, or why none can be given. */
+  private async pace({ state }: ImportRecord, { remaining }: ImportTotals): Promise<Pace> {
+    const unknown = (etaUnknown: Pace['etaUnknown']): Pace => ({ callsPerSecond: null, etaUnknown });
+    if (state === 'paused') return unknown('paused');
+    if (state !== 'running' && state !== 'planned') return unknown(null);
+    if (!this.platform.isConfigured) return unknown('not-configured');
+    const workerGoneFor = await this.worker.secondsSinceAny();
+    if (workerGoneFor === null || workerGoneFor > WORKER_GONE_SECONDS) return unknown('no-worker');
     const [stopped] = openBlocks(await this.breakers.read());
-    return stopped?.code ?? null;
+    if (stopped) return unknown(stopped.code);
+    const callsPerSecond = state === 'planned' ? this.calls.fullPace() : await this.calls.recentPace();
+    return callsPerSecond === 0 && remaining.max > 0 ? unknown('no-pace') : { callsPerSecond: callsPerSecond || 1, etaUnknown: null };
   }
 }
 
 /**
- * Lets guards pass that are overridden.
+ * Accepts guards that are confirmed.
  *
- * @returns which were, for the audit trail
+ * @returns which were exceeded, for the audit log
  * @throws {Problem} 409 `threshold-exceeded`
  */
 function passGuards(guards: Guard[], overrides: string[]): string | undefined {
   const stopping = exceeded(guards, overrides);
   const names = (some: Guard[]) => some.map(({ name }) => name);
   if (stopping.length > 0) {
-    const nameless = stopping.some((guard) => guard.nameless);
-    const why = nameless ? ' Some rejected rows do not say whom they name, who may be among those to delete.' : '';
-    const detail = `The plan exceeds the threshold for ${names(stopping).join(', ')}; look at the rows behind it, then say it again with override: ${JSON.stringify(names(stopping))}.${why}`;
+    const detail = `The plan needs confirmation: ${names(stopping).join(', ')}. Look at its rows, then apply it with override: ${JSON.stringify(names(stopping))}.`;
     throw new Problem(409, 'threshold-exceeded', detail, { extensions: { guards: stopping } });
   }
-  const used = names(exceeded(guards, []));
-  return used.length === 0 ? undefined : `override ${used.join(',')}`;
+  const confirmed = names(exceeded(guards, []));
+  return confirmed.length === 0 ? undefined : `override ${confirmed.join(',')}`;
 }

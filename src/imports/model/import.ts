@@ -1,4 +1,4 @@
-import type { FileKind, FileMapping, ImportFormat } from '../parse/row/import-row.js';
+import type { ChosenColumns, FileKind, FileMapping, ImportFormat } from '../parse/row/import-row.js';
 
 /** `planned` waits to be applied; `needs-mapping` waits for the columns of its files. */
 export type ImportState =
@@ -55,7 +55,15 @@ export interface ImportFile {
   /** Rows without an id. */
   emptyIds: number;
   /** CSV only. */
-  csv?: { header: string[]; headerLine: number; mapping: FileMapping };
+  csv?: {
+    header: string[];
+    headerLine: number;
+    mapping: FileMapping;
+    /** Columns that a user chose. */
+    chosen: ChosenColumns;
+    /** Its records are stored until all columns are clear. */
+    isStored: boolean;
+  };
 }
 
 /** Why a row no longer says anything. */

@@ -14,8 +14,7 @@ export class ImportsProcessor extends WorkerHost implements OnModuleDestroy {
 
   async process(job: Job<Notification>): Promise<void> {
     await releaseDeduplicationKey(job);
-    await this.runner.prepareAll();
-    await this.runner.countAll();
+    await this.runner.run();
   }
 
   async onModuleDestroy(): Promise<void> {

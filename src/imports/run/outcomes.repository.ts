@@ -2,78 +2,61 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import type { ImportRow } from '../../generated/prisma/client.js';
-import { BLIND_CREATE } from '../../people/model/next-step.js';
-import type { PersonKind } from '../../people/model/person.js';
 import { RESET_ASSIGNMENTS } from '../../people/store/person-row.js';
 import { OF_ANY_ACCOUNT } from '../../platform/rate-limit/rate-limiter.repository.js';
-import { ERASED, type PlannedOutcome, type RowOutcome } from '../model/import.js';
-import type { Guard } from '../model/import-guards.js';
+import type { PlannedOutcome, RowOutcome } from '../model/import.js';
 import type { ImportRecord } from '../model/imports.repository.js';
-import { PlanRepository } from '../plan/plan.repository.js';
-import { discarding } from './apply.repository.js';
+import type { ImportTotals } from '../model/totals.js';
+import { rejection } from '../parse/row/rejection.js';
+import { IS_UNCLEAR } from '../plan/snapshot-deletes.repository.js';
 
-/** A row as it is listed; of a rejected client its providers are also those that other resources named. */
+/** A row as it is listed. */
 export type ImportRowRecord = Pick<ImportRow, 'rowNo' | 'file' | 'line' | 'kind' | 'externalId' | 'planned'> &
-  Pick<ImportRow, 'outcome' | 'code' | 'field' | 'hint' | 'providers'>;
+  Pick<ImportRow, 'outcome' | 'code' | 'field' | 'hint' | 'corrected'>;
 
-/** The calls that people of one kind still take, and how many of those who were checked were found on the platform. */
-export type RemainingCalls = Record<'min' | 'max' | 'linked' | 'absent', number>;
-
-/** Rows by outcome, the calls made and those left. */
-export interface ImportTotals {
-  counts: Partial<Record<RowOutcome, number>>;
-  /** Rows that a snapshot added for people to delete, by outcome. */
-  deletes: Partial<Record<RowOutcome, number>>;
-  planned: Record<string, number>;
-  callsMade: number;
-  remaining: RemainingCalls[];
+/** Which rows are listed. */
+export interface RowFilter {
+  outcome?: RowOutcome;
+  planned?: PlannedOutcome;
+  code?: string;
 }
 
+/** The columns of an `ImportRowRecord`. */
+export const LISTED = `row_no AS "rowNo", file, line, kind, external_id AS "externalId", planned, outcome, code, field, hint, corrected`;
+
 /**
- * A rejection counts once it is final, or once it was repeated while the operation is not stopped for everyone: otherwise
- * the person continues automatically.
+ * A refusal counts once it is final, or once it was repeated while the operation is not stopped for everyone. Otherwise the
+ * person continues automatically.
  */
 const isFailed = (person: string) => `(${person}.state = 'failed' AND (${person}.fault IS NOT NULL
   OR ${person}.refusals > 1 AND NOT EXISTS (SELECT 1 FROM circuit_breakers b
     WHERE b.operation = ${person}.refused_operation AND b.state->>'block' IS NOT NULL)))`;
 
-/** A client's provider failed, is in review or is to be deleted: the client does not follow by itself. */
+/** A client's provider failed, needs review or will be deleted, so that the client does not follow automatically. */
 const isHopeless = (client: string) => `EXISTS (SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
   WHERE cp.client_id = ${client}.id AND (${isFailed('q')} OR q.state = 'needs-review' OR NOT q.wanted))`;
 
-/** Clients whose list on the platform holds a provider who is to be deleted. */
+/** Clients whose list on the platform contains a provider that will be deleted. */
 const LISTING = 'SELECT 1 FROM people c WHERE c.applied_providers @> ARRAY[p.platform_user_id] AND c.wanted';
 
 /** The person who has this person's email is being deleted. */
 const LEAVING = `EXISTS (SELECT 1 FROM email_claims e JOIN people h ON h.id = e.person_id
   WHERE e.fingerprint = p.email_fingerprint AND NOT h.wanted AND h.state = 'deleting')`;
 
-/** The check has said whether the person is on the platform. */
-const IS_CHECKED = `(p.checked_absent_at IS NOT NULL OR p.platform_user_id IS NOT NULL OR p.step IN ('createProvider', 'createClient', '${BLIND_CREATE}'))`;
+/** Outcomes after which the content of a row is no longer needed. */
+const DONE = `('created', 'linked', 'updated', 'deleted', 'skipped')`;
 
-/** The calls that a pending row still takes at least or, by the plan, at most. */
-const calls = (planned: 'r.calls_min' | 'r.calls_max') => `CASE
-  WHEN r.outcome <> 'pending' OR p.state IN ('synced', 'failed', 'needs-review', 'deleted') THEN 0
-  WHEN p.step IN ('createProvider', 'setClientProviders', 'deleteUser') OR r.kind = 'client' AND p.platform_user_id IS NOT NULL THEN 1
-  WHEN r.kind = 'client' AND ${IS_CHECKED} THEN 1 + (cardinality(r.providers) > 1)::int
-  ELSE ${planned} END`;
-
-/** What a pending row said was erased with its person. */
-const IS_EMPTY = `r.profile IS NULL AND r.planned <> 'delete'`;
-
-/** What becomes of an import's rows, and shows it. */
+/** The results of rows. */
 @Injectable()
 export class OutcomesRepository {
-  constructor(
-    private readonly database: Database,
-    private readonly plans: PlanRepository,
-  ) {}
+  constructor(private readonly database: Database) {}
 
-  /** Gives rows the outcome that their person came to. @returns how many rows of the import are still pending */
-  async resolveOutcomes(tx: PoolClient, importId: string): Promise<number> {
+  /** Gives started rows the outcome of their people. @returns how many rows are not finished, started or not */
+  async resolve(tx: PoolClient, importId: string): Promise<number> {
+    const { code } = rejection('changed-since-read');
     await tx.query(
       `WITH resolved AS (
-         SELECT r.row_no, p.error_code, p.state,
+         SELECT r.row_no, p.error_code,
            CASE
              WHEN p.wanted = (r.planned = 'delete') THEN 'skipped'
              WHEN p.state = 'deleted' THEN 'deleted'
@@ -88,124 +71,109 @@ export class OutcomesRepository {
                THEN 'needsReview'
            END AS outcome
          FROM import_rows r JOIN people p ON p.id = r.person_id
-         WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.applied)
+         WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.started_at IS NOT NULL)
        UPDATE import_rows r SET outcome = resolved.outcome::row_outcome,
-         ${discarding(`resolved.outcome IN ('created', 'linked', 'updated', 'deleted')`)},
-         code = CASE WHEN resolved.outcome = 'skipped' THEN CASE WHEN ${IS_EMPTY} THEN $2 ELSE 'changed-since-plan' END
-           WHEN resolved.outcome IN ('failed', 'needsReview') THEN resolved.error_code END,
-         hint = CASE WHEN resolved.outcome = 'skipped' AND ${IS_EMPTY} THEN $3 ELSE r.hint END
+         profile = CASE WHEN resolved.outcome NOT IN ${DONE} THEN r.profile END,
+         code = CASE WHEN resolved.outcome = 'skipped' THEN $2 WHEN resolved.outcome IN ('failed', 'needsReview') THEN resolved.error_code END
        FROM resolved WHERE r.import_id = $1 AND r.row_no = resolved.row_no AND resolved.outcome IS NOT NULL`,
-      [importId, ERASED.code, ERASED.hint],
+      [importId, code],
     );
-    const { rows } = await tx.query<{ pending: number }>(
-      `SELECT count(*)::int AS pending FROM import_rows WHERE import_id = $1 AND outcome = 'pending'`,
+    const { rows } = await tx.query<{ open: number }>(
+      `SELECT (SELECT count(*) FROM import_rows WHERE import_id = $1 AND outcome = 'pending' AND started_at IS NOT NULL)::int
+         + (SELECT count(*) FROM import_rows WHERE import_id = $1 AND phase IS NOT NULL)::int AS open`,
       [importId],
     );
-    return rows[0]?.pending ?? 0;
+    return rows[0]?.open ?? 0;
   }
 
-  /**
-   * Takes up again what an import did not get done: plans skipped rows anew, to be applied, with the lists as they are now
-   * where the files left or added to them, and releases the people of failed rows and of those in review.
-   *
-   * @returns what it does in the large; undefined when there is nothing of it: the import stays as it is
-   */
-  async retry(tx: PoolClient, record: ImportRecord): Promise<Guard[] | undefined> {
-    const { rows: skipped } = await tx.query<{ rowNo: number }>(
-      `UPDATE import_rows SET outcome = 'pending', code = NULL, hint = NULL, person_id = NULL, planned = NULL, applied = false,
-         providers = CASE WHEN added_providers IS NULL THEN providers END
-       WHERE import_id = $1 AND outcome = 'skipped' AND code = 'changed-since-plan' AND planned <> 'delete'
-       RETURNING row_no AS "rowNo"`,
-      [record.id],
+  /** Skips some of the rows that have not started. @returns whether there may be more */
+  async skipUnstarted(tx: PoolClient, importId: string, atOnce: number): Promise<boolean> {
+    const { code, hint } = rejection('cancelled');
+    const { rowCount } = await tx.query(
+      `UPDATE import_rows r SET outcome = 'skipped', phase = NULL, profile = NULL, code = $2, hint = $3
+       WHERE r.import_id = $1 AND r.row_no = ANY (ARRAY(
+         SELECT row_no FROM import_rows WHERE import_id = $1 AND outcome = 'pending' AND started_at IS NULL LIMIT $4))`,
+      [importId, code, hint, atOnce],
     );
-    if (skipped.length > 0) await this.plans.plan(tx, { ...record, mode: 'upsert' });
-    // A row of which neither the profile nor the snapshot before it is kept stays as it is.
-    const { rows: reopened } = await tx.query<{ id: string }>(
-      `UPDATE import_rows r SET outcome = 'pending', code = NULL, hint = NULL FROM people p
-       WHERE r.import_id = $1 AND r.outcome IN ('failed', 'needsReview') AND p.id = r.person_id
-         AND (r.profile IS NOT NULL OR r.planned = 'delete' AND r.was IS NOT NULL) RETURNING p.id`,
-      [record.id],
+    return rowCount === atOnce;
+  }
+
+  /** Retries rows that failed or need review, with their people. @returns how many */
+  async retry(tx: PoolClient, importId: string): Promise<number> {
+    const { rows: people } = await tx.query<{ id: string }>(
+      `UPDATE import_rows r SET outcome = 'pending', code = NULL, hint = NULL, started_at = coalesce(r.started_at, clock_timestamp())
+       FROM people p
+       WHERE r.import_id = $1 AND r.outcome IN ('failed', 'needsReview') AND p.id = r.person_id AND p.wanted = (r.planned <> 'delete')
+       RETURNING p.id`,
+      [importId],
     );
-    if (skipped.length === 0 && reopened.length === 0) return undefined;
-    const rowNos = skipped.map(({ rowNo }) => rowNo);
-    const guards = await this.plans.evaluateThresholds(tx, record.id, rowNos);
     await tx.query(
-      `UPDATE people p SET ${RESET_ASSIGNMENTS}, checked_absent_at = NULL, paused_by_import = NULL,
+      `UPDATE people p SET ${RESET_ASSIGNMENTS}, checked_absent_at = NULL,
          review = CASE WHEN review = 'platform-user-missing' THEN review END,
          lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END,
          state = CASE WHEN p.wanted THEN 'pending' ELSE 'deleting' END::person_state,
          step = NULL, due_at = clock_timestamp(), updated_at = clock_timestamp()
-       WHERE p.id = ANY($1) AND p.state IN ('failed', 'needs-review', 'waiting', 'pending')`,
-      [reopened.map(({ id }) => id)],
+       WHERE p.id = ANY ($1::uuid[]) AND p.state IN ('failed', 'needs-review', 'waiting', 'pending', 'deleting')`,
+      [people.map(({ id }) => id)],
     );
-    return guards;
+    return people.length;
   }
 
-  /** Counts an import's rows by outcome and plan, and its calls. */
-  async totals(record: ImportRecord): Promise<ImportTotals> {
-    const { rows } = await this.database.pool.query<{ outcome: RowOutcome; planned: string | null; rows: number }>(
-      `SELECT outcome, planned, count(*)::int AS rows FROM import_rows WHERE import_id = $1 GROUP BY outcome, planned`,
+  /** Counts the rows of an import, and its calls. */
+  async totals(record: ImportRecord, sql: Pick<PoolClient, 'query'> = this.database.pool): Promise<ImportTotals> {
+    if (record.totals) return record.totals;
+    const { rows } = await sql.query<Counted>(
+      `SELECT outcome, planned, code, file = 0 AS "isAdded", count(*)::int AS rows, count(*) FILTER (WHERE corrected)::int AS corrected,
+         count(*) FILTER (WHERE ${IS_UNCLEAR})::int AS unclear,
+         coalesce(sum(calls_min) FILTER (WHERE outcome = 'pending'), 0)::int AS "callsMin",
+         coalesce(sum(calls_max) FILTER (WHERE outcome = 'pending'), 0)::int AS "callsMax"
+       FROM import_rows WHERE import_id = $1 GROUP BY outcome, planned, code, file = 0 ORDER BY rows DESC, code`,
       [record.id],
     );
     const totals: ImportTotals = {
-      ...{ counts: {}, deletes: {}, planned: {} },
-      callsMade: record.appliedAt ? await this.callsMade(record) : 0,
-      remaining: record.finishedAt ? [] : await this.remainingCalls(record),
+      ...{ counts: {}, deletes: {}, planned: {}, reasons: [], corrected: 0, unclearRows: 0 },
+      repeatedIds: await this.repeatedIds(record.id, sql),
+      callsMade: record.appliedAt ? await this.callsMade(record, sql) : 0,
+      remaining: { min: 0, max: 0 },
     };
-    for (const { outcome, planned, rows: count } of rows) {
-      const counted = planned === 'delete' ? totals.deletes : totals.counts;
-      counted[outcome] = (counted[outcome] ?? 0) + count;
-      if (planned) totals.planned[planned] = (totals.planned[planned] ?? 0) + count;
+    const hasCalls = ['planned', 'running', 'paused'].includes(record.state);
+    for (const { outcome, planned, code, isAdded, ...count } of rows) {
+      const counted = isAdded ? totals.deletes : totals.counts;
+      counted[outcome] = (counted[outcome] ?? 0) + count.rows;
+      if (planned) totals.planned[planned] = (totals.planned[planned] ?? 0) + count.rows;
+      if (code && outcome !== 'pending') addReason(totals.reasons, { outcome, code, rows: count.rows });
+      totals.corrected += count.corrected;
+      totals.unclearRows += record.mode === 'snapshot' ? count.unclear : 0;
+      if (hasCalls) totals.remaining.min += count.callsMin;
+      if (hasCalls) totals.remaining.max += count.callsMax;
     }
     return totals;
   }
 
-  /** One page of rows in the order of the files. */
-  async rows(
-    id: string,
-    which: { outcome?: RowOutcome; planned?: PlannedOutcome },
-    limit: number,
-    after: number,
-  ): Promise<ImportRowRecord[]> {
+  /** One page of rows, in the order of the files. */
+  async rows(id: string, { outcome, planned, code }: RowFilter, limit: number, after: number): Promise<ImportRowRecord[]> {
     const { rows } = await this.database.pool.query<ImportRowRecord>(
-      `SELECT row_no AS "rowNo", file, line, kind, external_id AS "externalId", planned, outcome, code, field, hint,
-         coalesce(providers, '{}') AS providers
-       FROM import_rows WHERE import_id = $1 AND row_no > $2 AND ($3::row_outcome IS NULL OR outcome = $3)
-         AND ($5::text IS NULL OR planned = $5)
+      `SELECT ${LISTED} FROM import_rows
+       WHERE import_id = $1 AND row_no > $2 AND ($3::row_outcome IS NULL OR outcome = $3)
+         AND ($5::text IS NULL OR planned = $5) AND ($6::text IS NULL OR code = $6)
        ORDER BY row_no LIMIT $4`,
-      [id, after, which.outcome ?? null, limit, which.planned ?? null],
+      [id, after, outcome ?? null, limit, planned ?? null, code ?? null],
     );
     return rows;
   }
 
-  /** The files that have rejected rows, in their order, and of what kinds those are. */
-  async filesWithRejects(id: string): Promise<{ file: number; kinds: (PersonKind | null)[] }[]> {
-    const { rows } = await this.database.pool.query<{ file: number; kinds: (PersonKind | null)[] }>(
-      `SELECT file, array_agg(DISTINCT kind::text) AS kinds FROM import_rows
-       WHERE import_id = $1 AND outcome = 'rejected' GROUP BY file ORDER BY min(row_no)`,
-      [id],
+  private async repeatedIds(importId: string, sql: Pick<PoolClient, 'query'>): Promise<number> {
+    const codes = [rejection('repeated'), rejection('older-version'), rejection('duplicate-id')].map(({ code }) => code);
+    const { rows } = await sql.query<{ ids: number }>(
+      `SELECT count(DISTINCT (kind, external_id))::int AS ids FROM import_rows
+       WHERE import_id = $1 AND outcome IN ('skipped', 'rejected') AND code = ANY ($2::text[])`,
+      [importId, codes],
     );
-    return rows;
+    return rows[0]?.ids ?? 0;
   }
 
-  private async remainingCalls(record: ImportRecord): Promise<RemainingCalls[]> {
-    const { rows } = await this.database.pool.query<RemainingCalls>(
-      `SELECT kind, sum(calls_min)::int AS min, sum(calls_max)::int AS max,
-         count(*) FILTER (WHERE is_checked AND origin = 'linked')::int AS linked,
-         count(*) FILTER (WHERE is_checked AND origin IS DISTINCT FROM 'linked')::int AS absent
-       FROM (
-         SELECT r.kind, p.origin, ${calls('r.calls_min')} AS calls_min, ${calls('r.calls_max')} AS calls_max,
-           r.planned = 'create-or-link' AND r.email_fingerprint IS NOT NULL AND ${IS_CHECKED} AS is_checked
-         FROM import_rows r LEFT JOIN people p ON p.id = r.person_id AND $2
-         WHERE r.import_id = $1 AND (r.outcome = 'pending' OR r.calls_max > 0)) AS counted
-       GROUP BY kind`,
-      [record.id, record.appliedAt !== null],
-    );
-    return rows;
-  }
-
-  private async callsMade(record: ImportRecord): Promise<number> {
-    const { rows } = await this.database.pool.query<{ made: number }>(
+  private async callsMade(record: ImportRecord, sql: Pick<PoolClient, 'query'>): Promise<number> {
+    const { rows } = await sql.query<{ made: number }>(
       `SELECT count(*)::int AS made FROM platform_calls c
        WHERE ${OF_ANY_ACCOUNT} AND c.granted_at >= $2 AND ($3::timestamptz IS NULL OR c.granted_at <= $3) AND c.outcome IS DISTINCT FROM 'not-sent'
          AND EXISTS (SELECT 1 FROM import_rows r WHERE r.import_id = $1 AND r.person_id = c.person_id)`,
@@ -213,4 +181,23 @@ export class OutcomesRepository {
     );
     return rows[0]?.made ?? 0;
   }
+}
+
+interface Counted {
+  outcome: RowOutcome;
+  planned: string | null;
+  code: string | null;
+  /** A deletion that a snapshot added. */
+  isAdded: boolean;
+  rows: number;
+  corrected: number;
+  unclear: number;
+  callsMin: number;
+  callsMax: number;
+}
+
+function addReason(reasons: ImportTotals['reasons'], reason: ImportTotals['reasons'][number]): void {
+  const same = reasons.find(({ outcome, code }) => outcome === reason.outcome && code === reason.code);
+  if (same) same.rows += reason.rows;
+  else reasons.push(reason);
 }

@@ -9,6 +9,9 @@ const PLACES = 4;
 /** Milliseconds to wait for a new connection before an upload fails instead of hanging. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
+/** The advisory lock that every open upload shares; any fixed number. */
+export const OPEN_UPLOAD_LOCK = 727_003;
+
 /** Seconds after which a refused upload may try again. */
 const TRY_AGAIN_SECONDS = 30;
 
@@ -43,6 +46,7 @@ export class UploadConnectionPool implements OnApplicationShutdown {
     try {
       tx = await this.pool.connect();
       await tx.query('BEGIN');
+      await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [OPEN_UPLOAD_LOCK]);
       await work(tx);
       await tx.query('COMMIT');
       tx.release();

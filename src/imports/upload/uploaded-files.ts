@@ -1,11 +1,9 @@
-import path from 'node:path';
 import type { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import { within } from '../../config/within.js';
 import { mediaTypeOf } from '../../http/body/json-text.js';
 import { bodyTooLarge } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
-import type { ImportFormat, ImportKind } from '../parse/row/import-row.js';
 
 /** Characters of a file's name that are kept. */
 const NAME_MAX = 200;
@@ -122,34 +120,29 @@ function uniqueName(given: string, names: Set<string>): string {
   return name;
 }
 
-/** By media type or ending. A map, for a sender may name anything: `__proto__` is a member of every object. */
-const FORMATS = new Map<string, ImportFormat>([
-  ...['text/csv', 'application/csv', 'application/vnd.ms-excel', '.csv', '.tsv', '.txt'].map(of('csv')),
-  ...['application/x-ndjson', 'application/ndjson', 'application/jsonl', '.ndjson', '.jsonl'].map(of('ndjson')),
-  ['application/fhir+ndjson', 'fhir-ndjson'],
-  ...['application/fhir+json', '.json'].map(of('fhir-json')),
-]);
+/** Bytes of a file's beginning by which its kind is detected. */
+const BEGINNING = 64 * 1024;
 
-function of(format: ImportFormat): (name: string) => [string, ImportFormat] {
-  return (name) => [name, format];
-}
-
-/**
- * How a file is read: by its media type, else by its name's ending.
- *
- * @throws {Problem} 415 `unknown-format`, or 422 `wrong-part` when a part's name does not say what it holds
- */
-export function readingOf(file: UploadedFile, kind: ImportKind): { format: ImportFormat; kind: ImportKind } {
-  const found = FORMATS.get(file.mediaType) ?? FORMATS.get(path.extname(file.name).toLowerCase());
-  const unknown = (detail: string) => new Problem(415, 'unknown-format', detail, { extensions: { file: file.name } });
-  if (!found) {
-    const known = 'text/csv, application/x-ndjson, application/fhir+ndjson or application/fhir+json';
-    throw unknown(`The content type of a file is not one that can be imported; send ${known}.`);
+/** Reads the beginning of a file. @returns it, and the whole file including it */
+export async function peek(content: AsyncIterable<Buffer>): Promise<{ beginning: Buffer; whole: AsyncIterable<Buffer> }> {
+  const chunks: Buffer[] = [];
+  const rest = content[Symbol.asyncIterator]();
+  let size = 0;
+  let isOver = false;
+  while (size < BEGINNING && !isOver) {
+    const { value, done } = await rest.next();
+    isOver = done === true;
+    if (isOver) break;
+    chunks.push(value as Buffer);
+    size += (value as Buffer).length;
   }
-  if (kind === 'fhir') return { format: found === 'ndjson' ? 'fhir-ndjson' : found, kind };
-  if (found.startsWith('fhir')) throw unknown('A file is FHIR; import it with kind=fhir.');
-  if (file.field === undefined) return { format: found, kind };
-  if (file.field === 'providers' || file.field === 'clients') return { format: found, kind: file.field };
-  const detail = 'A part of CSV or JSON lines must be named providers or clients, so that it is clear what it holds.';
-  throw new Problem(422, 'wrong-part', detail);
+  async function* whole(): AsyncGenerator<Buffer> {
+    try {
+      yield* chunks.splice(0);
+      if (!isOver) yield* { [Symbol.asyncIterator]: () => rest };
+    } finally {
+      await rest.return?.();
+    }
+  }
+  return { beginning: Buffer.concat(chunks), whole: whole() };
 }

@@ -32,10 +32,10 @@ interface PeopleCount {
 }
 
 /**
- * A person is stuck after 15 minutes in progress, or after a day in `failed` or `needs-review`. People paused by an
- * import, or ignored by an operator, never count.
+ * A person is stuck after 15 minutes in progress, or after a day in `failed` or `needs-review`. People ignored by an
+ * operator never count.
  */
-const IS_STUCK = `paused_by_import IS NULL AND (
+const IS_STUCK = `(
   state IN ('pending', 'waiting', 'deleting') AND updated_at < clock_timestamp() - interval '15 minutes'
   OR state IN ('failed', 'needs-review') AND updated_at < clock_timestamp() - interval '1 day'
     AND error_code IS DISTINCT FROM 'ignored')`;

@@ -26,9 +26,10 @@ import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { linkedFields, type MoreFields, PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
-import { type PersonResponse, type PlatformUserResponse, showPerson } from './person-view.js';
+import { UpcomingPeople, type UpcomingPerson } from '../store/upcoming-people.js';
+import { type PersonResponse, type PlatformUserResponse, showPerson, showUpcoming } from './person-view.js';
 import type { TraceResponse } from './trace.dto.js';
-import { traceOf } from './trace.js';
+import { traceOf, traceOfUpcoming } from './trace.js';
 
 /** States that the service does not leave automatically. */
 const SETTLED: PersonState[] = ['synced', 'failed', 'needs-review', 'deleted'];
@@ -36,8 +37,8 @@ const SETTLED: PersonState[] = ['synced', 'failed', 'needs-review', 'deleted'];
 /** Maximum people that a search returns. */
 const SEARCH_MAX = 200;
 
-/** Moves a person ahead of all imports, even out of a paused one. */
-const EXPEDITED = { lane: 'interactive', pausedByImport: null } as const;
+/** Moves a person ahead of all imports. */
+const EXPEDITED = { lane: 'interactive' } as const;
 
 /** A locked person with a change that is stored together with the resulting step. */
 interface Change {
@@ -56,6 +57,7 @@ export class PeopleService {
     private readonly people: PeopleRepository,
     private readonly dependents: DependentsRepository,
     private readonly users: PlatformUsersRepository,
+    private readonly upcoming: UpcomingPeople,
     private readonly formerIds: FormerIdsRepository,
     private readonly spellings: SpellingsRepository,
     private readonly platform: PlatformPeople,
@@ -90,14 +92,16 @@ export class PeopleService {
         throw new Problem(404, 'client-not-found', 'This client was deleted. PUT it again, with its providers.');
       await this.people.wantProviders(tx, id, providerIds);
       const row = await this.mustFind(tx, id);
-      return { row, person: { ...person, ...RESET_ON_WRITE }, fields: { ...EXPEDITED, wantedAt: row.context.now } };
+      return { row, person: { ...person, ...RESET_ON_WRITE }, fields: { ...EXPEDITED, wantedAt: row.context.now, statedAt: row.context.now } };
     });
   }
 
   /** Deletes a person. @throws {Problem} 404, or 409 `provider-in-use` with the number of clients */
   async remove(key: PersonKey): Promise<PersonResponse> {
-    return this.change(key, async (tx) => {
+    let isKnown = false;
+    const removed = this.change(key, async (tx) => {
       const row = await this.mustLock(tx, key);
+      isKnown = true;
       const { id } = row;
       const { clientProvider } = await this.prisma.in(tx);
       const clients = await clientProvider.count({ where: { providerId: id, client: { wanted: true } } });
@@ -108,6 +112,13 @@ export class PeopleService {
       await this.people.wantAbsence(tx, row);
       return { row: await this.mustFind(tx, id) };
     });
+    return removed.catch(async (error: unknown) => {
+      if (isKnown || !(error instanceof Problem && error.status === 404)) throw error;
+      await this.upcoming.wasDeleted(key);
+      // An import may have created the person since, and would not know of the deletion.
+      if (await this.people.find({ kind: key.kind, externalId: key.externalId })) return this.remove(key);
+      throw error;
+    });
   }
 
   /** Shows a person, waiting until it is settled. @param seconds the maximum wait @throws {Problem} 404; 301 */
@@ -115,7 +126,8 @@ export class PeopleService {
     const read = async () => {
       const row = await this.people.find({ kind: key.kind, externalId: key.externalId });
       if (!row || row.mergedInto !== null) await this.formerIds.redirect(key.kind, key.externalId);
-      return this.view(row ?? this.unknown(key.kind));
+      if (row) return this.view(row);
+      return this.viewUpcoming((await this.upcoming.find(key)) ?? this.unknown(key.kind));
     };
     return pollUntil(seconds, read, ({ sync }) => SETTLED.includes(sync.state), signal);
   }
@@ -202,13 +214,24 @@ export class PeopleService {
   /** Finds people of both kinds by email or external id. */
   async search({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
     for (const kind of PERSON_KINDS) await this.formerIds.refuse(kind, externalId === undefined ? [] : [externalId]);
-    const people = await this.people.search(this.seal.emailFingerprint(email ?? null), externalId, SEARCH_MAX);
-    return people.map((row) => this.view(row));
+    const fingerprint = this.seal.emailFingerprint(email ?? null);
+    const people = await this.people.search(fingerprint, externalId, SEARCH_MAX);
+    const known = new Set(people.map((row) => `${row.kind}/${row.externalId}`));
+    const upcoming = await this.upcoming.search(fingerprint, externalId);
+    const unknown = upcoming.filter((person) => !known.has(`${person.kind}/${person.externalId}`));
+    return [...people.map((row) => this.view(row)), ...unknown.map((person) => this.viewUpcoming(person))];
   }
 
   /** Explains the state of a person; sends nothing. @throws {Problem} 404 */
   async trace(key: PersonKey): Promise<TraceResponse> {
-    const row = await this.read(key);
+    const { kind, externalId } = key;
+    const known = await this.people.find({ kind, externalId });
+    const upcoming = known ? undefined : await this.upcoming.find(key);
+    if (upcoming) {
+      this.audit.about(kind, externalId);
+      return traceOfUpcoming(upcoming);
+    }
+    const row = await this.found(key, known);
     const history = await this.prisma.platformCall.findMany({
       where: { personId: row.id },
       orderBy: { id: 'desc' },
@@ -277,6 +300,11 @@ export class PeopleService {
   /** @throws {Problem} 404 */
   unknown(kind: PersonKind): never {
     throw new Problem(404, `${kind}-not-found`, `No ${kind} has this external id. Check the id.`);
+  }
+
+  private viewUpcoming(person: UpcomingPerson): PersonResponse {
+    this.audit.about(person.kind, person.externalId);
+    return showUpcoming(person);
   }
 
   /** Decrypts a person for the EHR. */

@@ -6,6 +6,7 @@ import type { Origin, PersonKind, PersonState } from '../model/person.js';
 import { messageFor } from '../model/person-codes.js';
 import type { Profile, ProfileSeal } from '../model/profile.js';
 import type { PersonRow } from '../store/person-row.js';
+import type { UpcomingPerson } from '../store/upcoming-people.js';
 
 export class SyncErrorResponse {
   /** @example email-taken */
@@ -135,6 +136,26 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
       updatedAt,
     },
     ...(unreadable.length > 0 && { unreadable }),
+  };
+}
+
+/** Shows a person that a running import has not started yet. */
+export function showUpcoming({ kind, externalId, profile, providers, since }: UpcomingPerson): PersonResponse {
+  return {
+    externalId,
+    kind,
+    ...profile,
+    ...(kind === 'client' && { providers }),
+    platformUserId: null,
+    origin: null,
+    inviteUrl: null,
+    sync: {
+      state: 'pending',
+      step: null,
+      error: { code: 'waits-in-import', message: messageFor('waits-in-import') },
+      notPushable: [],
+      updatedAt: since,
+    },
   };
 }
 

@@ -3,6 +3,7 @@ import type { Person } from '../model/person.js';
 import { messageFor } from '../model/person-codes.js';
 import { resolveChoices } from '../model/resolve-rule.js';
 import type { PersonRow } from '../store/person-row.js';
+import type { UpcomingPerson } from '../store/upcoming-people.js';
 import type { NextStepResponse, TracedCallResponse, TraceResponse } from './trace.dto.js';
 
 /** Explains the desired state, the known state and the next step of a person. @param calls newest first */
@@ -32,6 +33,31 @@ export function traceOf(
     history: calls.map(({ grantedAt: at, operation, lane, status, outcome, durationMs }) => ({
       ...{ at, operation, lane, status, outcome, durationMs },
     })),
+  };
+}
+
+/** Explains the state of a person that a running import has not started yet. */
+export function traceOfUpcoming({ kind, externalId, profile, providers }: UpcomingPerson): TraceResponse {
+  return {
+    externalId,
+    kind,
+    state: 'pending',
+    wanted: {
+      present: true,
+      hasEmail: profile.email !== null,
+      providers: providers.map((provider) => ({ externalId: provider, mirrored: false })),
+    },
+    known: {
+      platformUserId: null,
+      unsettledCreate: null,
+      checkedAbsentAt: null,
+      appliedProviders: null,
+      emailClaim: null,
+      failures: 0,
+    },
+    nextStep: { what: 'none', why: messageFor('waits-in-import'), notBefore: null },
+    choices: [],
+    history: [],
   };
 }
 

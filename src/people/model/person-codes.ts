@@ -49,6 +49,7 @@ export const PERSON_CODES: Record<string, string> = {
   'provider-not-mirrored': 'A provider of this client is not on the platform yet. The client follows automatically.',
   'clients-still-listed':
     'The platform still lists this provider for clients whose lists are being changed. The deletion follows automatically.',
+  'waits-in-import': 'An import will bring this person; its turn has not come yet. A PUT moves it ahead.',
   'outcome-unknown':
     'The platform did not answer a create. A later lookup by email shows whether it took effect, so that no duplicate is created.',
   'platform-unreachable': 'The platform cannot be reached. The call is retried automatically.',

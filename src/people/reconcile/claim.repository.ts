@@ -169,7 +169,6 @@ export class ClaimRepository {
       const row = id === undefined ? undefined : await this.people.find({ id }, tx);
       if (!row && decisions > 0) return 'decided';
       if (!row) return this.waitMs(queues) === 0 ? 'blocked' : 'none-due';
-      if (row.lane === 'bulk' && (await this.due.pauseWithImport(tx, row.id))) continue;
       const { step, code } = await this.people.decide(tx, row, row.person);
       if (step.do === 'call' && !(step.notBefore && step.notBefore > now)) {
         const phase = phaseOfQueue.get(queueOf(step, row.person));

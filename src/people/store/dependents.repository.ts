@@ -119,12 +119,12 @@ export class DependentsRepository {
   }
 
   /**
-   * Moves the unmirrored providers of a client into the interactive lane, even out of a paused import. Locks them in a
+   * Moves the unmirrored providers of a client into the interactive lane. Locks them in a
    * fixed order, because many clients with the same providers may be changed concurrently.
    */
   async expediteProvidersOf(tx: PoolClient, clientId: string): Promise<void> {
     await tx.query(
-      `UPDATE people SET lane = 'interactive', paused_by_import = NULL WHERE id = ANY (ARRAY(
+      `UPDATE people SET lane = 'interactive' WHERE id = ANY (ARRAY(
          SELECT id FROM people WHERE lane = 'bulk' AND due_at IS NOT NULL
            AND id = ANY (ARRAY(SELECT provider_id FROM client_providers WHERE client_id = $1))
          ORDER BY id FOR NO KEY UPDATE))`,

@@ -18,8 +18,8 @@ export interface Head {
   dueAtMs: number;
 }
 
-/** SQL condition: scheduled, neither paused by an import nor leased. It implies the condition of the partial index. */
-const FREE = `due_at IS NOT NULL AND paused_by_import IS NULL AND ${isFree('id', '$1', '$2')}`;
+/** SQL condition: scheduled and not leased. It implies the condition of the partial index. */
+const FREE = `due_at IS NOT NULL AND ${isFree('id', '$1', '$2')}`;
 
 /** Orders the people of one lane and step. Names the step, because the planner does not treat `IS NULL` as constant. */
 const SOONEST = 'ORDER BY step, due_at LIMIT';
@@ -40,18 +40,18 @@ const BLIND_CREATES = `(
   + coalesce((SELECT CASE WHEN state->'streak'->>'code' = 'platform-fault' THEN jsonb_array_length(state->'streak'->'people') END
     FROM circuit_breakers WHERE operation = 'createClient'), 0))`;
 
-/** SQL of the time when the first unpaused person of a lane is due, leased or not: the earliest head of all steps. */
+/** SQL of the time when the first person of a lane is due, leased or not: the earliest head of all steps. */
 export const firstPersonDue = (lane: Lane): string => {
   const conditions = [...QUEUES.map((queue) => `step = '${queue}'`), 'step IS NULL'];
   const heads = conditions.map((step) =>
-    firstDue('people', `'${lane}'`, `${step} AND paused_by_import IS NULL`, 'step, due_at'),
+    firstDue('people', `'${lane}'`, step, 'step, due_at'),
   );
   return `least(${heads.join(', ')})`;
 };
 
 /**
  * Finds due people. An index orders people by lane, step and time, and each query reads only the head of each step. A
- * stopped operation or a paused import with a million people therefore costs nothing.
+ * stopped operation with a million people therefore costs nothing.
  */
 @Injectable()
 export class DuePeopleRepository {
@@ -82,7 +82,7 @@ export class DuePeopleRepository {
   nextDue(bind: Bind): string {
     const free = isFree('id', bind(this.worker.id), bind([...this.held]));
     return `(SELECT now() FROM people WHERE lane IN ('interactive', 'bulk') AND due_at <= now() AND due_at IS NOT NULL
-      AND paused_by_import IS NULL AND ${free} LIMIT 1)`;
+      AND ${free} LIMIT 1)`;
   }
 
   /**
@@ -123,23 +123,6 @@ export class DuePeopleRepository {
     const id = await this.lock(tx, refused, 'ORDER BY step, refused_at LIMIT 1', now, [lanes, queue, person]);
     if (id || person === null) return id;
     return this.lock(tx, 'lane = ANY($4::lane[]) AND step = $5 AND id = $6', 'LIMIT 1', now, [lanes, queue, person]);
-  }
-
-  /**
-   * Pauses a locked person if its import was just paused or cancelled and has not paused all its people yet.
-   *
-   * @returns whether it paused the person
-   */
-  async pauseWithImport(tx: PoolClient, id: string): Promise<boolean> {
-    const pause = prepared(
-      `UPDATE people p SET paused_by_import = stopped.id FROM (
-         SELECT i.id, r.person_wanted_at FROM import_rows r JOIN imports i ON i.id = r.import_id
-         WHERE r.person_id = $1 AND r.outcome = 'pending' AND r.applied AND i.steered_to IS NOT NULL AND i.state <> 'running'
-       ) AS stopped
-       WHERE p.id = $1 AND p.lane = 'bulk' AND p.paused_by_import IS NULL AND p.wanted_at = stopped.person_wanted_at`,
-      [id],
-    );
-    return (await tx.query(pause)).rowCount === 1;
   }
 
   /**

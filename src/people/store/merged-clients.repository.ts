@@ -14,7 +14,7 @@ import { PlatformUsersRepository } from './platform-users.repository.js';
  */
 const AT_REST = `wanted = false, platform_user_id = NULL, state = 'deleted', step = NULL, due_at = NULL, error_code = NULL,
   error_text = NULL, fault = NULL, review = NULL, retry_at = NULL, failures = 0, checked_absent_at = NULL,
-  paused_by_import = NULL, lane = 'bulk', lease_owner = NULL, wanted_at = clock_timestamp(),
+  lane = 'bulk', lease_owner = NULL, wanted_at = clock_timestamp(), stated_at = clock_timestamp(),
   updated_at = clock_timestamp()`;
 
 /** Columns of a person that loses its user. */
@@ -110,7 +110,7 @@ export class MergedClientsRepository {
     await this.keepProviders(tx, client.id, survivor.id);
     await tx.query(
       `UPDATE people SET wanted = true, platform_user_id = $2, state = 'pending', lane = 'interactive',
-         wanted_at = clock_timestamp() WHERE id = $1`,
+         wanted_at = clock_timestamp(), stated_at = clock_timestamp() WHERE id = $1`,
       [client.id, userId],
     );
     const restored = await this.people.mustLock(tx, client.id);

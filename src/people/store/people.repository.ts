@@ -14,6 +14,7 @@ import { DependentsRepository } from './dependents.repository.js';
 import { Erasure } from './erasure.js';
 import { conditionOf, PeopleReader, type PersonFilter } from './people-reader.repository.js';
 import { type PersonRow, RESET_ASSIGNMENTS, type StoredPerson, toFields } from './person-row.js';
+import { UpcomingPeople } from './upcoming-people.js';
 
 /** The states that the feed announces, with the types of their events. */
 const ANNOUNCED: Partial<Record<PersonState, FeedType>> = {
@@ -39,8 +40,8 @@ export function linkedFields({ person: { attempt }, attemptProfile }: PersonRow)
   return { appliedProfile: attempt && isCreate(attempt) ? attemptProfile : null };
 }
 
-/** SQL assignments for a write by the EHR. They move the person ahead of all imports, even out of a paused one. */
-const ON_WRITE = `lane = 'interactive', paused_by_import = NULL, wanted_at = clock_timestamp(), ${RESET_ASSIGNMENTS}`;
+/** SQL assignments for a write by the EHR. They move the person ahead of all imports. */
+const ON_WRITE = `lane = 'interactive', wanted_at = clock_timestamp(), stated_at = clock_timestamp(), ${RESET_ASSIGNMENTS}`;
 
 /** The next step after the email was claimed or found taken, and the code shown with it. */
 interface Decision {
@@ -57,6 +58,7 @@ export class PeopleRepository extends PeopleReader {
     breakers: BreakersRepository,
     private readonly dependents: DependentsRepository,
     private readonly erasure: Erasure,
+    private readonly upcoming: UpcomingPeople,
     private readonly feed: Feed,
     private readonly seal: ProfileSeal,
   ) {
@@ -65,9 +67,11 @@ export class PeopleRepository extends PeopleReader {
 
   /**
    * Locks a person for the rest of the transaction, even against transactions that only reference it. A weaker lock
-   * would be upgraded when the platform user, which is a key, changes, and such upgrades cause deadlocks.
+   * would be upgraded when the platform user, which is a key, changes, and such upgrades cause deadlocks. If an import
+   * has not started the person yet, it does now.
    */
   async lock(tx: PoolClient, where: PersonFilter): Promise<PersonRow | undefined> {
+    if (where.kind && where.externalId) await this.upcoming.start(tx, where.kind, [where.externalId]);
     const { condition, values } = conditionOf(where);
     const lock = prepared(`SELECT id FROM people p WHERE ${condition} FOR UPDATE`, values);
     const { rows } = await tx.query<{ id: string }>(lock);
@@ -85,6 +89,7 @@ export class PeopleRepository extends PeopleReader {
   /** Creates or changes a person in the desired state. A new email ends a review. @param id defaults to the stored one */
   async wantPerson(tx: PoolClient, key: PersonKey, profile: Profile, id?: string): Promise<string> {
     const { kind, externalId } = key;
+    if (!id) await this.upcoming.start(tx, kind, [externalId]);
     const { person } = await this.prisma.in(tx);
     const where = { kind_externalId: { kind, externalId } };
     const known = id ?? (await person.findUnique({ where, select: { id: true } }))?.id ?? randomUUID();
@@ -111,10 +116,14 @@ export class PeopleRepository extends PeopleReader {
     return stored.id === known ? known : this.wantPerson(tx, key, profile, stored.id);
   }
 
-  /** Deletes a person in the desired state. Erases names, email and all copies immediately. */
-  async wantAbsence(tx: PoolClient, row: PersonRow): Promise<void> {
+  /**
+   * Deletes a person in the desired state. Erases names, email and all copies immediately.
+   *
+   * @param assignments SQL of who said so, and of how urgent it is
+   */
+  async wantAbsence(tx: PoolClient, row: PersonRow, assignments = ON_WRITE): Promise<void> {
     await tx.query(
-      `UPDATE people SET ${ON_WRITE}, wanted = false, review = NULL, checked_absent_at = NULL,
+      `UPDATE people SET ${assignments}, wanted = false, review = NULL, checked_absent_at = NULL,
          profile = NULL, profile_hash = NULL, email_fingerprint = NULL, applied_profile = NULL, attempt_profile = $2,
          invite_url = NULL, error_text = NULL
        WHERE id = $1`,
@@ -145,6 +154,7 @@ export class PeopleRepository extends PeopleReader {
    * @returns ids by external id
    */
   async nameProviders(tx: PoolClient, externalIds: string[]): Promise<Map<string, string>> {
+    await this.upcoming.start(tx, 'provider', externalIds);
     const { rows } = await tx.query<{ id: string; external_id: string }>(
       `SELECT id, external_id FROM people
        WHERE kind = 'provider' AND external_id = ANY($1) AND wanted ORDER BY id FOR KEY SHARE`,

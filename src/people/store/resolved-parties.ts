@@ -7,6 +7,7 @@ import type { PersonKind } from '../model/person.js';
 import type { PersonKey } from '../model/profile.js';
 import { FORMER_ID_PROBLEMS, FormerIdsRepository } from './former-ids.repository.js';
 import type { StoredPerson } from './person-row.js';
+import { UpcomingPeople } from './upcoming-people.js';
 
 /** The current state of a person that a request names. */
 export type NamedPerson = Pick<StoredPerson, 'id' | 'kind' | 'externalId' | 'state' | 'errorCode' | 'wanted'> &
@@ -32,6 +33,7 @@ export class ResolvedPartiesRepository {
   constructor(
     private readonly database: Database,
     private readonly formerIds: FormerIdsRepository,
+    private readonly upcoming: UpcomingPeople,
   ) {}
 
   /**
@@ -44,9 +46,9 @@ export class ResolvedPartiesRepository {
     await this.formerIds.refuse('provider', [names.provider], tx, () => '/provider');
     await this.formerIds.refuse('client', names.client === undefined ? [] : [names.client], tx, () => '/client');
     const sql = tx ?? this.database.pool;
-    const provider = await find(sql, { kind: 'provider', externalId: names.provider });
+    const provider = await this.find(sql, { kind: 'provider', externalId: names.provider });
     const client =
-      names.client === undefined ? undefined : await find(sql, { kind: 'client', externalId: names.client });
+      names.client === undefined ? undefined : await this.find(sql, { kind: 'client', externalId: names.client });
     const treats = await sql.query('SELECT 1 FROM client_providers WHERE client_id = $1 AND provider_id = $2', [
       client?.id ?? null,
       provider?.id ?? null,
@@ -63,14 +65,19 @@ export class ResolvedPartiesRepository {
    */
   async userOf(person: PersonKey, pointer: string): Promise<string> {
     await this.formerIds.refuse(person.kind, [person.externalId], undefined, () => pointer);
-    const known = requireKnown(await find(this.database.pool, person), person.kind, pointer);
+    const known = requireKnown(await this.find(this.database.pool, person, pointer), person.kind, pointer);
     return requireMirrored(known, pointer).platformUserId;
+  }
+
+  /** @throws {Problem} 409 if an import will bring the person */
+  private async find(sql: Pick<Pool, 'query'>, key: PersonKey, pointer?: string): Promise<NamedPerson | null> {
+    const [known] = (await sql.query<NamedPerson>(FIND, [key.kind, key.externalId])).rows;
+    if (known) return known;
+    if (await this.upcoming.find(key)) throw notMirrored({ ...key, state: 'pending', errorCode: 'waits-in-import' }, pointer);
+    return null;
   }
 }
 
-async function find(sql: Pick<Pool, 'query'>, { kind, externalId }: PersonKey): Promise<NamedPerson | null> {
-  return (await sql.query<NamedPerson>(FIND, [kind, externalId])).rows[0] ?? null;
-}
 
 /**
  * Checks that a provider may act for a client on the platform. Pure.
@@ -108,7 +115,10 @@ function requireMirrored(person: NamedPerson, pointer = `/${person.kind}`) {
   return { id, externalId, platformUserId };
 }
 
-function notMirrored({ kind, state, errorCode }: NamedPerson, pointer = `/${kind}`): Problem {
+function notMirrored(
+  { kind, state, errorCode }: Pick<NamedPerson, 'kind' | 'state' | 'errorCode'>,
+  pointer = `/${kind}`,
+): Problem {
   const detail = `The ${kind} is not on the platform yet (${state}). Repeat the request once its sync state is synced.`;
   return new Problem(409, `${kind}-not-mirrored`, detail, {
     pointer,

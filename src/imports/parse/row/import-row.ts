@@ -121,8 +121,8 @@ export interface LinkReference {
 }
 
 export type ReadEvent =
-  /** CSV: the mapping, before the first row. */
-  | { type: 'mapping'; header: string[]; mapping: FileMapping }
+  /** CSV: the mapping, before the first row. @param line of the header */
+  | { type: 'mapping'; line: number; header: string[]; mapping: FileMapping }
   | ReadRow
   /** CSV whose mapping has a question: its records, instead of rows. */
   | { type: 'record'; record: StoredRecord }
@@ -144,6 +144,8 @@ export interface ReadOptions {
   format: ImportFormat;
   kind: FileKind;
   columns?: ChosenColumns;
+  /** CSV: pass on records instead of rows, even if the mapping has no question. */
+  isStored?: boolean;
   /** Sizes in characters (UTF-16 units). */
   limits?: { row: number; cell: number };
   /** Identifier systems whose value is the external id of a FHIR resource, the first that it has; otherwise its id. */

@@ -1,0 +1,107 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import type { ImportRecord } from '../model/imports.repository.js';
+import { rejection } from '../parse/row/rejection.js';
+
+/** The advisory lock under which rows are chosen to start, one process at a time; any fixed number. */
+const START_LOCK = 727_004;
+
+/** Maximum clients of all imports that are started and not finished: a quarter of a minute's calls. */
+const MAX_UNFINISHED = 60;
+/** More clients start once so few are left, so that not every call is followed by a start. */
+const REFILL_AT = 30;
+
+/** Rows that start together if they do not count, because they are providers. */
+const BATCH_ROWS = 1_000;
+
+/** Rows of one import that start now. */
+export interface NextRows {
+  importId: string;
+  rowNos: number[];
+}
+
+/** Decides which rows start next. */
+@Injectable()
+export class StartOrder {
+  /**
+   * The next rows to start: providers first and all at once, then clients, then deletions of clients, and deletions of
+   * providers last. Of several imports with clients, the one with the fewest rows left goes first.
+   *
+   * @returns undefined if none may start now, or if another process starts some
+   */
+  async next(tx: PoolClient): Promise<NextRows | undefined> {
+    const { rows: locked } = await tx.query('SELECT pg_try_advisory_xact_lock($1) AS locked', [START_LOCK]);
+    if (!locked[0].locked) return undefined;
+    const { rows: imports } = await tx.query<{ id: string; phase: number }>(
+      `SELECT i.id, first.phase FROM imports i
+       CROSS JOIN LATERAL (SELECT phase FROM import_rows WHERE import_id = i.id AND phase IS NOT NULL ORDER BY phase LIMIT 1) AS first
+       WHERE i.state = 'running' ORDER BY i.opened_at`,
+    );
+    const uncounted = imports.find(({ phase }) => phase === 1) ?? imports.find(({ phase }) => phase === 4);
+    if (uncounted) return this.rowsOf(tx, uncounted, BATCH_ROWS);
+    const room = imports.length === 0 ? 0 : await this.room(tx);
+    if (room === 0) return undefined;
+    const smallest = imports.length === 1 ? imports[0] : await this.smallest(tx, imports);
+    return smallest && this.rowsOf(tx, smallest, room);
+  }
+
+  /**
+   * Lets the latest statement of the EHR win over all imports: rows of imports that were opened earlier and have not
+   * started are skipped if this one speaks of their people, and its own if a later one does. A snapshot also speaks of
+   * the people that it does not name.
+   */
+  async supersede(tx: PoolClient, record: ImportRecord): Promise<void> {
+    const { rows } = await tx.query<{ id: string; isLater: boolean }>(
+      `SELECT i.id, i.opened_at > $2 AS "isLater" FROM imports i
+       WHERE i.id <> $1 AND i.applied_at IS NOT NULL AND i.state NOT IN ('cancelled', 'failed')
+         AND (i.opened_at > $2 OR EXISTS (SELECT FROM import_rows r WHERE r.import_id = i.id AND r.phase IS NOT NULL))`,
+      [record.id, record.openedAt],
+    );
+    for (const { id, isLater } of rows) await this.skipNamed(tx, isLater ? [record.id, id] : [id, record.id]);
+  }
+
+  /** Skips rows of an import that have not started and whose people a later one speaks of. */
+  private async skipNamed(tx: PoolClient, [earlier, later]: [earlier: string, later: string]): Promise<void> {
+    const { code, hint } = rejection('changed-since-read');
+    await tx.query(
+      `WITH spoken AS MATERIALIZED (
+         SELECT DISTINCT kind, external_id FROM import_rows WHERE import_id = $2 AND external_id IS NOT NULL),
+       kinds AS MATERIALIZED (
+         SELECT DISTINCT r.kind FROM import_rows r JOIN imports i ON i.id = r.import_id
+         WHERE r.import_id = $2 AND i.mode = 'snapshot')
+       UPDATE import_rows r SET outcome = 'skipped', phase = NULL, profile = NULL, code = $3, hint = $4
+       WHERE r.import_id = $1 AND r.phase IS NOT NULL AND (
+         (r.kind, r.external_id) IN (SELECT kind, external_id FROM spoken)
+         OR r.planned <> 'delete' AND r.kind IN (SELECT kind FROM kinds))`,
+      [earlier, later, code, hint],
+    );
+  }
+
+  private async rowsOf(tx: PoolClient, { id, phase }: { id: string; phase: number }, atOnce: number): Promise<NextRows> {
+    const { rows } = await tx.query<{ rowNo: number }>(
+      `SELECT row_no AS "rowNo" FROM import_rows WHERE import_id = $1 AND phase = $2 ORDER BY row_no LIMIT $3`,
+      [id, phase, atOnce],
+    );
+    return { importId: id, rowNos: rows.map(({ rowNo }) => rowNo) };
+  }
+
+  /** How many clients may start: none while more than `REFILL_AT` are not finished. */
+  private async room(tx: PoolClient): Promise<number> {
+    const { rows } = await tx.query<{ unfinished: number }>(
+      `SELECT count(*)::int AS unfinished FROM (
+         SELECT FROM people WHERE kind = 'client' AND lane = 'bulk' AND due_at IS NOT NULL LIMIT $1) AS started`,
+      [MAX_UNFINISHED],
+    );
+    const unfinished = rows[0]?.unfinished ?? 0;
+    return unfinished > REFILL_AT ? 0 : MAX_UNFINISHED - unfinished;
+  }
+
+  private async smallest<T extends { id: string }>(tx: PoolClient, imports: readonly T[]): Promise<T | undefined> {
+    const { rows } = await tx.query<{ id: string }>(
+      `SELECT import_id AS id FROM import_rows WHERE import_id = ANY ($1::uuid[]) AND phase IS NOT NULL
+       GROUP BY import_id ORDER BY count(*), import_id LIMIT 1`,
+      [imports.map(({ id }) => id)],
+    );
+    return imports.find(({ id }) => id === rows[0]?.id);
+  }
+}

@@ -1,0 +1,98 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Database } from '../../database/database.js';
+import type { PersonKind } from '../../people/model/person.js';
+import { type PersonKey, ProfileSeal } from '../../people/model/profile.js';
+import { UpcomingPeople, type UpcomingPerson, type UpcomingSource } from '../../people/store/upcoming-people.js';
+import { ImportErasure } from '../import-erasure.js';
+import { rowPlace } from '../upload/row-places.js';
+import { OPEN_UPLOAD_LOCK } from '../upload/upload-connections.js';
+import { RowStarter } from './row-starter.js';
+
+/** Rows of running imports that have not started and create or change someone. */
+const UPCOMING = `import_rows r JOIN imports i ON i.id = r.import_id AND i.state IN ('running', 'paused')
+  WHERE r.phase IS NOT NULL AND r.profile IS NOT NULL`;
+
+/** Maximum people that a search adds. */
+const SEARCH_MAX = 200;
+
+interface Row {
+  importId: string;
+  rowNo: number;
+  kind: PersonKind;
+  externalId: string;
+  profile: Buffer;
+  providers: string[] | null;
+  since: Date;
+}
+
+const COLUMNS = `r.import_id AS "importId", r.row_no AS "rowNo", r.kind, r.external_id AS "externalId", r.profile,
+  r.providers, i.created_at AS since`;
+
+/** The rows that imports have not started, for everyone who names their people meanwhile. */
+@Injectable()
+export class UpcomingRows implements UpcomingSource, OnModuleInit {
+  constructor(
+    private readonly database: Database,
+    private readonly starter: RowStarter,
+    private readonly erasure: ImportErasure,
+    private readonly seal: ProfileSeal,
+    private readonly upcoming: UpcomingPeople,
+  ) {}
+
+  onModuleInit(): void {
+    this.upcoming.register(this);
+  }
+
+  async find({ kind, externalId }: PersonKey): Promise<UpcomingPerson | undefined> {
+    const found = await this.database.pool.query<Row>(
+      `SELECT ${COLUMNS} FROM ${UPCOMING} AND r.kind = $1 AND r.external_id = $2 ORDER BY i.opened_at DESC LIMIT 1`,
+      [kind, externalId],
+    );
+    return found.rows.map((row) => this.open(row))[0];
+  }
+
+  async search(email: Buffer | null, externalId: string | undefined): Promise<UpcomingPerson[]> {
+    const { rows } = await this.database.pool.query<Row>(
+      `SELECT ${COLUMNS} FROM ${UPCOMING} AND ${email ? 'r.email_fingerprint = $1' : '$1::bytea IS NULL'}
+         AND ${externalId === undefined ? '$2::text IS NULL' : 'r.external_id = $2'}
+       ORDER BY r.kind, r.external_id LIMIT $3`,
+      [email, externalId ?? null, SEARCH_MAX],
+    );
+    return rows.map((row) => this.open(row));
+  }
+
+  /** Starts the rows of these people, and before them those of the providers that they name. */
+  async start(tx: PoolClient, kind: PersonKind, externalIds: readonly string[]): Promise<void> {
+    if (externalIds.length === 0) return;
+    const { rows } = await tx.query<Pick<Row, 'importId' | 'rowNo' | 'providers'>>(
+      `SELECT r.import_id AS "importId", r.row_no AS "rowNo", r.providers FROM ${UPCOMING}
+         AND r.kind = $1 AND r.external_id = ANY ($2::text[]) ORDER BY i.opened_at, r.row_no`,
+      [kind, externalIds],
+    );
+    if (rows.length === 0) return;
+    if (kind === 'client') await this.start(tx, 'provider', rows.flatMap(({ providers }) => providers ?? []));
+    for (const importId of new Set(rows.map((row) => row.importId))) {
+      const rowNos = rows.flatMap((row) => (row.importId === importId ? row.rowNo : []));
+      await this.starter.start(tx, importId, rowNos);
+    }
+  }
+
+  /** Erases and skips the rows that name the person. While an upload is open, remembers the id for its rows, too. */
+  async wasDeleted({ kind, externalId }: PersonKey): Promise<void> {
+    await this.database.transaction(async (tx) => {
+      await this.erasure.erase(tx, { kind, externalIds: [externalId] });
+      // An upload holds this lock in shared mode until its rows are visible.
+      await tx.query(
+        `INSERT INTO deleted_ids (kind, external_id)
+         SELECT $1, $2 WHERE NOT pg_try_advisory_xact_lock($3) OR EXISTS (SELECT FROM imports WHERE state = 'needs-mapping')
+         ON CONFLICT (kind, external_id) DO UPDATE SET deleted_at = clock_timestamp()`,
+        [kind, externalId, OPEN_UPLOAD_LOCK],
+      );
+    });
+  }
+
+  private open({ importId, rowNo, profile, providers, ...row }: Row): UpcomingPerson {
+    return { ...row, providers: providers ?? [], profile: this.seal.openAt(rowPlace(importId, rowNo, 'profile'), profile) };
+  }
+}

@@ -1,0 +1,163 @@
+import type { PoolClient } from 'pg';
+import { Problem } from '../../http/problem/problem.js';
+import type { PersonKind } from '../../people/model/person.js';
+import type { ImportFile, ImportRequest } from '../model/import.js';
+import type { FileKind, ImportedPerson, ReadRow } from '../parse/row/import-row.js';
+import { cellsOf, type Rejection, rejection } from '../parse/row/rejection.js';
+import { KnownProviders } from './known-providers.js';
+import { mentionedIds } from './mentioned-ids.js';
+import type { StagedRow, StagingRepository } from './staging.repository.js';
+
+/** Rows that are stored together. */
+const BATCH_ROWS = 2_000;
+
+/** A limit on bytes alone would let many short lines fill the disk. */
+export function tooMany(most: number, what: string): Problem {
+  const detail = `An import may contain at most ${most.toLocaleString('en')} ${what}. Split it; IMPORT_MAX_ROWS sets the limit.`;
+  return new Problem(413, 'too-many-rows', detail);
+}
+
+type Row = StagedRow & { of: ImportFile };
+
+/**
+ * Checks the rows of an upload against what is known, and stores them: one batch while the next one is read, in bounded
+ * memory. Call `flush` at the end.
+ */
+export class StagingWriter {
+  /** Ids of known people in cells with line breaks. */
+  readonly mentioned = new Set<string>();
+  private readonly providers: KnownProviders;
+  private storing: Promise<void> = Promise.resolve();
+  private rows: Row[] = [];
+  private texts: string[] = [];
+
+  /**
+   * @param tx used by nobody else until `flush`
+   * @param rowNo of the last row that was stored before
+   */
+  constructor(
+    private readonly staging: StagingRepository,
+    private readonly tx: PoolClient,
+    private readonly importId: string,
+    private readonly request: Pick<ImportRequest, 'defaultProvider'>,
+    private readonly mostRows: number,
+    private rowNo = 0,
+  ) {
+    this.providers = new KnownProviders(tx, importId);
+  }
+
+  /** @param file its ordinal @param of the file, whose counts are updated */
+  async row(file: number, row: ReadRow, of: ImportFile): Promise<void> {
+    this.rowNo += 1;
+    if (this.rowNo > this.mostRows) throw tooMany(this.mostRows, 'rows');
+    of.rows += 1;
+    if (row.is === 'rejected') {
+      if (row.code === 'missing-field' && row.field === 'externalId') of.emptyIds += 1;
+      row.kind ??= PEOPLE[of.kind];
+    }
+    this.rows.push({ rowNo: this.rowNo, file, row, of });
+    if (this.rows.length === BATCH_ROWS) await this.handOver();
+  }
+
+  mention(texts: readonly string[]): void {
+    this.texts.push(...texts);
+  }
+
+  /** Waits until everything is stored. */
+  async flush(): Promise<void> {
+    await this.handOver();
+    await this.storing;
+  }
+
+  /** @throws {Problem} 422 if the default provider is unknown */
+  async checkDefaultProvider(): Promise<void> {
+    const { defaultProvider } = this.request;
+    if (defaultProvider === undefined) return;
+    await this.flush();
+    await this.providers.lookUp([defaultProvider]);
+    if (this.providers.of(defaultProvider) === 'known') return;
+    const detail = `The default provider ${defaultProvider} is unknown. Correct the id, or import the provider first.`;
+    throw new Problem(422, 'unknown-provider', detail, { pointer: '/defaultProvider' });
+  }
+
+  /** Stores the batch as soon as the one before is stored. @throws the error of that one */
+  private async handOver(): Promise<void> {
+    const { rows, texts } = this;
+    [this.rows, this.texts] = [[], []];
+    await this.storing;
+    if (rows.length === 0 && texts.length === 0) return;
+    this.storing = this.store(rows, texts);
+    this.storing.catch(() => undefined); // thrown by the next call
+  }
+
+  private async store(rows: Row[], texts: string[]): Promise<void> {
+    if (texts.length > 0) await this.storeMentions(texts);
+    await this.providers.lookUp(rows.flatMap(({ row }) => (row.is === 'person' ? (row.person.providers ?? []) : [])));
+    await this.completePartial(rows);
+    for (const one of rows) if (one.row.is === 'person') one.row = this.checked(one.row, one.row.person, one.of);
+    await this.staging.store(this.tx, this.importId, rows);
+  }
+
+  private async storeMentions(texts: string[]): Promise<void> {
+    const { rows } = await this.tx.query<{ id: string }>(
+      `SELECT external_id AS id FROM people
+       WHERE kind = ANY (enum_range(NULL::person_kind)) AND external_id = ANY ($1::text[]) AND wanted`,
+      [[...mentionedIds(texts)]],
+    );
+    for (const { id } of rows) this.mentioned.add(id);
+  }
+
+  /** A part of a person's record leaves unchanged what it does not show. */
+  private async completePartial(rows: Row[]): Promise<void> {
+    for (const kind of ['provider', 'client'] as const) {
+      const partial = rows.flatMap(({ row }) =>
+        row.is === 'person' && row.isPartial && row.person.kind === kind ? [row.person] : [],
+      );
+      if (partial.length === 0) continue;
+      const ids = partial.map(({ externalId }) => externalId);
+      const known = await this.staging.knownProfiles(this.tx, kind, ids);
+      for (const person of partial) {
+        const profile = known.get(person.externalId);
+        person.firstName ||= profile?.firstName ?? '';
+        person.lastName ||= profile?.lastName ?? '';
+        if (!person.email && profile?.email) person.email = profile.email;
+      }
+    }
+  }
+
+  /** The row, or its rejection because of its providers or, in a part of a record, because of what is missing. */
+  private checked(row: ReadRow, person: ImportedPerson, of: ImportFile): ReadRow {
+    const fault = missingField(person) ?? (person.kind === 'client' ? this.providersFault(person, of) : undefined);
+    if (!fault) return row;
+    const { kind, externalId } = person;
+    return { type: 'row', line: row.line, is: 'rejected', kind, externalId, cells: cellsOf(person), ...fault };
+  }
+
+  private providersFault(person: ImportedPerson, of: ImportFile): Rejection | undefined {
+    const { defaultProvider } = this.request;
+    if (person.providers?.length === 0) {
+      if (defaultProvider === undefined) return rejection('no-provider', { ignored: ignoredColumns(of) });
+      person.providers = [defaultProvider];
+    }
+    for (const id of person.providers ?? []) {
+      const status = this.providers.of(id);
+      if (status === 'renamed') return rejection('renamed', { field: 'providers' });
+      if (status === 'rejected') return rejection('rejected-provider', { field: 'providers' });
+      if (status === 'unknown' && id !== defaultProvider) return rejection('unknown-provider', { field: 'providers', cell: id });
+    }
+    return undefined;
+  }
+}
+
+/** Whom the rejected rows of a file name that do not say it. */
+const PEOPLE: Partial<Record<FileKind, PersonKind>> = { providers: 'provider', clients: 'client' };
+
+function missingField({ kind, firstName, lastName, email }: ImportedPerson): Rejection | undefined {
+  const field = !firstName ? 'firstName' : !lastName ? 'lastName' : kind === 'provider' && !email ? 'email' : undefined;
+  return field && rejection('missing-field', { field });
+}
+
+/** The columns of a CSV file that nothing is read from. */
+export function ignoredColumns({ csv }: ImportFile): string[] {
+  return csv?.mapping.columns.flatMap(({ name, field }) => (field === null ? [name] : [])) ?? [];
+}

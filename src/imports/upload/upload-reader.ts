@@ -1,0 +1,189 @@
+import type { PoolClient } from 'pg';
+import { Problem } from '../../http/problem/problem.js';
+import { IMPORT_KINDS, type ImportFile, type ImportKind, type ImportRequest } from '../model/import.js';
+import type { ReadImport } from '../model/imports.repository.js';
+import { DetectionFault, detectFile } from '../parse/detect-file.js';
+import { ProviderReferences, TooManyReferences } from '../parse/fhir/provider-references.js';
+import { readPeople, readStored } from '../parse/read-people.js';
+import { FIELDS, type ChosenColumns, type FileKind, type ReadEvent } from '../parse/row/import-row.js';
+import { UnreadableFile } from '../parse/row/rejection.js';
+import { Pages } from './pages.js';
+import { resolveReferences } from './resolve-references.js';
+import type { StagingRepository } from './staging.repository.js';
+import { StagingWriter, tooMany } from './staging-writer.js';
+import type { StoredRecords } from './stored-records.repository.js';
+import { peek, type UploadedFile } from './uploaded-files.js';
+
+/** References that are kept in memory until all files are read. */
+const MAX_REFERENCES = 1_000_000;
+
+/** Statuses of files whose format or kind is not accepted. */
+const DETECTION_STATUS = { 'unknown-format': 415, 'unclear-kind': 422, 'wrong-part': 422 } as const;
+
+/** Reads the files of one import, in order. Call `end` after the last one. */
+export class UploadReader {
+  private readonly files: ImportFile[] = [];
+  private readonly writer: StagingWriter;
+  private readonly stored: ReturnType<StoredRecords['writer']>;
+  private readonly references = new ProviderReferences(MAX_REFERENCES);
+  private readonly pages = new Pages();
+  private isDefaultChecked = false;
+  private waits = false;
+
+  constructor(
+    private readonly staging: StagingRepository,
+    private readonly records: StoredRecords,
+    private readonly tx: PoolClient,
+    private readonly importId: string,
+    private readonly request: ImportRequest,
+    private readonly now: Date,
+    mostRows: number,
+    lastRow: number,
+  ) {
+    this.writer = new StagingWriter(staging, tx, importId, request, mostRows, lastRow);
+    this.stored = records.writer(tx, importId);
+  }
+
+  /** @throws {Problem} 415 or 422 if the file cannot be read as a whole */
+  async file({ name, field, mediaType, content }: UploadedFile): Promise<void> {
+    const { beginning, whole } = await peek(content);
+    const detected = refusing(() => detectFile({ name, field, mediaType, beginning, wanted: this.request.kind }), name);
+    const file: ImportFile = { name, ...detected, rows: 0, emptyIds: 0 };
+    this.checkOrder(file);
+    this.files.push(file);
+    if (file.kind === 'clients' || file.kind === 'both') await this.checkDefaultProvider();
+    const columns = this.columnsFor(file.kind);
+    const { mode, idSystems, encounterSince } = this.request;
+    const options = { ...detected, columns, idSystems, encounterSince, now: this.now, whole: mode === 'snapshot' };
+    await this.read(readPeople(whole, { ...options, isStored: this.waits }), file, this.files.length);
+  }
+
+  /** Everything was read. @throws {Problem} 422 */
+  async end(): Promise<ReadImport> {
+    if (this.files.length === 0) throw new Problem(422, 'no-file', 'The request contains no file. Send at least one.');
+    await this.writer.flush();
+    let lostProviders = 0;
+    if (this.isFhir()) {
+      await this.checkDefaultProvider();
+      if (this.request.mode === 'snapshot') this.pages.check();
+      const { tx, importId, references, staging, request } = this;
+      lostProviders = await resolveReferences(tx, importId, references, staging, request.mode === 'upsert');
+    }
+    return this.result(this.files, lostProviders);
+  }
+
+  /** Reads the stored records of files that waited for their columns. @throws {Problem} 422 `unknown-column` */
+  async mapped(files: ImportFile[]): Promise<ReadImport> {
+    for (const [at, file] of files.entries()) {
+      const { csv } = file;
+      if (!csv?.isStored) continue;
+      const columns = { ...csv.chosen, ...this.columnsFor(file.kind) };
+      const options = { kind: file.kind, columns, headerLine: csv.headerLine, now: this.now, whole: this.request.mode === 'snapshot' };
+      const events = readStored(this.records.read(this.tx, this.importId, at + 1), csv.header, options);
+      if (file.kind === 'clients' || file.kind === 'both') await this.checkDefaultProvider();
+      await this.read(events, file, at + 1);
+      if (this.waits) break;
+      csv.isStored = false;
+      await this.records.delete(this.tx, this.importId, at + 1);
+    }
+    await this.writer.flush();
+    return this.result(files, 0);
+  }
+
+  private async read(events: AsyncIterable<ReadEvent>, file: ImportFile, ordinal: number): Promise<void> {
+    try {
+      for await (const event of events) {
+        if (event.type === 'mapping' && this.mustWait(event, file)) {
+          if (this.files.length === 0) return; // its records are stored already
+        } else await this.take(event, file, ordinal);
+      }
+      if (this.files.length > 0) await this.stored.end(ordinal);
+    } catch (error) {
+      if (error instanceof TooManyReferences) throw tooMany(MAX_REFERENCES, 'references');
+      if (!(error instanceof UnreadableFile)) throw error;
+      const extensions = { file: file.name, line: error.line, code: error.code };
+      const detail = `${file.name}, line ${error.line}: ${error.hint}`;
+      if (error.code === 'unknown-column') throw new Problem(422, 'unknown-column', detail, { extensions });
+      throw new Problem(422, 'unreadable-file', detail, { extensions });
+    }
+  }
+
+  /** Keeps the mapping of a file. @returns whether its records must be stored until the columns are chosen */
+  private mustWait({ header, mapping, line }: Extract<ReadEvent, { type: 'mapping' }>, file: ImportFile): boolean {
+    if (mapping.isRejectedCsv && this.request.mode === 'snapshot') throw rejectsAsSnapshot(file.name);
+    if (mapping.question) this.waits = true;
+    const chosen = { ...file.csv?.chosen, ...this.columnsFor(file.kind) };
+    file.csv = { header, headerLine: line, mapping, chosen, isStored: this.waits };
+    return this.waits;
+  }
+
+  private async take(event: ReadEvent, file: ImportFile, ordinal: number): Promise<void> {
+    switch (event.type) {
+      case 'row':
+        return this.writer.row(ordinal, event, file);
+      case 'record':
+        return this.stored.add(ordinal, event.record);
+      case 'mention':
+        return this.writer.mention(event.texts);
+      case 'page':
+        return this.pages.add(file.name, event);
+      case 'mapping':
+        return;
+      default:
+        return this.references.add(event);
+    }
+  }
+
+  /** Clients are checked against the providers that were read before them. */
+  private checkOrder({ name, kind, format }: ImportFile): void {
+    const refuse = (detail: string) => {
+      throw new Problem(422, 'wrong-part', detail, { extensions: { file: name } });
+    };
+    const first = this.files[0];
+    if (first && (first.kind === 'fhir') !== (kind === 'fhir')) refuse('FHIR and other files cannot be one import. Send them separately.');
+    const isLate = kind === 'providers' && this.files.some((file) => file.kind === 'clients' || file.kind === 'both');
+    if (isLate) refuse('Send the files of providers before those of clients, which name them.');
+    if (this.waits && format !== 'csv') refuse('The columns of an earlier file must be chosen first. Send JSON lines as an import of their own.');
+  }
+
+  private async checkDefaultProvider(): Promise<void> {
+    // Providers in files that wait for their columns are unknown until then.
+    if (this.isDefaultChecked || this.waits) return;
+    this.isDefaultChecked = true;
+    await this.writer.checkDefaultProvider();
+  }
+
+  /** The chosen columns for one kind of file. */
+  private columnsFor(kind: FileKind): ChosenColumns {
+    const { columns } = this.request;
+    const chosen = FIELDS.map((field) => [field, columns[`${kind}.${field}`] ?? columns[field]] as const);
+    return Object.fromEntries(chosen.filter(([, column]) => column !== undefined));
+  }
+
+  private isFhir(): boolean {
+    return this.files[0]?.kind === 'fhir';
+  }
+
+  private result(files: readonly ImportFile[], lostProviders: number): ReadImport {
+    const kinds = new Set(files.map(({ kind }) => kind));
+    const [only] = kinds;
+    const kind: ImportKind = IMPORT_KINDS.find((one) => kinds.size === 1 && one === only) ?? 'mixed';
+    const state = this.waits ? 'needs-mapping' : 'staging';
+    return { state, kind, files, mentioned: [...this.writer.mentioned], lostProviders };
+  }
+}
+
+function refusing<T>(detect: () => T, file: string): T {
+  try {
+    return detect();
+  } catch (error) {
+    if (!(error instanceof DetectionFault)) throw error;
+    throw new Problem(DETECTION_STATUS[error.code], error.code, error.detail, { extensions: { file } });
+  }
+}
+
+function rejectsAsSnapshot(file: string): Problem {
+  const detail = `${file} contains the rejected rows of an import. As a snapshot it would delete everyone else; import it with mode=upsert.`;
+  return new Problem(422, 'rejected-rows', detail, { extensions: { file } });
+}
+

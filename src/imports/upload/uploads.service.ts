@@ -1,0 +1,88 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Audit } from '../../access/audit/audit.js';
+import { Clock } from '../../config/clock.js';
+import { Env } from '../../config/env.js';
+import { FormerIdsRepository } from '../../people/store/former-ids.repository.js';
+import { IMPORT_QUEUE } from '../../queue/backend/queue-names.js';
+import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import type { ImportRequest } from '../model/import.js';
+import { ImportsRepository } from '../model/imports.repository.js';
+import { unknownImport, wrongState } from '../model/problems.js';
+import { StagingRepository } from './staging.repository.js';
+import { StoredRecords } from './stored-records.repository.js';
+import { UploadConnectionPool } from './upload-connections.js';
+import { UploadReader } from './upload-reader.js';
+import type { UploadedFile } from './uploaded-files.js';
+
+/** Reads uploads into imports. */
+@Injectable()
+export class UploadsService {
+  constructor(
+    private readonly env: Env,
+    private readonly clock: Clock,
+    private readonly imports: ImportsRepository,
+    private readonly staging: StagingRepository,
+    private readonly records: StoredRecords,
+    private readonly uploads: UploadConnectionPool,
+    private readonly formerIds: FormerIdsRepository,
+    private readonly notifier: QueueNotifier,
+    private readonly audit: Audit,
+  ) {}
+
+  /**
+   * Reads an import to its end and stores its rows, in bounded memory and in one transaction: an upload that breaks off
+   * leaves nothing. Planning follows in the background.
+   *
+   * @param id the same for every attempt of one request; what an earlier one has read is not read again
+   * @throws {Problem} 422 if a file as a whole cannot be read, 409 `renamed` for the default provider, 413, 415, 503
+   */
+  async create(id: string, request: ImportRequest, files: AsyncIterable<UploadedFile>): Promise<void> {
+    const named = request.defaultProvider === undefined ? [] : [request.defaultProvider];
+    await this.formerIds.refuse('provider', named, undefined, () => '/defaultProvider');
+    await this.uploads.transaction(async (tx) => {
+      if (await this.imports.open(tx, id, request)) {
+        this.audit.about('import', id);
+        const reader = this.reader(tx, id, request);
+        for await (const file of files) await reader.file(file);
+        await this.imports.wasRead(tx, id, await reader.end());
+        await this.audit.store(tx);
+      } else for await (const file of files) for await (const _ of file.content);
+    });
+    this.notifier.notify(IMPORT_QUEUE, 'import-staged');
+  }
+
+  /**
+   * Reads the stored records of an import with the chosen columns. Files that still have a question keep waiting.
+   *
+   * @param columns by field, or by kind and field
+   * @throws {Problem} 404; 409 `wrong-state`; 422 `unknown-column`
+   */
+  async map(id: string, columns: Record<string, string>): Promise<void> {
+    await this.uploads.transaction(async (tx) => {
+      const record = await this.imports.lock(tx, id);
+      if (!record) throw unknownImport();
+      if (record.state !== 'needs-mapping') throw wrongState(record.state, ['needs-mapping']);
+      this.audit.about('import', id);
+      const { rows } = await tx.query<{ last: number }>(
+        'SELECT coalesce(max(row_no), 0) AS last FROM import_rows WHERE import_id = $1',
+        [id],
+      );
+      const { kind: _, defaultProvider, ...rest } = record;
+      const request: ImportRequest = {
+        ...{ mode: rest.mode, dryRun: rest.dryRun, idSystems: rest.idSystems, columns },
+        ...(defaultProvider !== null && { defaultProvider }),
+      };
+      const reader = this.reader(tx, id, request, rows[0]?.last);
+      const read = await reader.mapped(this.imports.filesOf(record));
+      await this.imports.wasRead(tx, id, { ...read, mentioned: [...record.mentioned, ...read.mentioned] });
+      await this.audit.store(tx);
+    });
+    this.notifier.notify(IMPORT_QUEUE, 'import-staged');
+  }
+
+  private reader(tx: PoolClient, id: string, request: ImportRequest, lastRow = 0): UploadReader {
+    const { IMPORT_MAX_ROWS } = this.env;
+    return new UploadReader(this.staging, this.records, tx, id, request, this.clock.now(), IMPORT_MAX_ROWS, lastRow);
+  }
+}
