@@ -5,6 +5,7 @@ import { IdentityController } from './api/identity.controller.js';
 import { IdentityService } from './api/identity.service.js';
 import { ClientsController, PeopleController, ProvidersController } from './api/people.controller.js';
 import { PeopleService } from './api/people.service.js';
+import { PeopleCsvController } from './api/people-csv.controller.js';
 import { PeopleMonitoring } from './api/people-monitoring.js';
 import { PersonRecords } from './api/person-records.js';
 import { UserCreatedHandler } from './api/user-created.handler.js';
@@ -46,7 +47,7 @@ const shared = [
 /** Providers and clients: the desired state of the EHR, the known state of the platform, and the steps between them. */
 @Module({
   imports: [DiscoveryModule, PlatformModule],
-  controllers: [ProvidersController, ClientsController, PeopleController, IdentityController],
+  controllers: [ProvidersController, ClientsController, PeopleController, PeopleCsvController, IdentityController],
   providers: [
     ...shared,
     IdentityService,

@@ -8,6 +8,7 @@ const TABLE: Record<Scope | 'people:read sessions:read notes:read' | 'any key' |
     GET /v1/providers/{externalId}
     GET /v1/clients
     GET /v1/clients/{externalId}
+    GET /v1/people.csv
     GET /v1/people/stuck
     GET /v1/people/unknown-to-ehr
     GET /v1/people/platform-users/{platformUserId}

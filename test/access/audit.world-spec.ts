@@ -98,6 +98,7 @@ function rowsFor(ids: Awaited<ReturnType<typeof population>>): Row[] {
     ['POST /v1/clients/c-new/merge', 'ok', { client: [C, 'c-new'] }, { body: { into: C } }],
     [`POST /v1/clients/${C}/unmerge`, 'ok', { client: [C, 'c-new'] }, { body: { externalId: 'c-new' } }],
     ['DELETE /v1/clients/c-2', 'ok', { client: ['c-2'] }],
+    ['GET /v1/people.csv', 'ok', {}],
     ['GET /v1/people/stuck', 'ok', {}],
     ['GET /v1/people/unknown-to-ehr', 'ok', {}],
     [`GET /v1/people/platform-users/${user}`, 'ok', { 'platform-user': [user], provider: [P] }],

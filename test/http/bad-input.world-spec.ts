@@ -34,7 +34,7 @@ const world = useWorld();
 
 async function ask(method: string, path: string, body?: unknown): Promise<[number, string | undefined]> {
   const answer = await world.call<ProblemBody>(method, path, { body });
-  return [answer.status, answer.body.type?.replace('urn:notebridge:problem:', '')];
+  return [answer.status, answer.body?.type?.replace('urn:notebridge:problem:', '')];
 }
 
 const audited = async (action: string) =>
