@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { withQuery } from '../src/cli/api/api.js';
-import { formOf, lookAtFiles } from '../src/cli/import/import-files.js';
+import { formOf } from '../src/cli/import/import-files.js';
 import { watchImport } from '../src/cli/import/import-watch.js';
 import { counted, duration } from '../src/cli/output/print.js';
 import { LiveLine } from '../src/cli/output/progress.js';
-import type { ImportResponse } from '../src/imports/report/import-view.js';
-import type { ImportRowView } from '../src/imports/report/imports.dto.js';
+import type { ImportResponse } from '../src/imports/api/import-view.js';
+import type { ImportRowView } from '../src/imports/api/imports.dto.js';
 import type { PersonResponse } from '../src/people/api/person-view.js';
 import { CALLS_PER_MINUTE, ROOT } from './settings.js';
 import { type Stage, tell, title } from './stage.js';
@@ -56,8 +56,8 @@ export async function secondImport(stage: Stage): Promise<void> {
 }
 
 async function importOnce({ ehr, signal }: Stage): Promise<ImportResponse> {
-  const files = await lookAtFiles(FILES);
-  const { id } = await ehr.post<ImportResponse>('/v1/imports?kind=clients', await formOf(files), { signal });
+  const { form } = await formOf(FILES);
+  const { id } = await ehr.post<ImportResponse>('/v1/imports', form, { signal });
   return watchImport(ehr, id, new LiveLine(process.stdout), { signal });
 }
 

@@ -102,7 +102,7 @@ describe('import', () => {
 
   it('ends with 2 and names the guard that holds the plan', async () => {
     const held = await run('import', file('clients.csv', ...CLIENTS.slice(0, 2)), '--mode', 'snapshot');
-    expect(held).toEqual([2, expect.stringContaining('threshold deletes: 2 of 3')]);
+    expect(held).toEqual([2, expect.stringContaining('Needs confirmation (deletes): 2 of 3')]);
     expect(held[1]).toContain('--override deletes');
   });
 
@@ -137,9 +137,9 @@ describe('import', () => {
     expect([status, stdout]).toEqual([130, 'watching\n']);
   });
 
-  it('asks for --kind when neither name nor header of a file tells it', async () => {
+  it('ends with 1 if the service cannot detect the kind of a file', async () => {
     const asked = await run('import', file('export.csv', ...PROVIDERS));
-    expect(asked).toEqual([1, expect.stringContaining('--kind')]);
+    expect(asked).toEqual([1, expect.stringContaining('kind')]);
   });
 });
 

@@ -33,7 +33,7 @@ export class Api {
   async *all<T>(path: string, query: Record<string, string | undefined> = {}): AsyncGenerator<T> {
     let cursor: string | null = null;
     do {
-      const page: Page<T> = await this.get(withQuery(path, { ...query, limit: '200', cursor: cursor ?? undefined }));
+      const page: Page<T> = await this.get(withQuery(path, { limit: '200', ...query, cursor: cursor ?? undefined }));
       yield* page.items;
       cursor = page.nextCursor;
     } while (cursor !== null);

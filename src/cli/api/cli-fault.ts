@@ -67,6 +67,6 @@ const BY_CODE: Record<string, (file: string) => string> = {
  * @param error what the file system threw
  */
 export function fileFault(file: string, error: unknown): CliFault {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'no reason given';
+  const { code = 'no reason given' } = error as { code?: string };
   return new CliFault(BY_CODE[code]?.(file) ?? `${file} can not be opened (${code}).`);
 }

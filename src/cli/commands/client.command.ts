@@ -1,12 +1,9 @@
-import { open, rm } from 'node:fs/promises';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import type { DisclosureResponse } from '../../client-records/client-records.dto.js';
 import type { Api } from '../api/api.js';
-import { CliFault, fileFault } from '../api/cli-fault.js';
 import { examples } from '../output/help.js';
 import { listing } from '../output/list-command.js';
+import { saveAnswer } from '../output/save-answer.js';
 
 /** `notebridge client export` and `client accounting`. */
 export function addClientCommands(program: Command, api: Api): void {
@@ -63,24 +60,8 @@ function disclosureRow({
   };
 }
 
-/** Leaves no file that is not whole. */
 async function exportClient(api: Api, externalId: string, file: string | undefined, json = false): Promise<void> {
-  const { body } = await api.send('GET', `${pathOf(externalId)}/export`);
-  const content = Readable.from(body ?? []);
-  if (file === undefined) {
-    await pipeline(content, process.stdout, { end: false }).catch(brokenOff);
-    return;
-  }
-  const target = await open(file, 'wx', 0o600).catch((error: unknown) => {
-    throw fileFault(file, error);
-  });
-  await pipeline(content, target.createWriteStream()).catch(async () => {
-    await rm(file);
-    brokenOff();
-  });
+  await saveAnswer(await api.send('GET', `${pathOf(externalId)}/export`), file);
+  if (file === undefined) return;
   console.log(json ? JSON.stringify({ file }) : `${file} holds everything that is held about this client.`);
-}
-
-function brokenOff(): never {
-  throw new CliFault('The export broke off, and is not whole; run it again.');
 }

@@ -26,18 +26,25 @@ test.each(commands)('%s has the option --json, and shows an example', (_, comman
   expect(helpOf(command)).toMatch(/\nExamples?:\n {2}npx notebridge /);
 });
 
-test.each(['people', 'import-rows', 'client accounting', 'sessions', 'compliance', 'deliveries', 'audit', 'keys'])(
-  '%s is listed up to a limit, or completely',
-  (path) => {
-    let command = program;
-    for (const name of path.split(' ')) command = named(command, name);
-    if (command.commands.length > 0) command = named(command, path === 'audit' ? 'search' : 'list');
-    expect(command.options).toContainEqual(
-      expect.objectContaining({ long: '--limit', defaultValue: expect.any(Number) }),
-    );
-    expect(command.options).toContainEqual(expect.objectContaining({ description: 'print one JSON object per line' }));
-  },
-);
+test.each([
+  'people',
+  'imports',
+  'import-rows',
+  'client accounting',
+  'sessions',
+  'compliance',
+  'deliveries',
+  'audit',
+  'keys',
+])('%s is listed up to a limit, or completely', (path) => {
+  let command = program;
+  for (const name of path.split(' ')) command = named(command, name);
+  if (command.commands.length > 0) command = named(command, path === 'audit' ? 'search' : 'list');
+  expect(command.options).toContainEqual(
+    expect.objectContaining({ long: '--limit', defaultValue: expect.any(Number) }),
+  );
+  expect(command.options).toContainEqual(expect.objectContaining({ description: 'print one JSON object per line' }));
+});
 
 function named(command: Command, name: string): Command {
   const found = command.commands.find((each) => each.name() === name);

@@ -9,6 +9,7 @@ import { CliFault } from '../api/cli-fault.js';
 import { examples } from '../output/help.js';
 import { listing } from '../output/list-command.js';
 import { printAnswer, table } from '../output/print.js';
+import { saveAnswer } from '../output/save-answer.js';
 
 const KINDS: PersonKind[] = ['provider', 'client'];
 const STATES = ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'];
@@ -29,7 +30,10 @@ export function addPeopleCommands(program: Command, api: Api): void {
   const people = program
     .command('people')
     .description('list providers and clients with how they stand; names are shown with --json only')
-    .addHelpText('after', examples('people --state needs-review', 'people --external-id C-1'));
+    .addHelpText(
+      'after',
+      examples('people --state needs-review', 'people --external-id C-1', 'people --csv --output people.csv'),
+    );
   listing<PersonResponse>(people, api, {
     from: (query) => peopleOf(api, query),
     options: [
@@ -37,10 +41,20 @@ export function addPeopleCommands(program: Command, api: Api): void {
       new Option('--state <state>', 'only these').choices(STATES),
       new Option('--email <email>', 'find by email').conflicts('externalId'),
       new Option('--external-id <id>', "find by the EHR's id"),
+      new Option('--csv', 'print all people with their platform users as CSV, which can be imported again').conflicts([
+        'kind',
+        'state',
+        'email',
+        'externalId',
+        'limit',
+        'json',
+      ]),
+      new Option('--output <file>', 'write the CSV to a new file that only you can read').implies({ csv: true }),
     ],
     limit: 100,
     row: personRow,
-    none: 'There is nobody like that.',
+    none: 'No matching people.',
+    instead: ({ csv, output }) => (csv === undefined ? undefined : savePeople(api, output)),
   });
 
   program
@@ -97,6 +111,11 @@ async function* peopleOf(
   }
   const found = await api.post<Page<PersonResponse>>('/v1/people/search', { email, externalId });
   yield* found.items.filter((person) => (!kind || person.kind === kind) && (!state || person.sync.state === state));
+}
+
+async function savePeople(api: Api, file: string | undefined): Promise<void> {
+  await saveAnswer(await api.send('GET', '/v1/people.csv', undefined, { accept: 'text/csv' }), file);
+  if (file !== undefined) console.log(`${file} contains all people with their platform users.`);
 }
 
 /** Without names. */

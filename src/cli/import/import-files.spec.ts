@@ -1,39 +1,51 @@
-import { kindOf } from './import-files.js';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { formOf } from './import-files.js';
 
-const HEADER = 'externalId,email,firstName,lastName';
+const folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-import-files-'));
 
-test.each([
-  ['providers.csv', HEADER, 'providers'],
-  ['clients.csv', HEADER, 'clients'],
-  ['patients-2026.csv', 'MRN;Name', 'clients'],
-  ['export.csv', `${HEADER},providers`, 'clients'],
-  ['patients_by_provider.csv', `${HEADER},providers`, 'clients'],
-  ['patients_by_provider.csv', 'Patient ID,First name,Last name', 'clients'],
-  ['export.csv', 'ID;First name;Last name;Therapist', 'clients'],
-  ['export.csv', `Patients of the clinic\n\nMRN;First name;Last name;Therapist`, 'clients'],
-  ['export.csv', 'Therapist ID,First name,Last name,Email', 'providers'],
-  ['export.csv', 'NPI,ID,First name,Last name,Email', 'providers'],
-  ['rejected.csv', `kind,${HEADER},providers,line,code,hint,check`, 'fhir'],
-  ['providers-rejected.csv', `kind,${HEADER},providers,line,code,hint,check`, 'fhir'],
-  ['Practitioner.ndjson', '{"resourceType":"Practitioner"}', 'fhir'],
-  ['bundle.json', '{', 'fhir'],
-  ['export.jsonl', '{"externalId":"c1","providers":["p1"]}', 'clients'],
-  ['clinicians.jsonl', '{"externalId":"p1"}', 'providers'],
-] as const)('%s beginning with %s holds %s', (name, beginning, kind) =>
-  expect(kindOf(name, beginning)).toEqual({ kind }),
-);
+function file(name: string): string {
+  writeFileSync(path.join(folder, name), 'four');
+  return path.join(folder, name);
+}
 
-test.each([
-  ['export.csv', HEADER],
-  ['patients_by_provider.csv', HEADER],
-  ['export.jsonl', '{"externalId":"x"}'],
-] as const)('whom %s beginning with %s holds is not clear', (name, beginning) =>
-  expect(kindOf(name, beginning)).toEqual({}),
-);
+/** The files of a form as `field:name`. */
+async function parts(names: string[], kind?: 'providers' | 'clients' | 'fhir'): Promise<string[]> {
+  const { form } = await formOf(names.map(file), kind);
+  return [...form.entries()].map(([field, value]) => `${field}:${(value as File).name}`);
+}
+
+test('files that are named after providers go first; the others keep their order', async () => {
+  const names = ['patients_by_provider.csv', 'a.csv', 'Therapists.csv', 'clients.csv', 'providers.csv'];
+  expect(await parts(names)).toEqual(
+    ['Therapists.csv', 'providers.csv', 'patients_by_provider.csv', 'a.csv', 'clients.csv'].map(
+      (name) => `file:${name}`,
+    ),
+  );
+});
 
 test.each([
-  ['providers.csv', `${HEADER},providers`, { name: 'providers', header: 'clients' }],
-  ['patients.csv', 'NPI,ID,First name,Last name,Email', { name: 'clients', header: 'providers' }],
-] as const)('%s beginning with %s says two things', (name, beginning, contradiction) =>
-  expect(kindOf(name, beginning)).toEqual({ contradiction }),
-);
+  ['providers', 'providers:x.csv'],
+  ['clients', 'clients:x.csv'],
+  ['fhir', 'file:x.csv'],
+] as const)('--kind %s names the part %s', async (kind, part) => expect(await parts(['x.csv'], kind)).toEqual([part]));
+
+test.each([
+  ['x.CSV', 'text/csv'],
+  ['x.tsv', 'text/csv'],
+  ['x.txt', 'text/csv'],
+  ['x.ndjson', 'application/x-ndjson'],
+  ['x.jsonl', 'application/x-ndjson'],
+  ['x.json', 'application/fhir+json'],
+  ['x.xlsx', 'application/octet-stream'],
+  ['x', 'application/octet-stream'],
+])('the extension of %s means %s', async (name, type) => {
+  const { form, bytes } = await formOf([file(name)]);
+  expect([(form.get('file') as File).type, bytes]).toEqual([type, 4]);
+});
+
+test('a missing file and a folder are refused before anything is sent', async () => {
+  await expect(formOf([path.join(folder, 'missing.csv')])).rejects.toThrow('there is no such file');
+  await expect(formOf([file('x.csv'), folder])).rejects.toThrow('is a folder');
+});

@@ -1,93 +1,51 @@
-import { createReadStream, openAsBlob } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { openAsBlob } from 'node:fs';
+import { open } from 'node:fs/promises';
 import path from 'node:path';
-import { kindsOfHeader } from '../../imports/parse/csv/csv-header.js';
-import type { ImportKind } from '../../imports/parse/row/import-row.js';
-import { CliFault, fileFault } from '../api/cli-fault.js';
+import type { ImportQuery } from '../../imports/api/imports.dto.js';
+import { fileFault } from '../api/cli-fault.js';
 
-/** Bytes of a file's beginning from which its kind is read. */
-const BEGINNING = 64 * 1024;
+const MEDIA_TYPES: Record<string, string> = {
+  '.csv': 'text/csv',
+  '.tsv': 'text/csv',
+  '.txt': 'text/csv',
+  '.ndjson': 'application/x-ndjson',
+  '.jsonl': 'application/x-ndjson',
+  '.json': 'application/fhir+json',
+};
 
 /**
- * Looks at files and says what each holds.
+ * Files as one form. Providers go first, because the clients name them. Each file is read while it is being sent.
  *
- * @param kind as the user said; otherwise it is guessed from each name and beginning
- * @throws {CliFault} for a file that can't be read or guessed, and for FHIR beside other formats
+ * @param kind the kind of all files; undefined: the service detects the kind of each
+ * @throws {CliFault} if a file cannot be read
  */
-export async function lookAtFiles(paths: readonly string[], kind?: ImportKind) {
-  const files = await Promise.all(paths.map((file) => lookAt(file, kind)));
-  const fhir = files.filter((file) => file.kind === 'fhir');
-  if (fhir.length > 0 && fhir.length < files.length) {
-    throw new CliFault('FHIR files and others can not go into one import: import them one after the other.');
+export async function formOf(paths: readonly string[], kind?: ImportQuery['kind']) {
+  const form = new FormData();
+  const part = kind === undefined || kind === 'fhir' ? 'file' : kind;
+  let bytes = 0;
+  for (const file of [...paths].sort((left, right) => rank(left) - rank(right))) {
+    await requireReadable(file);
+    const blob = await openAsBlob(file, {
+      type: MEDIA_TYPES[path.extname(file).toLowerCase()] ?? 'application/octet-stream',
+    });
+    form.append(part, blob, path.basename(file));
+    bytes += blob.size;
   }
-  return files;
+  return { form, bytes };
 }
 
-async function lookAt(file: string, wanted: ImportKind | undefined) {
-  const { beginning, bytes } = await beginningOf(file);
-  const { kind, contradiction } = wanted ? { kind: wanted } : kindOf(path.basename(file), beginning);
-  if (kind) return { path: file, kind, mediaType: mediaTypeOf(file, beginning, kind), bytes };
-  const why = contradiction
-    ? `The name of ${file} speaks of ${contradiction.name}, its header of ${contradiction.header}. Which does it hold?`
-    : `It is not clear whom ${file} holds.`;
-  throw new CliFault(`${why} Say --kind providers, clients or fhir.`);
+/** A name may contain both, such as `patients_by_provider.csv`. */
+function rank(file: string): number {
+  const name = path.basename(file);
+  return /provider|practitioner|clinician|therapist/i.test(name) && !/client|patient/i.test(name) ? 0 : 1;
 }
 
-async function beginningOf(file: string): Promise<{ beginning: string; bytes: number }> {
+/** Reads one byte, because `openAsBlob` does not say what is wrong with a file. */
+async function requireReadable(file: string): Promise<void> {
   try {
-    const { size } = await stat(file);
-    let beginning = '';
-    for await (const chunk of createReadStream(file, { encoding: 'utf8', end: BEGINNING })) beginning += chunk;
-    return { beginning: beginning.replace(/^\ufeff/, '').trimStart(), bytes: size };
+    const handle = await open(file);
+    await handle.read(Buffer.alloc(1)).finally(() => handle.close());
   } catch (error) {
     throw fileFault(file, error);
   }
-}
-
-/** The files as one form; each is read from disk only while it is being sent. */
-export async function formOf(files: Awaited<ReturnType<typeof lookAtFiles>>): Promise<FormData> {
-  const form = new FormData();
-  for (const file of files) {
-    form.append(file.kind, await openAsBlob(file.path, { type: file.mediaType }), path.basename(file.path));
-  }
-  return form;
-}
-
-/**
- * What a file holds. Its header decides; the name only where the header says nothing, and never against it.
- *
- * @param name without folders
- * @param beginning of the file, from its first line that is not blank
- * @returns without `kind` where it is not clear
- */
-export function kindOf(
-  name: string,
-  beginning: string,
-): { kind?: ImportKind; contradiction?: { name: ImportKind; header: ImportKind } } {
-  const inHeader = kindsOfBeginning(name, beginning);
-  const header = inHeader.length === 1 ? inHeader[0] : undefined;
-  const isOfProviders = /provider|practitioner|clinician|therapist/i.test(name);
-  const isOfClients = /client|patient/i.test(name);
-  // A name may speak of both: `patients_by_provider.csv`.
-  const byName = isOfProviders === isOfClients ? undefined : isOfProviders ? 'providers' : 'clients';
-  const kind = header ?? byName;
-  if (header && header !== 'fhir' && byName && byName !== header) return { contradiction: { name: byName, header } };
-  return kind ? { kind } : {};
-}
-
-function kindsOfBeginning(name: string, beginning: string): ImportKind[] {
-  if (!isJson(beginning)) return kindsOfHeader(beginning);
-  const [firstLine = ''] = /^[^\r\n]*/.exec(beginning) ?? [];
-  if (firstLine.includes('"resourceType"') || /\.json$/i.test(name)) return ['fhir'];
-  return /"providers" ?:/.test(firstLine) ? ['clients'] : [];
-}
-
-function isJson(beginning: string): boolean {
-  return /^[{[]/.test(beginning);
-}
-
-function mediaTypeOf(file: string, beginning: string, kind: ImportKind): string {
-  if (!isJson(beginning)) return 'text/csv';
-  if (kind !== 'fhir') return 'application/x-ndjson';
-  return /\.json$/i.test(file) ? 'application/fhir+json' : 'application/fhir+ndjson';
 }

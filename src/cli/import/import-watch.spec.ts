@@ -1,4 +1,4 @@
-import type { ImportResponse } from '../../imports/report/import-view.js';
+import type { ImportResponse } from '../../imports/api/import-view.js';
 import type { Api } from '../api/api.js';
 import { CliFault, Unreachable } from '../api/cli-fault.js';
 import { LiveLine } from '../output/progress.js';
@@ -35,25 +35,35 @@ async function watched(answers: (ImportResponse | Error)[], options = {}) {
   return { ended, ms, written };
 }
 
-test('an upsert that a guard holds is at rest: nothing goes on by itself', async () => {
+test('a plan that a guard stops, and columns that are not clear, end the watch', async () => {
   expect(await watched([view('staging'), view('planned')])).toMatchObject({ ended: 'planned' });
+  expect(await watched([view('needs-mapping')], { applied: true })).toMatchObject({ ended: 'needs-mapping' });
 });
 
-test('a plan that somebody said is to be done passes on', async () => {
+test('a plan that is being applied does not end the watch', async () => {
   const answers = [view('planned'), view('running'), view('completed')];
   expect(await watched(answers, { applied: true })).toMatchObject({ ended: 'completed' });
 });
 
-test('a service that is away for a while does not end the watch, and it is told', async () => {
+test('an unavailable service is reported once and does not end the watch', async () => {
   const away = new Unreachable('away');
   const { ended, written } = await watched([view('running'), away, away, view('completed')]);
   expect(ended).toBe('completed');
   expect(written.match(/does not answer/g)).toHaveLength(1);
 });
 
-test('a service that stays away for minutes ends it, and so does any other fault at once', async () => {
+test('a service that stays unavailable for minutes ends the watch; any other fault ends it immediately', async () => {
   const { ended, ms } = await watched([view('running'), new Unreachable('away')]);
   expect([ended, ms > 120_000]).toEqual(['away', true]);
   const refused = await watched([new CliFault('No import with this id is known.')]);
   expect([refused.ended, refused.ms]).toEqual(['No import with this id is known.', 0]);
+});
+
+test('a missing worker is reported once', async () => {
+  const idle = view('running', { etaUnknown: 'no-worker' });
+  const { ended, written } = await watched([idle, idle, view('completed')]);
+  expect([ended, written.match(/no worker process is running, so nothing is sent/g)]).toMatchObject([
+    'completed',
+    { length: 1 },
+  ]);
 });

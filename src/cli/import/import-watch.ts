@@ -1,51 +1,39 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ImportResponse } from '../../imports/report/import-view.js';
+import type { ImportResponse } from '../../imports/api/import-view.js';
 import type { Api } from '../api/api.js';
 import { Unreachable } from '../api/cli-fault.js';
 import { counted, printAnswer } from '../output/print.js';
 import { LiveLine, type Progress } from '../output/progress.js';
-import { exitCodeOf, importSummary } from './import-summary.js';
+import { exitCodeOf, importSummary, lacksWorker, NO_WORKER, WHY_UNKNOWN } from './import-summary.js';
 
 /** @param id as the user gave it */
 export const pathOf = (id: string): string => `/v1/imports/${encodeURIComponent(id)}`;
 
 const POLL_MS = 300;
 
-/** Milliseconds between two requests while the service does not answer, and after which it is believed to stay away. */
+/** How often an unavailable service is asked, and how long until the watch ends. */
 const AWAY_POLL_MS = 2_000;
-const AWAY_MOST_MS = 300_000;
+const MAX_AWAY_MS = 300_000;
 
 interface WatchOptions {
   signal?: AbortSignal;
-  /** The plan is to be done: it passes through the state in which others wait for that. */
+  /** The plan is being applied, so the state `planned` passes. */
   applied?: boolean;
   /** Lets time pass. @param ms milliseconds */
   pause?: (ms: number) => Promise<unknown>;
 }
 
-/** Why nothing is sent at present. */
-const WHY_UNKNOWN: Record<NonNullable<ImportResponse['etaUnknown']>, string> = {
-  paused: 'it is paused',
-  'not-configured': 'PLATFORM_CONTRACT has no apiKey.header, so nothing is sent',
-  'platform-unauthorized': 'the platform refuses the API key, so nothing is sent',
-  'platform-address': 'the platform does not know the address, so nothing is sent',
-  'platform-rejects': 'the platform rejects an operation for everyone (npx notebridge status)',
-  'rate-limited': 'the platform asked for fewer calls',
-  'platform-fault': 'the platform gives no readable answers, so little is sent',
-};
-
-function importProgress({ counts, calls, etaSeconds, etaUnknown }: ImportResponse): Progress {
-  const why = etaUnknown ? WHY_UNKNOWN[etaUnknown] : undefined;
+function importProgress({ counts, calls, etaSeconds, etaMinSeconds, etaUnknown }: ImportResponse): Progress {
   const [done, note] = [counts.total - counts.pending, counted(calls.made, 'call')];
-  return { done, total: counts.total, noun: 'rows', note, etaSeconds, etaUnknown: why };
+  const eta = { etaSeconds, etaMinSeconds, etaUnknown: etaUnknown ? WHY_UNKNOWN[etaUnknown] : undefined };
+  return { done, total: counts.total, noun: 'rows', note, ...eta };
 }
 
 /**
- * Shows an import's progress until it ends or waits for a user's decision. A service that starts again meanwhile is
- * waited for.
+ * Shows an import's progress until it ends or needs a decision. Waits for a service that restarts.
  *
  * @returns the import at rest
- * @throws the signal's reason when it is aborted, and {@link Unreachable} when the service stays away
+ * @throws the signal's reason if it is aborted, and {@link Unreachable} if the service stays unavailable
  */
 export async function watchImport(
   api: Api,
@@ -54,15 +42,18 @@ export async function watchImport(
   { signal, applied = false, pause = (ms) => delay(ms, undefined, { signal }) }: WatchOptions = {},
 ): Promise<ImportResponse> {
   let awayMs = 0;
+  let lackedWorker = false;
   try {
     for (;;) {
       const view = await api.get<ImportResponse>(pathOf(id), { signal }).catch((error: unknown) => {
-        if (!(error instanceof Unreachable) || awayMs >= AWAY_MOST_MS) throw error;
+        if (!(error instanceof Unreachable) || awayMs >= MAX_AWAY_MS) throw error;
       });
       if (view?.state === 'running' || view?.state === 'completed') live.show(importProgress(view));
       if (view && isAtRest(view, applied)) return view;
+      if (view && lacksWorker(view) && !lackedWorker) live.say(NO_WORKER);
+      if (view) lackedWorker = lacksWorker(view);
       if (!view && awayMs === 0) {
-        live.say('The service does not answer at present; the import goes on with it. Waiting …');
+        live.say('The service does not answer. Waiting; the import continues with it …');
       }
       awayMs = view ? 0 : awayMs + AWAY_POLL_MS;
       await pause(view ? POLL_MS : AWAY_POLL_MS);
@@ -76,10 +67,10 @@ function isAtRest({ state }: ImportResponse, applied: boolean): boolean {
   return state === 'planned' ? !applied : state !== 'staging' && state !== 'running';
 }
 
-/** Watches an import and ends the command as its outcome says; Ctrl-C ends the watch, not the import. */
+/** Watches an import to its end and sets the exit code; Ctrl-C ends the watch, not the import. */
 export async function watchToEnd(api: Api, id: string, applied = false, json = false): Promise<void> {
   onInterrupt(
-    `The import goes on. To watch it again: npx notebridge imports ${id}; to stop it: npx notebridge cancel ${id}`,
+    `The import continues. To watch it again: npx notebridge imports ${id}; to stop it: npx notebridge cancel ${id}`,
   );
   const live = new LiveLine(json ? { write: () => undefined } : process.stdout);
   const view = await watchImport(api, id, live, { applied });

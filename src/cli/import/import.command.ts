@@ -1,26 +1,26 @@
-import { open } from 'node:fs/promises';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { type Command, Option } from 'commander';
-import type { Page } from '../../http/request/page.js';
-import { ROW_OUTCOMES } from '../../imports/model/import.js';
-import type { GuardName } from '../../imports/model/import-guards.js';
-import type { ImportKind } from '../../imports/parse/row/import-row.js';
-import type { ImportResponse } from '../../imports/report/import-view.js';
-import type { ImportRowView } from '../../imports/report/imports.dto.js';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { ImportResponse } from '../../imports/api/import-view.js';
+import type { ImportQuery, ImportRowView } from '../../imports/api/imports.dto.js';
+import { PLANNED_OUTCOMES, ROW_OUTCOMES } from '../../imports/model/import.js';
+import { GUARD_NAMES } from '../../imports/model/import-guards.js';
 import { type Api, withQuery } from '../api/api.js';
-import { fileFault } from '../api/cli-fault.js';
+import { CliFault } from '../api/cli-fault.js';
 import { examples } from '../output/help.js';
 import { listing } from '../output/list-command.js';
-import { byteSize, printAnswer, table } from '../output/print.js';
-import { formOf, lookAtFiles } from './import-files.js';
+import { byteSize, printAnswer } from '../output/print.js';
+import { saveAnswer } from '../output/save-answer.js';
+import { formOf } from './import-files.js';
 import { importSummary } from './import-summary.js';
 import { onInterrupt, pathOf, watchToEnd } from './import-watch.js';
 
+/** Columns by field, such as `{externalId: "PAT_ID"}`. */
+type Columns = Record<string, string>;
+
 interface ImportOptions {
-  kind?: ImportKind;
-  mode: 'upsert' | 'snapshot';
+  kind?: ImportQuery['kind'];
+  mode: ImportQuery['mode'];
   dryRun?: boolean;
+  column?: Columns;
   defaultProvider?: string;
   idSystem?: string[];
   encounterSince?: string;
@@ -28,23 +28,44 @@ interface ImportOptions {
   json?: boolean;
 }
 
-const OVERRIDES: GuardName[] = ['deletes', 'providerRemovals'];
+interface ActionOptions {
+  override?: string[];
+  column?: Columns;
+  wait?: boolean;
+  json?: boolean;
+}
 
-/** What can be done with an import: some of it is watched to its end, and goes over thresholds when it is told to. */
+const ID = '7b0f5a3e-0000-4000-8000-000000000000';
+
+const columnOption = () =>
+  new Option(
+    '--column <field=NAME>',
+    'read a field from this column of the CSV files, or of one kind (clients.firstName=Vorname); repeatable',
+  ).argParser(addColumn);
+
+const overrideOption = () => new Option('--override <guards...>', 'confirm these guards').choices(GUARD_NAMES);
+
+/** Commands that change an import; most of them watch it to its end. */
 const ACTIONS = [
-  { action: 'apply', about: 'do what a dry run or a snapshot planned', overrides: true, watched: true },
-  { action: 'pause', about: 'calls under way finish, nothing else starts' },
-  { action: 'resume', about: 'go on with a paused import', watched: true },
-  { action: 'cancel', about: 'calls under way finish, and what was not sent is no longer wanted' },
-  { action: 'retry', about: 'plan and send again what failed', overrides: true, watched: true },
+  { action: 'apply', about: 'apply the plan of a dry run or a snapshot', option: overrideOption, watched: true },
+  {
+    action: 'map',
+    about: 'choose the columns of an import that waits for them',
+    option: () => columnOption().makeOptionMandatory(),
+    watched: true,
+  },
+  { action: 'pause', about: 'finish calls in flight, start no others' },
+  { action: 'resume', about: 'continue a paused import', watched: true },
+  { action: 'cancel', about: 'finish people who were started, skip all other rows' },
+  { action: 'retry', about: 'retry rows that failed or need review', watched: true },
 ];
 
-/** `notebridge import FILE…`, `imports`, `import-rows`, and what can be done with an import. */
+/** `notebridge import FILE…`, `imports`, `import-rows`, and the commands that change an import. */
 export function addImportCommands(program: Command, api: Api): void {
-  const kind = new Option('--kind <kind>', 'whom the files hold, when their names do not say');
+  const kind = new Option('--kind <kind>', 'the kind of all files; by default, the service detects the kind of each');
   const mode = new Option(
     '--mode <mode>',
-    'upsert adds and changes; snapshot also deletes who is missing, after a plan',
+    'upsert adds and changes; snapshot also deletes missing people, after a plan',
   );
   program
     .command('import')
@@ -53,35 +74,46 @@ export function addImportCommands(program: Command, api: Api): void {
     .addOption(kind.choices(['providers', 'clients', 'fhir']))
     .addOption(mode.choices(['upsert', 'snapshot']).default('upsert'))
     .option('--dry-run', 'plan and count only; nothing is sent until you apply it')
+    .addOption(columnOption())
     .option('--default-provider <id>', 'external id of the provider for clients that name none')
     .option('--id-system <uris...>', 'FHIR identifier systems whose value is the external id')
     .option('--encounter-since <day>', 'FHIR encounters before this day name no provider; otherwise those of a year do')
     .option('--no-wait', 'return as soon as the files are read')
-    .option('--json', 'print nothing but the import as the service shows it at the end')
-    .addHelpText('after', '\nEnds with 0 when all rows are done, 2 when some need your attention, 1 on an error.')
-    .addHelpText('after', examples('import providers.csv clients.csv', 'import clients.csv --mode snapshot --dry-run'))
+    .option('--json', 'print only the import at its end, as JSON')
+    .addHelpText('after', '\nExits 0 on success, 2 if something needs attention, 1 on an error.')
+    .addHelpText(
+      'after',
+      examples(
+        'import providers.csv clients.csv',
+        'import clients.csv --mode snapshot --dry-run',
+        'import export.csv --column externalId=PAT_ID --column clients.firstName=Vorname',
+      ),
+    )
     .action((files: string[], options: ImportOptions) => importFiles(api, files, options));
 
-  program
+  const imports = program
     .command('imports [id]')
     .description('list the latest imports, or watch one to its end')
     .option('--no-wait', 'show it as it is now')
-    .option('--json', 'print what the service answers')
-    .addHelpText('after', examples('imports', 'imports 7b0f5a3e-0000-4000-8000-000000000000 --no-wait'))
-    .action(async (id: string | undefined, { wait, json }: { wait: boolean; json?: boolean }) => {
-      if (!id) return printAnswer(await api.get<Page<ImportResponse>>('/v1/imports?limit=20'), json, importsTable);
-      if (wait && !json) return watchToEnd(api, id);
-      printAnswer(await api.get<ImportResponse>(pathOf(id)), json, importSummary);
-    });
+    .addHelpText('after', examples('imports --limit 5', `imports ${ID} --no-wait`));
+  listing<ImportResponse>(imports, api, {
+    from: () => api.all('/v1/imports', { limit: '20' }),
+    limit: 20,
+    row: importRow,
+    none: 'There was no import yet: npx notebridge import providers.csv clients.csv',
+    instead: (_query, id) => (id === undefined ? undefined : showImport(api, id, imports.opts())),
+  });
 
   const rows = program
     .command('import-rows <id>')
     .description('show the rows of an import, each with its outcome and the reason')
-    .addHelpText('after', examples('import-rows 7b0f5a3e-0000-4000-8000-000000000000 --outcome rejected'));
+    .addHelpText('after', examples(`import-rows ${ID} --outcome rejected`));
   listing<ImportRowView>(rows, api, {
     from: (_query, id = '') => `${pathOf(id)}/rows`,
     options: [
       new Option('--outcome <outcome>', 'only these').choices(ROW_OUTCOMES),
+      new Option('--planned <outcome>', 'only rows for which this is planned').choices(PLANNED_OUTCOMES),
+      new Option('--code <code>', 'only rows with this reason'),
       new Option('--rejected-csv <file>', 'write the rejected rows to a file that can be corrected and imported again'),
     ],
     limit: 200,
@@ -90,66 +122,87 @@ export function addImportCommands(program: Command, api: Api): void {
     instead: ({ rejectedCsv }, id = '') => (rejectedCsv === undefined ? undefined : saveRejected(api, id, rejectedCsv)),
   });
 
-  for (const { action, about, overrides, watched } of ACTIONS) {
+  for (const { action, about, option, watched } of ACTIONS) {
     const command = program.command(`${action} <id>`).description(about);
-    const override = new Option('--override <what...>', 'go over these thresholds, on your word');
-    if (overrides) command.addOption(override.choices(OVERRIDES));
-    if (watched) command.option('--no-wait', 'return at once');
-    command.option('--json', 'print nothing but the import as the service shows it');
-    command.addHelpText('after', examples(`${action} 7b0f5a3e-0000-4000-8000-000000000000`));
-    type Options = { override?: string[]; wait?: boolean; json?: boolean };
-    command.action(async (id: string, { override, wait, json }: Options) => {
-      const view = await api.post<ImportResponse>(`${pathOf(id)}/${action}`, { override });
-      if (wait) return watchToEnd(api, id, true, json);
+    if (option) command.addOption(option());
+    if (watched) command.option('--no-wait', 'return immediately');
+    command.option('--json', 'print only the import, as JSON');
+    const isMap = action === 'map';
+    command.addHelpText('after', examples(`${action} ${ID}${isMap ? ' --column externalId=PAT_ID' : ''}`));
+    command.action(async (id: string, { override, column: columns, wait, json }: ActionOptions) => {
+      const path = `${pathOf(id)}/${isMap ? 'mapping' : action}`;
+      const view = await api.post<ImportResponse>(path, { override, columns });
+      // Mapped files are planned first: a plan may wait for a decision.
+      if (wait) return watchToEnd(api, id, !isMap, json);
       printAnswer(view, json, importSummary);
     });
   }
 }
 
-async function importFiles(api: Api, paths: string[], { json, wait, ...options }: ImportOptions): Promise<void> {
-  const files = await lookAtFiles(paths, options.kind);
-  const size = byteSize(files.reduce((sum, file) => sum + file.bytes, 0));
-  const say = json ? () => undefined : console.log;
-  say(`Sending ${files.map((file) => `${file.path} (${file.kind})`).join(', ')}: ${size}`);
-  onInterrupt('Stopped while sending: nothing of it is imported.');
+function addColumn(text: string, columns: Columns = {}): Columns {
+  const [, field, name] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
+  if (!field || !name) throw new InvalidArgumentError('It must be FIELD=COLUMN, such as externalId=PAT_ID.');
+  if (field in columns) throw new InvalidArgumentError(`${field} has two columns.`);
+  return { ...columns, [field]: name };
+}
+
+/** The columns as the query takes them, separated by commas. @throws {CliFault} if a name contains one */
+function columnsText(columns: Columns): string {
+  const broken = Object.values(columns).find((name) => name.includes(','));
+  if (broken === undefined)
+    return Object.entries(columns)
+      .map((pair) => pair.join(':'))
+      .join(',');
+  const hint = 'Rename it, or import without --column, then use npx notebridge map if the columns are not clear.';
+  throw new CliFault(`The column "${broken}" has a comma in its name. ${hint}`);
+}
+
+async function importFiles(
+  api: Api,
+  paths: string[],
+  { json, wait, column, ...options }: ImportOptions,
+): Promise<void> {
+  const { form, bytes } = await formOf(paths, options.kind);
   const address = withQuery('/v1/imports', {
     ...options,
-    kind: files[0]?.kind,
     dryRun: options.dryRun ? 'true' : undefined,
+    columns: column && columnsText(column),
     idSystem: options.idSystem?.join(','),
   });
-  const view = await api.post<ImportResponse>(address, await formOf(files));
+  const say = json ? () => undefined : console.log;
+  say(`Sending ${paths.join(', ')}: ${byteSize(bytes)}`);
+  onInterrupt('Stopped while sending: nothing was imported.');
+  const view = await api.post<ImportResponse>(address, form);
   say(`Import ${view.id}`);
   if (wait) return watchToEnd(api, view.id, false, json);
   if (json) console.log(JSON.stringify(view, null, 2));
-  say(`It goes on by itself; to watch it: npx notebridge imports ${view.id}`);
+  say(`It continues in the background. To watch it: npx notebridge imports ${view.id}`);
 }
 
-function importsTable({ items }: Page<ImportResponse>): string {
-  if (items.length === 0) return 'There was no import yet: npx notebridge import providers.csv clients.csv';
-  return table(
-    items.map(({ id, createdAt, state, kind, counts, calls, needAttention }) => ({
-      id,
-      'begun (UTC)': new Date(createdAt).toISOString().slice(0, 19),
-      kind,
-      state,
-      rows: counts.total,
-      pending: counts.pending,
-      'need attention': needAttention,
-      calls: calls.made,
-    })),
-  );
+async function showImport(api: Api, id: string, { wait, json }: { wait?: boolean; json?: boolean }): Promise<void> {
+  if (wait && !json) return watchToEnd(api, id);
+  printAnswer(await api.get<ImportResponse>(pathOf(id)), json, importSummary);
 }
 
-function rowOf({ file, line, externalId, outcome, code, field, hint }: ImportRowView) {
-  return { row: `${file}:${line}`, 'external id': externalId, outcome, code, field, 'what to do': hint };
+function importRow({ id, createdAt, state, kind, counts, calls, needAttention }: ImportResponse) {
+  return {
+    id,
+    'begun (UTC)': new Date(createdAt).toISOString().slice(0, 19),
+    kind,
+    state,
+    rows: counts.total,
+    pending: counts.pending,
+    'need attention': needAttention,
+    calls: calls.made,
+  };
+}
+
+function rowOf({ file, line, externalId, planned, outcome, code, field, hint }: ImportRowView) {
+  const shown = outcome === 'pending' && planned ? `${outcome} (${planned})` : outcome;
+  return { row: `${file}:${line}`, 'external id': externalId, outcome: shown, code, field, 'what to do': hint };
 }
 
 async function saveRejected(api: Api, id: string, file: string): Promise<void> {
-  const { body } = await api.send('GET', `${pathOf(id)}/rejected.csv`, undefined, { accept: 'text/csv' });
-  const target = await open(file, 'wx', 0o600).catch((error: unknown) => {
-    throw fileFault(file, error);
-  });
-  await pipeline(Readable.from(body ?? []), target.createWriteStream());
-  console.log(`${file} holds the rejected rows, with line, code and hint; corrected, it can be imported as it is.`);
+  await saveAnswer(await api.send('GET', `${pathOf(id)}/rejected.csv`, undefined, { accept: 'text/csv' }), file);
+  console.log(`${file} contains the rejected rows. Correct them, clear their code, then import the file.`);
 }

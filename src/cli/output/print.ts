@@ -65,6 +65,11 @@ export function duration(seconds: number): string {
   return `${Math.floor(whole / size)} ${unit}${rest > 0 ? ` ${rest} ${smaller}` : ''}`;
 }
 
+/** A range of time for people: `8 s`, `8 s to 3 min`. @param min null if only the maximum is known */
+export function durationRange(min: number | null | undefined, max: number): string {
+  return [...new Set([min ?? max, max].map(duration))].join(' to ');
+}
+
 /** A number of bytes for people: `812 B`, `3.1 KiB`, `2.0 GiB`. */
 export function byteSize(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];

@@ -8,6 +8,8 @@ test('the words name what is done, and what is left while something is', () => {
   expect(progressWords(halfway)).toBe('21 of 42 rows · 40 calls · about 8 s left');
   expect(progressWords({ ...halfway, done: 42 })).toBe('42 of 42 rows · 40 calls');
   expect(progressWords({ ...halfway, etaSeconds: null })).toBe('21 of 42 rows · 40 calls');
+  expect(progressWords({ ...halfway, etaMinSeconds: 5 })).toBe('21 of 42 rows · 40 calls · about 5 s to 8 s left');
+  expect(progressWords({ ...halfway, etaMinSeconds: 8 })).toBe('21 of 42 rows · 40 calls · about 8 s left');
 });
 
 test('the bar is filled by the share that is done', () => {

@@ -1,4 +1,4 @@
-import { duration } from './print.js';
+import { durationRange } from './print.js';
 
 /** How far something is. */
 export interface Progress {
@@ -8,8 +8,10 @@ export interface Progress {
   noun: string;
   /** What else is said, such as the calls made. */
   note?: string;
-  /** Seconds that are left; null: not known, and `etaUnknown` may say why. */
+  /** The most seconds that are left; null: not known, and `etaUnknown` may say why. */
   etaSeconds: number | null;
+  /** The fewest. Defaults to the most. */
+  etaMinSeconds?: number | null;
   etaUnknown?: string;
 }
 
@@ -20,9 +22,11 @@ const NARROWEST_BAR = 8;
 const PLAIN_EVERY_MS = 5_000;
 
 /** Progress in words: `12 of 42 rows · 26 calls · about 11 s left`. */
-export function progressWords({ done, total, noun, note, etaSeconds, etaUnknown }: Progress): string {
+export function progressWords({ done, total, noun, note, etaSeconds, etaMinSeconds, etaUnknown }: Progress): string {
   const left =
-    etaSeconds !== null ? `about ${duration(etaSeconds)} left` : etaUnknown && `time left not known: ${etaUnknown}`;
+    etaSeconds !== null
+      ? `about ${durationRange(etaMinSeconds, etaSeconds)} left`
+      : etaUnknown && `time left not known: ${etaUnknown}`;
   return [`${done} of ${total} ${noun}`, note, done < total && left].filter(Boolean).join(' · ');
 }
 
