@@ -28,6 +28,13 @@ export function duration(seconds: number): string {
   return `${number(Math.floor(minutes / 60))} h ${minutes % 60} min`;
 }
 
+/** An estimate, such as 12 to 20 min. */
+export function estimate(minSeconds: number, maxSeconds: number): string {
+  const [size, unit] = maxSeconds < 90 ? [1, 's'] : maxSeconds < 3 * 3_600 ? [60, 'min'] : [3_600, 'h'];
+  const [from, to] = [minSeconds, maxSeconds].map((seconds) => number(Math.max(1, Math.round(seconds / size))));
+  return from === to ? `${to} ${unit}` : `${from} to ${to} ${unit}`;
+}
+
 /** A moment: how long ago, or with `exact` the date and time; the other on hovering. */
 export function Moment({ at, exact = false }: { at: string | null | undefined; exact?: boolean }) {
   if (!at) return null;
