@@ -929,13 +929,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Imports, the newest first
+         * List imports, the newest first
          * @description Needs a key with the scope `imports`.
          */
         get: operations["Imports.list"];
         put?: never;
         /**
-         * Uploads people, raw or as files of a form, to be planned and mirrored
+         * Upload people, raw or as files of a form, to be planned and mirrored
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.create"];
@@ -953,7 +953,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One import: where it stands and what became of its rows
+         * Get an import: its state and the results of its rows
          * @description Needs a key with the scope `imports`.
          */
         get: operations["Imports.get"];
@@ -973,7 +973,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The rows of an import, by outcome if asked
+         * List the rows of an import
          * @description Needs a key with the scope `imports`.
          */
         get: operations["Imports.listRows"];
@@ -982,7 +982,11 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Correct rejected rows of a plan, which is then made again
+         * @description Needs a key with the scope `imports`.
+         */
+        patch: operations["Imports.correct"];
         trace?: never;
     };
     "/v1/imports/{id}/rejected.csv": {
@@ -993,7 +997,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The rejected rows as CSV, to be corrected and imported again
+         * Get the rejected rows as CSV, to be corrected and imported
          * @description Needs a key with the scope `imports`.
          */
         get: operations["Imports.rejected"];
@@ -1013,7 +1017,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The progress of an import as server-sent events
+         * Follow the progress of an import as server-sent events
          * @description Needs a key with the scope `imports`.
          */
         get: operations["Imports.events"];
@@ -1035,7 +1039,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Applies exactly the plan, over thresholds that are named
+         * Apply exactly the plan, and confirm guards by name
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.apply"];
@@ -1055,7 +1059,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Pauses an import; calls under way finish
+         * Pause an import; people that it has started finish
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.pause"];
@@ -1075,7 +1079,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Goes on with a paused import
+         * Resume a paused import
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.resume"];
@@ -1095,7 +1099,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Cancels an import; what was not sent is no longer wanted
+         * Cancel an import; people that it has started finish, all other rows are skipped
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.cancel"];
@@ -1115,10 +1119,30 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Takes up again what failed, is in review or was skipped
+         * Retry the rows that failed or need review
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/imports/{id}/mapping": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Choose the columns of an import that waits for them
+         * @description Needs a key with the scope `imports`.
+         */
+        post: operations["Imports.map"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2285,27 +2309,51 @@ export interface components {
         };
         GuardResponse: {
             /** @enum {string} */
-            name: "deletes" | "providerRemovals";
+            name: "deletes" | "idColumn" | "looksDoubled" | "providerRemovals";
             count: number;
             of: number;
-            /** @description Passed when both bounds are; null: there is none */
+            /** @description Exceeded if both bounds are; null: there is none */
             threshold: components["schemas"]["GuardThresholdResponse"] | null;
             exceeded: boolean;
-            /** @description Rejected rows of a snapshot that do not say whom they name: any of those to be deleted may be meant */
-            nameless?: number;
         };
-        RecognisedFileResponse: {
+        MappedColumnResponse: {
+            /** @description What is read from it; `status` marks people who are gone; null if it is ignored */
+            field: string | null;
+            name: string;
+            /** @description Its first value with all letters and digits replaced */
+            example: string;
+        };
+        MappingQuestionResponse: {
+            fields: string[];
+            detail: string;
+        };
+        MappingResponse: {
+            columns: components["schemas"]["MappedColumnResponse"][];
+            /** @description Why this column is the id */
+            idReason: string | null;
+            /** @description What to choose before the rows can be read */
+            question: components["schemas"]["MappingQuestionResponse"] | null;
+            /** @description Values of status columns that mean that a person is gone */
+            goneWords: string[];
+        };
+        ImportFileResponse: {
             name: string;
             /** @enum {string} */
-            kind: "clients" | "fhir" | "providers";
+            kind: "both" | "clients" | "fhir" | "providers";
             /** @enum {string} */
             format: "csv" | "fhir-json" | "fhir-ndjson" | "ndjson";
-            /** @description People in it, rejected ones too */
+            /** @description People in it, including rejected rows */
             rows: number;
+            /** @description Rows without an id */
+            emptyIds: number;
+            /** @description CSV only */
+            mapping: components["schemas"]["MappingResponse"] | null;
         };
-        IgnoredColumnsResponse: {
-            file: string;
-            columns: string[];
+        ReasonResponse: {
+            /** @enum {string} */
+            outcome: "created" | "deleted" | "failed" | "linked" | "needsReview" | "pending" | "rejected" | "skipped" | "unchanged" | "updated";
+            code: string;
+            rows: number;
         };
         ImportErrorResponse: {
             code: string;
@@ -2323,32 +2371,50 @@ export interface components {
             deletes: {
                 [key: string]: number;
             };
+            /** @description `needs-mapping`: the columns of the last import of this kind, by field; null if there was none */
+            offeredColumns: {
+                [key: string]: string;
+            } | null;
             id: string;
             /** @enum {string} */
-            state: "cancelled" | "completed" | "failed" | "paused" | "planned" | "running" | "staging";
-            /** @enum {string} */
-            kind: "clients" | "fhir" | "providers";
+            state: "cancelled" | "completed" | "failed" | "needs-mapping" | "paused" | "planned" | "running" | "staging";
+            /**
+             * @description Whom the files contain
+             * @enum {string|null}
+             */
+            kind: "clients" | "fhir" | "mixed" | "providers" | null;
             /** @enum {string} */
             mode: "snapshot" | "upsert";
             dryRun: boolean;
-            /** @description External id of the provider for clients that name none */
+            /** @description External id of the provider of clients that name none */
             defaultProvider: string | null;
+            /** @description The import whose rejected rows this one corrects */
+            correctionOf: string | null;
+            /** @description Rows that need attention or were skipped, by reason, the most frequent first */
+            reasons: components["schemas"]["ReasonResponse"][];
+            /** @description Rows corrected in this import */
+            corrected: number;
+            /** @description Ids that occur in several rows */
+            repeatedIds: number;
+            /** @description Providers of clients whose references led to nobody (FHIR) */
+            lostProviders: number;
+            /** @description Rejected rows of a snapshot that name nobody: while there are any, nobody is deleted */
+            unclearRows: number;
             calls: components["schemas"]["ImportCallsResponse"];
-            /** @description Null while the end is unknown, and after it */
+            /** @description At the pace of the last minutes, if every person needs the most calls; null while unknown, and at the end */
             etaSeconds: number | null;
+            /** @description The same, if every person needs the fewest */
+            etaMinSeconds: number | null;
             /**
-             * @description Why the end is unknown: nothing is sent at present
+             * @description Why the end cannot be estimated
              * @enum {string|null}
              */
-            etaUnknown: "not-configured" | "paused" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "rate-limited" | null;
-            /** @description Rows, and people to delete, that need attention: rejected, failed, in review */
+            etaUnknown: "no-pace" | "no-worker" | "not-configured" | "paused" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "rate-limited" | null;
+            /** @description Rows and deletions that need attention: rejected, failed, in review */
             needAttention: number;
-            /** @description What the plan does in the large, and its thresholds */
+            /** @description What needs confirmation before the plan is applied */
             guards: components["schemas"]["GuardResponse"][];
-            /** @description The files that were read, in their order */
-            files: components["schemas"]["RecognisedFileResponse"][];
-            /** @description Columns from which nothing is read, by file: often a name that was misspelt */
-            ignoredColumns: components["schemas"]["IgnoredColumnsResponse"][];
+            files: components["schemas"]["ImportFileResponse"][];
             error: components["schemas"]["ImportErrorResponse"] | null;
             /** Format: date-time */
             createdAt: string;
@@ -2360,14 +2426,18 @@ export interface components {
             nextCursor: string | null;
         };
         ImportRowCells: {
+            kind: string;
             externalId: string;
             email: string;
             firstName: string;
             lastName: string;
-            /** @description Several are split by | */
+            /** @description Several are separated by | */
             providers: string;
+            platformUserId: string;
         };
         ImportRowView: {
+            /** @description Number of the row within the import */
+            row: number;
             file: string;
             line: number;
             /** @enum {string|null} */
@@ -2379,6 +2449,8 @@ export interface components {
             code: string | null;
             field: string | null;
             hint: string | null;
+            /** @description It was corrected in this import */
+            corrected: boolean;
             /** @description With `cells=true`, of a rejected row; null: they are no longer kept, or could not be told apart */
             cells?: components["schemas"]["ImportRowCells"] | null;
         };
@@ -2387,7 +2459,36 @@ export interface components {
             nextCursor: string | null;
         };
         ApplyRequest: {
-            override?: ("deletes" | "providerRemovals")[];
+            override?: ("deletes" | "idColumn" | "looksDoubled" | "providerRemovals")[];
+        };
+        MappingRequest: {
+            /**
+             * @description Columns by field; prefix a field with `providers.` or `clients.` for one kind of file
+             * @example {
+             *       "externalId": "PAT_ID"
+             *     }
+             */
+            columns: {
+                [key: string]: string;
+            };
+        };
+        CorrectedRow: {
+            /** @description Number of the row, if `file` and `line` do not identify it */
+            row?: number;
+            file?: string;
+            line?: number;
+            externalId?: string;
+            email?: string;
+            firstName?: string;
+            lastName?: string;
+            /** @description External ids, primary first */
+            providers?: string[];
+            platformUserId?: string;
+            /** @enum {string} */
+            kind?: "client" | "provider";
+        };
+        CorrectionRequest: {
+            rows: components["schemas"]["CorrectedRow"][];
         };
         LaunchRequest: {
             /** @description Complete, with an origin that REDIRECT_ALLOWED_ORIGINS lists */
@@ -3658,15 +3759,15 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description idempotency-in-progress, import-cancelled, renamed */
-        "409.idempotent.import-cancelled.renamed": {
+        /** @description idempotency-in-progress, renamed */
+        "409.idempotent.renamed": {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:import-cancelled" | "urn:notebridge:problem:renamed";
+                    type?: "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:renamed";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3694,15 +3795,39 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description idempotency-key-reused, no-file, rejected-rows, unreadable-file, wrong-part */
-        "422.idempotent.no-file.rejected-rows.unreadable-file.wrong-part": {
+        /** @description idempotency-key-reused, no-file, rejected-rows, unclear-kind, unknown-provider, unreadable-file, wrong-part */
+        "422.idempotent.no-file.rejected-rows.unclear-kind.unknown-provider.unreadable-file.wrong-part": {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:wrong-part";
+                    type?: "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:unclear-kind" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:wrong-part";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description unknown-column, unreadable-file */
+        "422.unknown-column.unreadable-file": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unreadable-file";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description ambiguous-row, unknown-row */
+        "422.ambiguous-row.unknown-row": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:ambiguous-row" | "urn:notebridge:problem:unknown-row";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -6119,19 +6244,21 @@ export interface operations {
     };
     "Imports.create": {
         parameters: {
-            query: {
+            query?: {
                 mode?: "snapshot" | "upsert";
                 dryRun?: boolean;
                 /** @description External id of the provider for clients that name none */
                 defaultProvider?: string;
-                /** @description FHIR identifier systems whose value is the external id, comma-separated */
+                /** @description FHIR identifier systems whose value is the external id, separated by commas */
                 idSystem?: string;
-                /**
-                 * @description FHIR: encounters before this day name no provider; otherwise those of the last 365 days before the newest date of
-                 *     the files do
-                 */
+                /** @description FHIR: encounters before this day name no provider; by default, those before the last 365 days */
                 encounterSince?: string;
-                kind: "clients" | "fhir" | "providers";
+                /** @description CSV: columns by field, such as `externalId:PAT_ID,firstName:Vorname`; prefix a field with `providers.` or `clients.` for one kind of file */
+                columns?: string;
+                /** @description The import whose rejected rows this one corrects */
+                correctionOf?: string;
+                /** @description Whom the files contain; detected from each file by default */
+                kind?: "clients" | "fhir" | "providers";
             };
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
@@ -6146,7 +6273,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        /** @description Raw people are of the kind that the query names. */
+        /** @description The kind of each file is detected, unless the query or the name of its part says it. */
         requestBody: {
             content: {
                 /**
@@ -6159,7 +6286,7 @@ export interface operations {
                 "application/fhir+ndjson": string;
                 "application/fhir+json": string;
                 "multipart/form-data": {
-                    /** @description Providers: CSV (text/csv) or JSON lines (application/x-ndjson) */
+                    /** @description Providers, before the clients: CSV (text/csv) or JSON lines (application/x-ndjson) */
                     providers?: string[];
                     /** @description Clients: CSV (text/csv) or JSON lines (application/x-ndjson) */
                     clients?: string[];
@@ -6182,10 +6309,10 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.import-not-found"];
             408: components["responses"]["408.body.interrupted.upload-stalled"];
-            409: components["responses"]["409.idempotent.import-cancelled.renamed"];
+            409: components["responses"]["409.idempotent.renamed"];
             413: components["responses"]["413.body.too-many-rows"];
             415: components["responses"]["415.body.unknown-format"];
-            422: components["responses"]["422.idempotent.no-file.rejected-rows.unreadable-file.wrong-part"];
+            422: components["responses"]["422.idempotent.no-file.rejected-rows.unclear-kind.unknown-provider.unreadable-file.wrong-part"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller.too-many-uploads"];
             default: components["responses"]["others"];
@@ -6233,7 +6360,9 @@ export interface operations {
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
-                /** @description Shows the cells of rejected rows, to be corrected and sent again */
+                /** @description The rows with this reason */
+                code?: string;
+                /** @description Shows the cells of rejected rows, so that they can be corrected */
                 cells?: boolean;
                 outcome?: "created" | "deleted" | "failed" | "linked" | "needsReview" | "pending" | "rejected" | "skipped" | "unchanged" | "updated";
                 /** @description The rows behind a count of the plan */
@@ -6501,11 +6630,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ApplyRequest"];
-            };
-        };
+        requestBody?: never;
         responses: {
             200: {
                 headers: {
@@ -6520,9 +6645,97 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.import-not-found"];
             408: components["responses"]["408.body"];
-            409: components["responses"]["409.threshold-exceeded.wrong-state"];
+            409: components["responses"]["409.wrong-state"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "Imports.map": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
+                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MappingRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.import-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.wrong-state"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.unknown-column.unreadable-file"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "Imports.correct": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
+                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CorrectionRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.import-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.wrong-state"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.ambiguous-row.unknown-row"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];

@@ -51,6 +51,7 @@ export const DELIVERY: Tones<Schemas['DeliveryResponse']['state']> = {
 
 export const IMPORT: Tones<Schemas['ImportResponse']['state']> = {
   staging: 'busy',
+  'needs-mapping': 'warn',
   planned: 'warn',
   running: 'busy',
   paused: 'warn',

@@ -2,44 +2,54 @@ import { type ReactNode, useState } from 'react';
 import { ProblemError } from '../../api/client.js';
 import { ConfirmedAction } from '../../parts/action.js';
 import { Field } from '../../parts/field.js';
-import { DataTable, Section } from '../../parts/layout.js';
+import { Section } from '../../parts/layout.js';
 import { State } from '../../parts/state.js';
 import { number } from '../../parts/values.js';
-import { GUARDS, type Guard, type Import } from './words.js';
+import type { Guard, Import } from './words.js';
 
-/** What the plan does in the large, beside what is let through without a word. */
+/** The people that a guard counts, what would happen to them, and the confirmation; without one, the number is typed. */
+const GUARDS: Record<Guard['name'], readonly [people: string, effect: string, confirmation?: string]> = {
+  deletes: ['people would be deleted', 'They lose their account on the platform. Check that the files list everyone.'],
+  providerRemovals: [
+    'clients would lose a provider',
+    'These providers would no longer see them. Check that the files name all providers.',
+  ],
+  idColumn: [
+    'people have ids from another column than in the last import',
+    'They might be created again under the new ids. Check the columns of the files.',
+    'The new column is right.',
+  ],
+  looksDoubled: [
+    'people to create exist under another id, by name or email',
+    'They might get a second account. Check the columns of the files.',
+    'These are different people.',
+  ],
+};
+
+const sentenceOf = ({ name, count, of }: Guard) =>
+  `${number(count)}${of > count ? ` of ${number(of)}` : ''} ${GUARDS[name][0]}.`;
+
+/** The guards of a plan. */
 export function Guards({ view: { guards, state } }: { view: Import }) {
-  if (guards.length === 0 || state === 'staging') return null;
+  const shown = guards.filter(({ count }) => count > 0);
+  if (shown.length === 0 || state !== 'planned') return null;
   return (
     <Section title="Guards">
-      <DataTable
-        caption="Guards of the plan"
-        rows={guards}
-        keyOf={({ name }) => name}
-        columns={[
-          ['Guard', ({ name, count, of }) => `${number(count)}${of > 0 ? ` of ${number(of)}` : ''} ${GUARDS[name]}`],
-          ['Let through', thresholdOf],
-          [
-            'State',
-            ({ exceeded }) =>
-              exceeded ? <State tone="bad">needs an override</State> : <State tone="good">within</State>,
-          ],
-        ]}
-      />
+      <ul className="plain guards">
+        {shown.map((guard) => (
+          <li key={guard.name}>
+            {guard.exceeded ? <State tone="bad">Needs confirmation</State> : <State tone="good">OK</State>}{' '}
+            <strong>{sentenceOf(guard)}</strong> {GUARDS[guard.name][1]}{' '}
+            {guard.threshold &&
+              `Up to ${number(guard.threshold.percent)} % or ${number(guard.threshold.people)} need no confirmation.`}
+          </li>
+        ))}
+      </ul>
     </Section>
   );
 }
 
-/** The threshold in words: both of its bounds must be passed. */
-function thresholdOf({ threshold, nameless }: Guard): string {
-  if (!threshold) return 'any number';
-  const most = `up to ${number(threshold.percent)} % or ${number(threshold.people)} people`;
-  return nameless
-    ? `${most}; ${number(nameless)} rejected rows do not say whom they name, who may be among these people`
-    : most;
-}
-
-/** A button whose action guards may hold back: each is passed by typing how many people it would touch. */
+/** A button whose action needs a confirmation of each exceeded guard. */
 export function GuardedAction(props: {
   label: string;
   title: string;
@@ -48,7 +58,7 @@ export function GuardedAction(props: {
   run: (override: Guard['name'][]) => Promise<unknown>;
 }) {
   const { label, title, children, run } = props;
-  // Those that refused: people may have changed since the plan was read.
+  // People may have changed since the plan was read, so the service may name other guards.
   const [refusing, setRefusing] = useState<readonly Guard[]>();
   const guards = refusing ?? props.guards.filter(({ exceeded }) => exceeded);
   const attempt = () =>
@@ -59,16 +69,31 @@ export function GuardedAction(props: {
   return (
     <ConfirmedAction label={label} title={title} isPrimary run={attempt}>
       {children}
-      {guards.map(({ name, count, of }) => (
-        <Field
-          key={name}
-          label={`${number(count)} of ${number(of)} ${GUARDS[name]}, which is more than the guard lets through. Type ${count} to do it all the same.`}
-          required
-          pattern={String(count)}
-          title={`Type ${count}`}
-          inputMode="numeric"
-        />
+      {guards.map((guard) => (
+        <Confirmation key={guard.name} guard={guard} />
       ))}
     </ConfirmedAction>
+  );
+}
+
+function Confirmation({ guard }: { guard: Guard }) {
+  const [, effect, confirmation] = GUARDS[guard.name];
+  if (confirmation)
+    return (
+      <label className="check">
+        <input type="checkbox" required />
+        <span>
+          {sentenceOf(guard)} {effect} <strong>{confirmation}</strong>
+        </span>
+      </label>
+    );
+  return (
+    <Field
+      label={`${sentenceOf(guard)} ${effect} Type ${guard.count} to confirm.`}
+      required
+      pattern={String(guard.count)}
+      title={`Type ${guard.count}`}
+      inputMode="numeric"
+    />
   );
 }

@@ -1,49 +1,49 @@
+import { Link } from 'wouter';
 import { api } from '../../api/client.js';
 import { ActionButton, ConfirmedAction } from '../../parts/action.js';
 import { GuardedAction } from './guards.js';
-import { callsLeft, counted, type Import } from './words.js';
+import type { Choices } from './upload.js';
+import { callsLeft, counted, hasChanges, type Import, isOver, planSentence } from './words.js';
 
-/** Planned outcomes that are something to do. */
-const WORK = ['create-or-link', 'provider-change', 'attribute-change', 'delete'];
-
-/** What can be done with an import as it stands. */
-export function ImportActions({ view }: { view: Import }) {
-  const { id, state, counts, deletes, planned } = view;
+/** The actions that the state of an import allows. @param unsent corrected rows that are not part of the plan */
+export function ImportActions({ view, unsent }: { view: Import; unsent: number }) {
+  const { id, state, counts, deletes, mode, defaultProvider } = view;
   const params = { path: { id } };
-  const work = WORK.reduce((sum, name) => sum + (planned[name] ?? 0), 0);
   const count = (name: string) => (counts[name] ?? 0) + (deletes[name] ?? 0);
-  const again = count('failed') + count('needsReview') + count('skipped');
-  const isOpen = ['staging', 'planned', 'running', 'paused'].includes(state);
+  const retried = count('failed') + count('needsReview');
+  const last: Partial<Choices> = { mode, defaultProvider: defaultProvider ?? undefined };
   return (
     <div className="buttons">
-      {state === 'planned' && work > 0 && (
+      {state === 'planned' && hasChanges(view) && (
         <GuardedAction
           label="Apply"
-          title={`Apply this plan to ${counted(work, 'row')}?`}
+          title="Apply this plan?"
           guards={view.guards}
           run={(override) => api.POST('/v1/imports/{id}/apply', { params, body: { override } })}
         >
-          <p>Exactly the plan is done, with {callsLeft(view)} to the platform. It can be paused and cancelled.</p>
+          <p>
+            {planSentence(view)} This takes {callsLeft(view)} to the platform. You can pause or cancel it.
+          </p>
+          {unsent > 0 && (
+            <p className="note">{counted(unsent, 'corrected row')} not sent yet: not part of this plan.</p>
+          )}
         </GuardedAction>
       )}
       {state === 'running' && <ActionButton label="Pause" run={() => api.POST('/v1/imports/{id}/pause', { params })} />}
       {state === 'paused' && (
         <ActionButton label="Resume" isPrimary run={() => api.POST('/v1/imports/{id}/resume', { params })} />
       )}
-      {state === 'completed' && again > 0 && (
-        <GuardedAction
+      {state === 'completed' && retried > 0 && (
+        <ConfirmedAction
           label="Retry"
-          title={`Take up ${counted(again, 'row')} again?`}
-          guards={[]}
-          run={(override) => api.POST('/v1/imports/{id}/retry', { params, body: { override } })}
+          title={`Retry ${counted(retried, 'row')}?`}
+          isPrimary
+          run={() => api.POST('/v1/imports/{id}/retry', { params })}
         >
-          <p>
-            What failed, is in review or was skipped since it was changed after the plan. Rejected rows are corrected
-            and sent anew.
-          </p>
-        </GuardedAction>
+          <p>Rows that failed or need review are tried again. Correct rejected rows instead.</p>
+        </ConfirmedAction>
       )}
-      {isOpen && (
+      {!isOver(view) && (
         <ConfirmedAction
           label="Cancel the import"
           title="Cancel this import?"
@@ -51,8 +51,8 @@ export function ImportActions({ view }: { view: Import }) {
           run={() => api.POST('/v1/imports/{id}/cancel', { params })}
         >
           <p>
-            Calls under way finish. {counted(count('pending'), 'row')} that {count('pending') === 1 ? 'is' : 'are'} not
-            done will not be sent; what was done stays.
+            People in progress are finished and stay changed. {counted(count('pending'), 'pending row')} will be
+            skipped.
           </p>
         </ConfirmedAction>
       )}
@@ -60,6 +60,11 @@ export function ImportActions({ view }: { view: Import }) {
         <a className="button" href={`/v1/imports/${id}/rejected.csv`} download="rejected.csv">
           Download rejected.csv
         </a>
+      )}
+      {isOver(view) && (
+        <Link className="button" href="/imports/new" state={last}>
+          Upload again
+        </Link>
       )}
     </div>
   );

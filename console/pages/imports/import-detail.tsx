@@ -1,5 +1,6 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
+import { Link } from 'wouter';
 import { api } from '../../api/client.js';
 import { useEvents } from '../../api/live.js';
 import { queries, usePolling } from '../../api/queries.js';
@@ -7,79 +8,136 @@ import { Facts, Head, Section } from '../../parts/layout.js';
 import { ErrorNote } from '../../parts/notes.js';
 import { Loaded, useRead } from '../../parts/read.js';
 import { IMPORT, State } from '../../parts/state.js';
-import { Copyable, Moment } from '../../parts/values.js';
+import { Copyable, Moment, number } from '../../parts/values.js';
+import { type Corrections, useCorrections } from './corrections.js';
 import { Guards } from './guards.js';
 import { ImportActions } from './import-actions.js';
 import { ImportRows } from './import-rows.js';
+import { MappingDetails, MappingForm } from './mapping.js';
 import { ImportProgress, Numbers } from './numbers.js';
-import { counted, type Import, isOver, nameOf } from './words.js';
+import { counted, faultOf, type Import, isOver, nameOf } from './words.js';
 
 const FORMATS = { csv: 'CSV', ndjson: 'JSON lines', 'fhir-json': 'FHIR Bundle', 'fhir-ndjson': 'FHIR lines' };
 
-/** One import: its plan, where it stands, and what became of its rows. */
+/** One import: its plan, its progress, and the results of its rows. */
 export function ImportDetail({ id }: { id: string }) {
   const query = useImport(id);
+  const corrections = useCorrections();
   const view = query.data;
   const title = view && (
     <>
-      {nameOf(view)} <ImportState view={view} />
+      {nameOf(view)}{' '}
+      <span role="status">
+        <ImportState view={view} />
+      </span>
     </>
   );
   return (
     <>
       <Head back={['/imports', 'All imports']} title={title ?? 'Import'}>
-        {view && <ImportActions view={view} />}
+        {view && <ImportActions view={view} unsent={corrections.count} />}
       </Head>
-      <Loaded query={query}>{(shown) => <Shown view={shown} />}</Loaded>
+      <Loaded query={query}>{(shown) => <Shown view={shown} corrections={corrections} />}</Loaded>
     </>
   );
 }
 
-function Shown({ view }: { view: Import }) {
-  const isSnapshot = view.mode === 'snapshot';
+function Shown({ view, corrections }: { view: Import; corrections: Corrections }) {
+  const { id, error, unclearRows } = view;
+  const fault = isOver(view) ? undefined : faultOf(view);
   return (
     <>
-      {view.error && <ErrorNote error={new Error(view.error.message)} />}
+      {fault && <ErrorNote error={new Error(fault)} />}
+      {error && <ErrorNote error={new Error(error.message)} />}
       <ImportProgress view={view} />
+      {view.state === 'needs-mapping' && <MappingForm view={view} />}
+      {unclearRows > 0 && (
+        <p className="note">
+          Nobody is deleted, because{' '}
+          <Link href={`/imports/${id}?outcome=rejected`}>
+            {counted(unclearRows, 'row does not say whom it names', 'rows do not say whom they name')}
+          </Link>
+          .
+        </p>
+      )}
       <Numbers view={view} />
       <Guards view={view} />
-      {view.ignoredColumns.map(({ file, columns }) => (
-        <p key={file} className="note">
-          Nothing was read from {columns.length === 1 ? 'the column' : 'the columns'}{' '}
-          <strong>{columns.join(', ')}</strong> of {file}. A misspelt name costs a whole column.
-        </p>
-      ))}
-      <ImportRows view={view} />
-      <Section card title="About this import">
-        <Facts
-          facts={{
-            Id: <Copyable text={view.id} name="the id" />,
-            Mode: isSnapshot ? 'snapshot: whoever is missing is deleted' : 'upsert: nobody is deleted',
-            Begun: <Moment at={view.createdAt} exact />,
-            Ended: <Moment at={view.finishedAt} exact />,
-            Files: view.files.map((file, at) => <div key={at}>{`${file.name}: ${contentOf(file)}`}</div>),
-          }}
-        />
-      </Section>
+      <ImportRows view={view} corrections={corrections} />
+      <Files view={view} />
+      <About view={view} />
     </>
   );
 }
 
-const contentOf = ({ kind, format, rows }: Import['files'][number]) =>
-  `${kind === 'fhir' ? '' : `${kind}, `}${FORMATS[format]}, ${counted(rows, 'row')}`;
-
-/** A plan that a guard holds back says so: somebody must decide. */
-export function ImportState({ view }: { view: Import }) {
-  const isHeld = view.state === 'planned' && view.guards.some(({ exceeded }) => exceeded);
-  return <State tone={IMPORT[view.state]}>{isHeld ? 'planned, held back' : view.state}</State>;
+/** What was found in the files. */
+function Files({ view: { files, repeatedIds, lostProviders } }: { view: Import }) {
+  if (files.length === 0) return null;
+  return (
+    <Section card title="Files">
+      {files.map((file) => {
+        const content = `${file.name}: ${contentOf(file)}`;
+        return file.mapping && !file.mapping.question ? (
+          <MappingDetails key={file.name} content={content} mapping={file.mapping} />
+        ) : (
+          <p key={file.name}>{content}</p>
+        );
+      })}
+      {repeatedIds > 0 && <p>{counted(repeatedIds, 'id occurs', 'ids occur')} in several rows.</p>}
+      {lostProviders > 0 && (
+        <p>{counted(lostProviders, 'reference')} to a provider of a client led to nobody who is known.</p>
+      )}
+    </Section>
+  );
 }
 
-/** Milliseconds after which an import is read again though no event came. */
-const LOOK_MS = 10_000;
+const KINDS = { providers: 'providers, ', clients: 'clients, ', both: 'providers and clients, ', fhir: '' };
 
-/** One import, as its own events change it. */
+const contentOf = ({ kind, format, rows, emptyIds }: Import['files'][number]) =>
+  `${KINDS[kind]}${FORMATS[format]}, ${counted(rows, 'row')}${emptyIds > 0 ? `, ${number(emptyIds)} without an id` : ''}`;
+
+function About({ view }: { view: Import }) {
+  const { id, correctionOf, corrected } = view;
+  const { data } = useRead(['imports', 'list', 'latest'], () => api.GET('/v1/imports'), { enabled: isOver(view) });
+  const later = data?.items.filter((other) => other.correctionOf === id) ?? [];
+  return (
+    <Section card title="About this import">
+      <Facts
+        facts={{
+          Id: <Copyable text={id} name="the id" />,
+          'People not in these files': view.mode === 'snapshot' ? 'deleted' : 'kept',
+          Started: <Moment at={view.createdAt} exact />,
+          Ended: <Moment at={view.finishedAt} exact />,
+          ...(view.defaultProvider && { 'Default provider': view.defaultProvider }),
+          ...(corrected > 0 && { Corrected: counted(corrected, 'row') }),
+          ...(correctionOf && {
+            'Corrects rows of': <Link href={`/imports/${correctionOf}`}>an earlier import</Link>,
+          }),
+          ...(later.length > 0 && {
+            'Rows corrected by': later.map((other) => (
+              <div key={other.id}>
+                <Link href={`/imports/${other.id}`}>{nameOf(other)}</Link> <ImportState view={other} />
+              </div>
+            )),
+          }),
+        }}
+      />
+    </Section>
+  );
+}
+
+/** The state of an import. */
+export function ImportState({ view: { state, guards } }: { view: Import }) {
+  const needsConfirmation = state === 'planned' && guards.some(({ exceeded }) => exceeded);
+  const word = { staging: 'reading files', 'needs-mapping': 'needs columns' }[state as string] ?? state;
+  return <State tone={IMPORT[state]}>{needsConfirmation ? 'needs confirmation' : word}</State>;
+}
+
+/** The page does not rely on events alone. */
+const POLL_INTERVAL_MS = 10_000;
+
+/** Reads an import and follows its events. */
 function useImport(id: string): UseQueryResult<Import> {
-  const everyMs = usePolling(LOOK_MS);
+  const everyMs = usePolling(POLL_INTERVAL_MS);
   const query = useRead(['imports', id], () => api.GET('/v1/imports/{id}', { params: { path: { id } } }), {
     refetchInterval: ({ state: { data } }) => data !== undefined && !isOver(data) && everyMs,
   });
@@ -89,7 +147,7 @@ function useImport(id: string): UseQueryResult<Import> {
   );
   const state = view?.state;
   const before = useRef(state);
-  // Its rows stand in the audit trail each time they are read: at its own steps only.
+  // Each reading of the rows is on record in the audit log, so they are read again only if the state changes.
   useEffect(() => {
     if (before.current && before.current !== state) void queries.invalidateQueries({ queryKey: ['import-rows', id] });
     before.current = state;

@@ -3,58 +3,52 @@ import { api } from '../../api/client.js';
 import { useFilters } from '../../parts/filters.js';
 import { DataTable, Section } from '../../parts/layout.js';
 import { Paged } from '../../parts/read.js';
-import { State } from '../../parts/state.js';
+import { State, wordIn } from '../../parts/state.js';
 import { personAddress } from '../people/person.js';
-import { RejectedRows, RejectedSample } from './rejected-rows.js';
+import type { Corrections } from './corrections.js';
+import { RejectedRows } from './rejected-rows.js';
 import {
   type Import,
+  isRead,
   keyOf,
   OUTCOME_TONES,
   OUTCOMES,
-  type Outcome,
   PLANNED,
   placeOf,
   type Row,
   reasonOf,
+  wordsOfCode,
 } from './words.js';
 
-type Planned = keyof typeof PLANNED;
-
 /** The rows behind a number of the import, or all of them. */
-export function ImportRows({ view }: { view: Import }) {
-  const [filters, change] = useFilters('outcome', 'planned');
+export function ImportRows({ view, corrections }: { view: Import; corrections: Corrections }) {
+  const [filters, change] = useFilters('outcome', 'planned', 'code');
+  const outcome = wordIn(OUTCOMES, filters.outcome);
+  const planned = wordIn(PLANNED, filters.planned);
+  const { code } = filters;
+  if (!isRead(view)) return null;
   const { id } = view;
-  const outcome = filters.outcome as Outcome | undefined;
-  const planned = filters.planned as Planned | undefined;
   const cells = outcome === 'rejected';
-  if (view.state === 'staging') return null;
-  const isFiltered = Boolean(outcome || planned);
+  const words = [outcome && OUTCOMES[outcome], planned && PLANNED[planned], code && wordsOfCode(code)].filter(Boolean);
   const showAll = (
-    <button type="button" onClick={() => change({ outcome: '', planned: '' })}>
+    <button type="button" onClick={() => change({ outcome: '', planned: '', code: '' })}>
       Show all rows
     </button>
   );
+  const query = { outcome, planned, code, cells };
   return (
-    <>
-      {view.state === 'planned' && !isFiltered && (view.counts.rejected ?? 0) > 0 && <RejectedSample view={view} />}
-      <Section title={titleOf(outcome, planned)} aside={isFiltered && showAll}>
-        <Paged<Row>
-          name={['import-rows', id, outcome, planned]}
-          read={(cursor) =>
-            api.GET('/v1/imports/{id}/rows', { params: { path: { id }, query: { outcome, planned, cells, cursor } } })
-          }
-          empty="There are no such rows."
-        >
-          {(rows) => (cells ? <RejectedRows rows={rows} view={view} /> : <RowTable rows={rows} />)}
-        </Paged>
-      </Section>
-    </>
+    <Section title={words.length > 0 ? `Rows: ${words.join(', ')}` : 'Rows'} aside={words.length > 0 && showAll}>
+      <Paged<Row>
+        name={['import-rows', id, outcome, planned, code]}
+        read={(cursor) => api.GET('/v1/imports/{id}/rows', { params: { path: { id }, query: { ...query, cursor } } })}
+        empty="No such rows."
+      >
+        {(rows) =>
+          cells ? <RejectedRows rows={rows} view={view} corrections={corrections} /> : <RowTable rows={rows} />
+        }
+      </Paged>
+    </Section>
   );
-}
-
-function titleOf(outcome: Outcome | undefined, planned: Planned | undefined): string {
-  if (outcome) return `Rows ${OUTCOMES[outcome] ?? outcome}`;
-  return planned ? `Rows ${PLANNED[planned] ?? planned}` : 'Rows';
 }
 
 function RowTable({ rows }: { rows: readonly Row[] }) {
@@ -66,16 +60,25 @@ function RowTable({ rows }: { rows: readonly Row[] }) {
       columns={[
         ['Person', (row) => <Person row={row} />],
         ['File and line', placeOf, 'text'],
-        ['Outcome', ({ outcome }) => <State tone={OUTCOME_TONES[outcome]}>{OUTCOMES[outcome]}</State>],
+        ['Outcome', (row) => <Outcome row={row} />],
         ['Reason', reasonOf, 'text'],
       ]}
     />
   );
 }
 
-/** The person of a row; nobody is known by a rejected one. */
+function Outcome({ row: { outcome, corrected } }: { row: Row }) {
+  const word = outcome === 'needsReview' ? 'needs review' : outcome;
+  return (
+    <>
+      <State tone={OUTCOME_TONES[outcome]}>{word}</State> {corrected && <State>corrected</State>}
+    </>
+  );
+}
+
+/** Leads to the person, unless the row was rejected. */
 function Person({ row: { kind, externalId, outcome } }: { row: Row }) {
-  if (!kind || externalId === null) return <span className="quiet">nobody</span>;
+  if (!kind || externalId === null) return <span className="quiet">unknown</span>;
   if (outcome === 'rejected') return <>{externalId}</>;
   return <Link href={personAddress({ kind, externalId })}>{externalId}</Link>;
 }

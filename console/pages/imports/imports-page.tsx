@@ -1,28 +1,28 @@
-import { useCallback, useState } from 'react';
+import { useState } from 'react';
 import { Link, Route, Switch, useLocation } from 'wouter';
 import { api } from '../../api/client.js';
 import { Head } from '../../parts/layout.js';
 import { List } from '../../parts/read.js';
 import { Moment, number } from '../../parts/values.js';
 import { ImportDetail, ImportState } from './import-detail.js';
-import { type Chosen, look, NewImport } from './new-import.js';
+import { type Chosen, NewImport } from './new-import.js';
 import './imports.css';
 import { useDrop } from './use-drop.js';
 import { nameOf } from './words.js';
 
-/** Milliseconds between two looks: the feed tells of the end of an import only. */
-const LOOK_MS = 5_000;
+/** The change feed reports only the end of an import. */
+const POLL_INTERVAL_MS = 5_000;
 
 /** Bulk imports: the list, and each by its id. Files may be dropped on any of these pages. */
 export default function ImportsPage() {
   const [chosen, setChosen] = useState<readonly Chosen[]>([]);
   const [, navigate] = useLocation();
-  const add = useCallback(async (files: FileList) => {
-    const more = await Promise.all([...files].map(look));
-    setChosen((before) => [...before, ...more]);
-  }, []);
+  const add = (files: FileList) => {
+    const added = [...files].map((file) => ({ file }));
+    setChosen((before) => [...before, ...added]);
+  };
   const isOver = useDrop((files) => {
-    void add(files);
+    add(files);
     navigate('/imports/new');
   });
   return (
@@ -41,7 +41,7 @@ export default function ImportsPage() {
   );
 }
 
-/** Imports, the newest first. */
+/** Imports, newest first. */
 function Imports() {
   return (
     <>
@@ -53,8 +53,8 @@ function Imports() {
       <List
         name={['imports', 'list']}
         read={(cursor) => api.GET('/v1/imports', { params: { query: { cursor } } })}
-        everyMs={LOOK_MS}
-        empty="Nothing was imported yet. Drop an export of the EHR on this page to see what it would do."
+        everyMs={POLL_INTERVAL_MS}
+        empty="No imports yet. Drop an export of the EHR on this page to preview it."
         caption="Imports"
         keyOf={({ id }) => id}
         columns={[
@@ -64,7 +64,7 @@ function Imports() {
           ['Rows', ({ counts }) => number(counts.total ?? 0), 'number'],
           ['Need attention', ({ needAttention }) => number(needAttention), 'number'],
           ['Calls', ({ calls }) => number(calls.made), 'number'],
-          ['Begun', ({ createdAt }) => <Moment at={createdAt} />],
+          ['Started', ({ createdAt }) => <Moment at={createdAt} />],
         ]}
       />
     </>

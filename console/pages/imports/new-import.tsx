@@ -1,29 +1,35 @@
 import { useState } from 'react';
+import { useHistoryState } from 'wouter/use-browser-location';
 import { DataTable, Head } from '../../parts/layout.js';
 import { ErrorNote } from '../../parts/notes.js';
 import { number } from '../../parts/values.js';
 import { ImportChoices } from './import-choices.js';
-import { BEGINNING, type Kind, recognise } from './recognise.js';
-import { type Choices, useUpload } from './upload.js';
+import { type Choices, type Part, useUpload } from './upload.js';
 
-const KINDS: readonly Kind[] = ['providers', 'clients', 'fhir'];
+const KINDS = ['providers', 'clients', 'fhir'] as const;
 const SIZE = new Intl.NumberFormat(undefined, { style: 'unit', unit: 'kilobyte', maximumFractionDigits: 1 });
 
-/** Takes files in, says as what each is recognised, and sends them as one import. */
+/** A file to send. */
+export interface Chosen {
+  file: File;
+  /** Undefined: the service detects it. */
+  kind?: (typeof KINDS)[number];
+}
+
+/** Takes files and sends them as one import, by default with the options of the import that opened this page. */
 export function NewImport(props: {
   chosen: readonly Chosen[];
-  onAdd: (files: FileList) => Promise<void>;
+  onAdd: (files: FileList) => void;
   onChange: (chosen: readonly Chosen[]) => void;
 }) {
   const { chosen, onAdd, onChange } = props;
-  const [choices, setChoices] = useState<Choices>({ mode: 'upsert', dryRun: true });
+  const last = useHistoryState<Partial<Choices> | null>();
+  const [choices, setChoices] = useState<Choices>({ mode: 'upsert', dryRun: true, ...last });
   const sending = useUpload(() => onChange([]));
   const fhir = chosen.filter(({ kind }) => kind === 'fhir').length;
   const isMixed = fhir > 0 && fhir < chosen.length;
-  const parts = chosen.flatMap(({ file, kind, mediaType }) =>
-    kind ? [{ kind, name: file.name, content: new Blob([file], { type: mediaType }) }] : [],
-  );
-  const isReady = parts.length > 0 && parts.length === chosen.length && !isMixed && !sending.isPending;
+  const send = () =>
+    sending.mutate({ parts: partsOf(chosen), choices: fhir > 0 ? { ...choices, kind: 'fhir' } : choices });
   return (
     <>
       <Head back={['/imports', 'All imports']} title="Import files" />
@@ -34,35 +40,53 @@ export function NewImport(props: {
           multiple
           accept=".csv,.tsv,.txt,.json,.ndjson,.jsonl"
           onChange={({ target }) => {
-            if (target.files) void onAdd(target.files);
+            if (target.files) onAdd(target.files);
             target.value = '';
           }}
         />
-        <span className="help">CSV, JSON lines or FHIR R4, all of one export at once.</span>
+        <span className="help">CSV, JSON lines or FHIR R4. Send all files of one export together.</span>
       </label>
       {chosen.length > 0 && <ChosenFiles chosen={chosen} onChange={onChange} />}
       {isMixed && (
-        <p className="note">FHIR files and others can not go into one import: import them one after the other.</p>
+        <p className="note">FHIR and other files cannot go into one import. Import them one after the other.</p>
       )}
-      <ImportChoices choices={choices} onChange={setChoices} isFhir={fhir > 0} />
+      <ImportChoices choices={choices} onChange={setChoices} />
       {sending.error && <ErrorNote error={sending.error} />}
       {sending.isPending && (
         <label className="progress">
-          Sending: {number(Math.floor(sending.share * 100))} %
+          Uploading: {number(Math.floor(sending.share * 100))} %
           <progress max={1} value={sending.share} />
         </label>
       )}
-      <button type="button" className="primary" disabled={!isReady} onClick={() => sending.send(parts, choices)}>
-        {choices.dryRun ? 'Send and plan' : 'Send and apply'}
+      <button
+        type="button"
+        className="primary"
+        disabled={chosen.length === 0 || isMixed || sending.isPending}
+        onClick={send}
+      >
+        {choices.dryRun || choices.mode === 'snapshot' ? 'Upload and preview' : 'Upload and apply'}
       </button>
     </>
   );
 }
 
+/** Files of providers go first, because clients refer to them. */
+function partsOf(chosen: readonly Chosen[]): Part[] {
+  const isFirst = ({ kind, file }: Chosen) =>
+    kind ? kind === 'providers' : /provider|practitioner|therapist|clinician|staff/i.test(file.name);
+  return [...chosen.filter(isFirst), ...chosen.filter((one) => !isFirst(one))].map(({ kind, file }) => ({
+    part: kind === 'providers' || kind === 'clients' ? kind : 'file',
+    name: file.name,
+    content: file,
+  }));
+}
+
 function ChosenFiles(props: { chosen: readonly Chosen[]; onChange: (chosen: readonly Chosen[]) => void }) {
   const { chosen, onChange } = props;
-  const change = (changed: Chosen, kind: Kind) =>
+  const change = (changed: Chosen, name: string) => {
+    const kind = KINDS.find((each) => each === name);
     onChange(chosen.map((one) => (one === changed ? { ...one, kind } : one)));
+  };
   return (
     <DataTable
       caption="Files to import"
@@ -71,19 +95,18 @@ function ChosenFiles(props: { chosen: readonly Chosen[]; onChange: (chosen: read
       columns={[
         ['File', ({ file }) => file.name],
         ['Size', ({ file }) => SIZE.format(file.size / 1_000), 'number'],
-        ['Format', ({ mediaType }) => <code>{mediaType}</code>],
         [
-          'Holds',
+          'Contains',
           (one) => (
             <select
-              aria-label={`What ${one.file.name} holds`}
+              aria-label={`Content of ${one.file.name}`}
               value={one.kind ?? ''}
-              onChange={({ target }) => change(one, target.value as Kind)}
+              onChange={({ target }) => change(one, target.value)}
             >
-              {!one.kind && <option value="">not clear: choose</option>}
+              <option value="">detect</option>
               {KINDS.map((name) => (
                 <option key={name} value={name}>
-                  {name === 'fhir' ? 'both kinds (FHIR, or a column kind)' : name}
+                  {name === 'fhir' ? 'FHIR' : name}
                 </option>
               ))}
             </select>
@@ -94,26 +117,14 @@ function ChosenFiles(props: { chosen: readonly Chosen[]; onChange: (chosen: read
           (one) => (
             <button
               type="button"
-              aria-label={`Leave out ${one.file.name}`}
+              aria-label={`Remove ${one.file.name}`}
               onClick={() => onChange(chosen.filter((other) => other !== one))}
             >
-              Leave out
+              Remove
             </button>
           ),
         ],
       ]}
     />
   );
-}
-
-/** A file to be sent, and as what it was recognised. */
-export interface Chosen {
-  file: File;
-  kind?: Kind;
-  mediaType: string;
-}
-
-/** Looks at the beginning of a file. */
-export async function look(file: File): Promise<Chosen> {
-  return { file, ...recognise(file.name, await file.slice(0, BEGINNING).text()) };
 }

@@ -1,11 +1,22 @@
 import { Link, useSearch } from 'wouter';
 import { Section } from '../../parts/layout.js';
-import { duration, number } from '../../parts/values.js';
-import { callsLeft, counted, type Import, OUTCOMES, PLANNED, WHY_UNKNOWN } from './words.js';
+import { estimate, number } from '../../parts/values.js';
+import {
+  callsLeft,
+  counted,
+  ETA_UNKNOWN,
+  faultOf,
+  type Import,
+  isRead,
+  OUTCOMES,
+  PLANNED,
+  planSentence,
+  wordsOfCode,
+} from './words.js';
 
-/** How far an import is, and when it ends. */
+/** The progress of an import, and when it will end. */
 export function ImportProgress({ view }: { view: Import }) {
-  const { state, counts, deletes, calls } = view;
+  const { state, counts, deletes, calls, etaUnknown } = view;
   if (state === 'staging')
     return (
       <label className="progress">
@@ -24,60 +35,73 @@ export function ImportProgress({ view }: { view: Import }) {
         <progress max={total} value={done} />
       </label>
       <span>
-        {counted(calls.made, 'call')} made, {callsLeft(view)} left{ending(view)}
+        {counted(calls.made, 'call')} made, {callsLeft(view)} left{duration(view)}.{' '}
+        {etaUnknown && !faultOf(view) && ETA_UNKNOWN[etaUnknown]}
       </span>
     </div>
   );
 }
 
-function ending({ etaSeconds, etaUnknown }: Import): string {
-  if (etaUnknown) return `. The end is not known: ${WHY_UNKNOWN[etaUnknown]}.`;
-  return etaSeconds === null ? '.' : `, about ${duration(etaSeconds)} to go.`;
+function duration({ etaSeconds, etaMinSeconds, calls }: Import): string {
+  if (etaSeconds === null || calls.remaining.max === 0) return '';
+  return `: about ${estimate(etaMinSeconds ?? etaSeconds, etaSeconds)} at the pace of the last minutes`;
 }
 
-/** What is planned, or what became of it: each number leads to its rows. */
+/** The plan or the results. Each number leads to its rows. */
 export function Numbers({ view }: { view: Import }) {
-  const { id, state, planned, counts, deletes, calls } = view;
-  if (state === 'staging') return null;
+  const { id, state, planned, counts, deletes, reasons } = view;
+  if (!isRead(view)) return null;
   const isPlan = state === 'planned';
   const outcomes = Object.entries(OUTCOMES).map(([name, words]) => {
     const people = name === 'deleted' ? 0 : (deletes[name] ?? 0);
-    return ['outcome', name, words, (counts[name] ?? 0) + people] as const;
+    return { search: `outcome=${name}`, words, count: (counts[name] ?? 0) + people };
   });
-  const plan = Object.entries(PLANNED).map(([name, words]) => ['planned', name, words, planned[name] ?? 0] as const);
-  const shown = (isPlan ? plan : outcomes).filter(([, , , count]) => count > 0);
+  const plan = Object.entries(PLANNED).map(([name, words]) => {
+    const filter = name === 'rejected' ? 'outcome' : 'planned';
+    return { search: `${filter}=${name}`, words, count: planned[name] ?? 0 };
+  });
   return (
-    <Section title={isPlan ? 'The plan' : 'What became of the rows'}>
-      <ul className="plain tiles">
-        {shown.map(([filter, name, words, count]) => (
-          <CountLink
-            key={name}
+    <>
+      <Section title={isPlan ? 'The plan' : 'Results'}>
+        {isPlan && (
+          <p>
+            {planSentence(view)} Nothing was sent yet. Applying it takes {callsLeft(view)}
+            {duration(view)}.
+          </p>
+        )}
+        <Counts id={id} counts={isPlan ? plan : outcomes} />
+      </Section>
+      {reasons.length > 0 && (
+        <Section title="Reasons">
+          <Counts
             id={id}
-            search={name === 'rejected' ? 'outcome=rejected' : `${filter}=${name}`}
-            count={count}
-          >
-            {words}
-          </CountLink>
-        ))}
-      </ul>
-      {isPlan && (
-        <p>
-          Nothing was sent yet. Applying it takes {callsLeft(view)}
-          {view.etaSeconds !== null && calls.remaining.max > 0 && `, about ${duration(view.etaSeconds)}`}.
-        </p>
+            counts={reasons.map(({ outcome, code, rows }) => ({
+              search: `outcome=${outcome}&code=${encodeURIComponent(code)}`,
+              words: `${OUTCOMES[outcome]}: ${wordsOfCode(code)}`,
+              count: rows,
+            }))}
+          />
+        </Section>
       )}
-    </Section>
+    </>
   );
 }
 
-function CountLink(props: { id: string; search: string; count: number; children: string }) {
-  const { id, search, count, children } = props;
-  const isShown = useSearch() === search;
+/** Numbers of rows, each with a link to them. */
+function Counts(props: { id: string; counts: readonly { search: string; words: string; count: number }[] }) {
+  const { id, counts } = props;
+  const shown = useSearch();
   return (
-    <li>
-      <Link href={`/imports/${id}?${search}`} aria-current={isShown ? 'true' : undefined}>
-        <strong>{number(count)}</strong> {children}
-      </Link>
-    </li>
+    <ul className="plain tiles">
+      {counts
+        .filter(({ count }) => count > 0)
+        .map(({ search, words, count }) => (
+          <li key={search}>
+            <Link href={`/imports/${id}?${search}`} aria-current={shown === search ? 'true' : undefined}>
+              <strong>{number(count)}</strong> {words}
+            </Link>
+          </li>
+        ))}
+    </ul>
   );
 }

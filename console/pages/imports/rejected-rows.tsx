@@ -1,134 +1,87 @@
-import { type ReactNode, useRef, useState } from 'react';
-import { api } from '../../api/client.js';
-import { DataTable, Section } from '../../parts/layout.js';
+import { DataTable } from '../../parts/layout.js';
 import { ErrorNote } from '../../parts/notes.js';
-import { Read } from '../../parts/read.js';
-import { type Part, useUpload } from './upload.js';
+import { State } from '../../parts/state.js';
+import { type Cell, type Corrections, kindOf } from './corrections.js';
 import { counted, type Import, keyOf, placeOf, type Row, reasonOf } from './words.js';
 
-const CELLS = [
-  ['externalId', 'External id'],
-  ['email', 'Email'],
-  ['firstName', 'First name'],
-  ['lastName', 'Last name'],
-  ['providers', 'Providers'],
-] as const;
-type Cell = (typeof CELLS)[number][0];
+const TITLES: Record<Cell, string> = {
+  kind: 'Kind',
+  externalId: 'External id',
+  email: 'Email',
+  firstName: 'First name',
+  lastName: 'Last name',
+  providers: 'Providers',
+  platformUserId: 'Platform user',
+};
 
-/** Rejected rows of a plan that are shown before somebody asks for all. */
-const SAMPLE = 5;
+/** Cells with a column only if a row has a text in them. */
+const RARE: readonly Cell[] = ['kind', 'platformUserId'];
 
-/** Some of the rejected rows, so that whoever reads a plan sees what kind of rows it leaves out. */
-export function RejectedSample({ view: { id, counts } }: { view: Import }) {
-  const query = { outcome: 'rejected', cells: true, limit: SAMPLE } as const;
-  return (
-    <Read
-      name={['import-rows', id, 'sample']}
-      call={() => api.GET('/v1/imports/{id}/rows', { params: { path: { id }, query } })}
-    >
-      {({ items }) => (
-        <Section title={`Rejected: ${items.length} of ${counted(counts.rejected ?? 0, 'row')}`}>
-          <RejectedTable rows={items}>{(row, name) => <SampleCell row={row} name={name} />}</RejectedTable>
-        </Section>
-      )}
-    </Read>
+interface Shown {
+  rows: readonly Row[];
+  view: Import;
+  corrections: Corrections;
+}
+
+/** Rejected rows, corrected in place. */
+export function RejectedRows({ rows, view, corrections }: Shown) {
+  const { count, isPending, error, send } = corrections;
+  const titles = (Object.entries(TITLES) as [Cell, string][]).filter(
+    ([name]) => !RARE.includes(name) || rows.some(({ cells, field }) => cells?.[name] || field === name),
   );
-}
-
-function SampleCell({ row: { cells, field }, name }: { row: Row; name: Cell }) {
-  const text = cells?.[name];
-  return field === name ? <mark>{text || 'empty'}</mark> : text;
-}
-
-/** Rejected rows with their cells, to be corrected in place; the corrected ones are sent as a new import. */
-export function RejectedRows({ rows, view }: { rows: readonly Row[]; view: Import }) {
-  // Only their number is shown: thousands of rows must not be rendered anew with each letter that is typed.
-  const corrected = useRef(new Map<string, Corrected>()).current;
-  const [count, setCount] = useState(0);
-  const sending = useUpload();
-  const change = (row: Row, name: Cell, value: string) => {
-    const cells = corrected.get(keyOf(row))?.cells ?? row.cells;
-    if (cells) corrected.set(keyOf(row), { row, cells: { ...cells, [name]: value } });
-    setCount(corrected.size);
-  };
-  const send = () =>
-    sending.send(partsOf([...corrected.values()], view), {
-      mode: 'upsert',
-      dryRun: true,
-      defaultProvider: view.defaultProvider ?? undefined,
-    });
   return (
     <>
-      <RejectedTable rows={rows}>
-        {(row, name) =>
-          row.cells &&
-          !(name === 'providers' && isProvider(row, view)) && (
-            <input
-              className="cell"
-              aria-label={`${CELLS.find(([each]) => each === name)?.[1]} of line ${row.line} of ${row.file}`}
-              aria-invalid={row.field === name || undefined}
-              autoComplete="off"
-              defaultValue={row.cells[name]}
-              onChange={({ target }) => change(row, name, target.value)}
-            />
-          )
-        }
-      </RejectedTable>
-      {sending.error && <ErrorNote error={sending.error} />}
+      <DataTable
+        caption="Rejected rows"
+        rows={rows}
+        keyOf={keyOf}
+        columns={[
+          ['Line', (row) => <Place row={row} />],
+          ['Reason', reasonOf, 'text'],
+          ...titles.map(
+            ([name, title]) => [title, (row: Row) => <CellInput {...{ row, name, view, corrections }} />] as const,
+          ),
+        ]}
+      />
+      {error && <ErrorNote error={error} />}
       <p>
-        <button type="button" className="primary" disabled={count === 0 || sending.isPending} onClick={send}>
-          Send {counted(count, 'corrected row')} and plan
+        <button type="button" className="primary" disabled={count === 0 || isPending} onClick={() => send(view)}>
+          {view.state === 'planned'
+            ? `Send ${counted(count, 'corrected row')} and plan again`
+            : `Send ${counted(count, 'corrected row')} as a new import`}
         </button>{' '}
-        <span className="help">Rows that you leave as they are are not sent. Several providers are split by |.</span>
+        <span className="help">Only changed rows are sent. Separate several providers by |.</span>
       </p>
     </>
   );
 }
 
-/** Where each row stands, why it was rejected, and its cells. */
-function RejectedTable(props: { rows: readonly Row[]; children: (row: Row, name: Cell) => ReactNode }) {
-  const { rows, children } = props;
-  const ifKept = (row: Row, name: Cell) =>
-    row.cells || name !== 'externalId' ? children(row, name) : 'The cells are not kept: correct rejected.csv.';
+function Place({ row }: { row: Row }) {
   return (
-    <DataTable
-      caption="Rejected rows"
-      rows={rows}
-      keyOf={keyOf}
-      columns={[
-        ['Line', placeOf],
-        ['Reason', reasonOf, 'text'],
-        ...CELLS.map(([name, title]) => [title, (row: Row) => ifKept(row, name)] as const),
-      ]}
-    />
+    <>
+      {placeOf(row)} {row.corrected && <State>corrected</State>}
+    </>
   );
 }
 
-/** A rejected row that somebody corrected. */
-interface Corrected {
-  row: Row;
-  cells: NonNullable<Row['cells']>;
-}
-
-/** Whether a row is a provider's: it says so, or its file does. */
-function isProvider({ kind, file }: Row, { files }: Import): boolean {
-  return kind ? kind === 'provider' : files.find(({ name }) => name === file)?.kind === 'providers';
-}
-
-/** Corrected rows as JSON lines, providers and clients apart; an empty cell is left out, and so says nothing. */
-function partsOf(corrected: readonly Corrected[], view: Import): Part[] {
-  return (['providers', 'clients'] as const).flatMap((kind) => {
-    const lines = corrected
-      .filter(({ row }) => isProvider(row, view) === (kind === 'providers'))
-      .map(({ cells: { providers, ...person } }) => {
-        const named = providers.split('|').flatMap((one) => one.trim() || []);
-        const said = Object.entries(person).flatMap(([name, value]) => (value.trim() ? [[name, value.trim()]] : []));
-        return JSON.stringify({
-          ...Object.fromEntries(said),
-          ...(kind === 'clients' && named.length > 0 && { providers: named }),
-        });
-      });
-    const content = new Blob([lines.join('\n')], { type: 'application/x-ndjson' });
-    return lines.length > 0 ? [{ kind, name: `corrected-${kind}.ndjson`, content }] : [];
-  });
+function CellInput({ row, name, view, corrections }: Omit<Shown, 'rows'> & { row: Row; name: Cell }) {
+  if (!row.cells) return name === 'externalId' ? 'The cells are not kept: correct rejected.csv.' : null;
+  if (name === 'providers' && kindOf(row, view) === 'provider') return null;
+  const shared = {
+    className: 'cell',
+    'aria-label': `${TITLES[name]} of line ${row.line} of ${row.file}`,
+    'aria-invalid': row.field === name || undefined,
+    // Typing must not render thousands of rows again.
+    defaultValue: corrections.cellOf(row, name),
+    onChange: ({ target }: { target: { value: string } }) => corrections.change(row, name, target.value),
+  };
+  if (name !== 'kind') return <input autoComplete="off" {...shared} />;
+  const asRead = row.cells.kind;
+  return (
+    <select {...shared}>
+      {asRead !== 'provider' && asRead !== 'client' && <option value={asRead}>{asRead}</option>}
+      <option value="provider">provider</option>
+      <option value="client">client</option>
+    </select>
+  );
 }

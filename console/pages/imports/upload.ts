@@ -2,37 +2,37 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { csrf, ProblemError, refusalOf } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
-import type { Kind } from './recognise.js';
 import type { Import } from './words.js';
 
-/** A file with what it holds. */
+/** A file as part of a form. The service detects the kind of one that is called `file`. */
 export interface Part {
-  kind: Kind;
+  part: 'providers' | 'clients' | 'file';
   name: string;
   content: Blob;
 }
 
-/** What else is said with an upload. */
+/** The query of an upload. */
 export interface Choices {
+  kind?: 'fhir';
   mode: 'upsert' | 'snapshot';
-  /** Nothing is sent until somebody applies the plan. */
+  /** Nothing is sent until the plan is applied. */
   dryRun: boolean;
   defaultProvider?: string;
   idSystem?: string;
   encounterSince?: string;
+  correctionOf?: string;
 }
 
 /**
- * Sends files as one import. fetch() tells nothing of how far an upload is, so XMLHttpRequest does it.
+ * Sends files as one import. fetch() does not report the progress of an upload, so XMLHttpRequest sends it.
  *
- * @param onProgress told the share that was sent, 0 to 1
+ * @param onProgress receives the share that was sent, 0 to 1
  */
 function upload(parts: readonly Part[], choices: Choices, onProgress: (share: number) => void): Promise<Import> {
   const form = new FormData();
-  for (const { kind, name, content } of parts) form.append(kind, content, name);
-  const said = Object.entries(choices).filter(([, value]) => String(value ?? '').trim() !== '');
-  const query = new URLSearchParams(said.map(([name, value]) => [name, String(value).trim()]));
-  query.set('kind', parts[0]?.kind ?? 'clients');
+  for (const { part, name, content } of parts) form.append(part, content, name);
+  const texts = Object.entries(choices).map(([name, value]) => [name, String(value ?? '').trim()]);
+  const query = new URLSearchParams(texts.filter(([, text]) => text !== ''));
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     const token = csrf();
@@ -45,21 +45,19 @@ function upload(parts: readonly Part[], choices: Choices, onProgress: (share: nu
       else refusalOf(new Response(responseText, { status }), token).then(reject, reject);
     };
     request.onerror = () =>
-      reject(
-        new ProblemError(0, 'unreachable', 'The upload broke off; check that the service runs, then send it again.'),
-      );
+      reject(new ProblemError(0, 'unreachable', 'The upload was interrupted. Check the service, then try again.'));
     request.send(form);
   });
 }
 
-/** Sends files as a new import, and goes to it. `share` is how much was sent, 0 to 1. */
-export function useUpload(onSent?: () => void) {
+/** Sends files as a new import and opens it. `share` is how much was sent, 0 to 1. */
+export function useUpload(onSent: () => void) {
   const [, navigate] = useLocation();
   const [share, setShare] = useState(0);
-  const { mutate, isPending, error } = useAction(async (sent: { parts: readonly Part[]; choices: Choices }) => {
+  const action = useAction(async (sent: { parts: readonly Part[]; choices: Choices }) => {
     const { id } = await upload(sent.parts, sent.choices, setShare);
-    onSent?.();
+    onSent();
     navigate(`/imports/${id}`);
   });
-  return { send: (parts: readonly Part[], choices: Choices) => mutate({ parts, choices }), share, isPending, error };
+  return { ...action, share };
 }
