@@ -122,7 +122,7 @@ describeInBrowser('the end of a session while a page is open', () => {
     // The regular look at the session gets no answer, so that the upload is the first to see the end.
     await page.route('**/v1/browser-session', () => undefined);
     await expire();
-    await page.getByRole('button', { name: 'Send and plan' }).click();
+    await page.getByRole('button', { name: 'Upload and preview' }).click();
     await isSignedOut(page);
   });
 
