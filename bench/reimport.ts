@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import type { ImportResponse } from '../src/imports/report/import-view.js';
+import type { ImportResponse } from '../src/imports/api/import-view.js';
 import { type BenchRow, median } from './bench-row.js';
 import { peakMbDuring } from './big-upload.js';
 import { bareReimport } from './reimport-floor.js';

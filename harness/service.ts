@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ImportResponse } from '../src/imports/report/import-view.js';
+import type { ImportResponse } from '../src/imports/api/import-view.js';
 import type { PersonResponse } from '../src/people/api/person-view.js';
 import type { Program } from './program.js';
 import { until } from './until.js';

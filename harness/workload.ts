@@ -5,7 +5,7 @@ import { createSession } from '../simulator/sessions/session-routes.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
 import type { FeedEventResponse } from '../src/feed/feed.dto.js';
 import type { Page } from '../src/http/request/page.js';
-import type { ImportResponse } from '../src/imports/report/import-view.js';
+import type { ImportResponse } from '../src/imports/api/import-view.js';
 import type { SessionResponse } from '../src/sessions/model/session-view.js';
 import type { Service } from './service.js';
 import { until } from './until.js';

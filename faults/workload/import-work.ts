@@ -1,5 +1,5 @@
 import { type ImportFile, sumOfOutcomes } from '../../harness/service.js';
-import type { ImportResponse } from '../../src/imports/report/import-view.js';
+import type { ImportResponse } from '../../src/imports/api/import-view.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
 import { everyItem } from '../ehr.js';
 import type { World } from '../world.js';

@@ -3,7 +3,7 @@ import { Database } from '../database/database.js';
 import { familyOf } from '../database/former-ids.js';
 import type { FeedEventResponse } from '../feed/feed.dto.js';
 import { FeedReader } from '../feed/feed-reader.js';
-import { ImportMentions } from '../imports/report/import-mentions.js';
+import { ImportMentions } from '../imports/api/import-mentions.js';
 import { PersonRecords } from '../people/api/person-records.js';
 import { SessionRecords } from '../sessions/read/session-records.js';
 import type { Section } from './export-text.js';

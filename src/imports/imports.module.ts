@@ -1,51 +1,59 @@
 import { Module } from '@nestjs/common';
 import { PeopleModule } from '../people/people.module.js';
 import { PlatformModule } from '../platform/platform.module.js';
+import { CorrectionsService } from './api/corrections.service.js';
+import { ImportMentions } from './api/import-mentions.js';
+import { ImportRowsService } from './api/import-rows.service.js';
+import { ImportsController } from './api/imports.controller.js';
+import { ImportsService } from './api/imports.service.js';
+import { RowCellsRepository } from './api/row-cells.repository.js';
 import { ImportErasure } from './import-erasure.js';
 import { ImportsRepository } from './model/imports.repository.js';
+import { GuardsRepository } from './plan/guards.repository.js';
 import { PlanRepository } from './plan/plan.repository.js';
-import { ProviderTokensRepository } from './plan/provider-tokens.repository.js';
-import { ReferencesRepository } from './plan/references.repository.js';
-import { SnapshotDeletesRepository } from './plan/snapshot-deletes.repository.js';
-import { ImportMentions } from './report/import-mentions.js';
-import { ImportRowsService } from './report/import-rows.service.js';
-import { ImportsController } from './report/imports.controller.js';
-import { ImportsService } from './report/imports.service.js';
-import { ApplyRepository } from './run/apply.repository.js';
+import { RepeatedRows } from './plan/repeated-rows.js';
+import { SnapshotDeletes } from './plan/snapshot-deletes.repository.js';
 import { ImportRunner } from './run/import-runner.service.js';
 import { ImportsProcessor } from './run/imports.processor.js';
 import { OutcomesRepository } from './run/outcomes.repository.js';
-import { RollBackRepository } from './run/roll-back.repository.js';
-import { ImportUploads } from './upload/import-uploads.service.js';
+import { RowStarter } from './run/row-starter.js';
+import { StartOrder } from './run/start-order.repository.js';
+import { UpcomingRows } from './run/upcoming-rows.js';
 import { StagingRepository } from './upload/staging.repository.js';
+import { StoredRecords } from './upload/stored-records.repository.js';
 import { UploadConnectionPool } from './upload/upload-connections.js';
+import { UploadsService } from './upload/uploads.service.js';
 
-/** Imports: read, plan, apply, count. */
+/** Imports: read, plan, start a few people at a time, count. */
 @Module({
   imports: [PeopleModule, PlatformModule],
   controllers: [ImportsController],
   providers: [
+    CorrectionsService,
+    GuardsRepository,
     ImportErasure,
     ImportMentions,
-    ImportsService,
-    ImportUploads,
     ImportRowsService,
     ImportRunner,
     ImportsRepository,
-    UploadConnectionPool,
-    StagingRepository,
-    PlanRepository,
-    ProviderTokensRepository,
-    ReferencesRepository,
-    SnapshotDeletesRepository,
-    ApplyRepository,
+    ImportsService,
     OutcomesRepository,
-    RollBackRepository,
+    PlanRepository,
+    RepeatedRows,
+    RowCellsRepository,
+    RowStarter,
+    SnapshotDeletes,
+    StagingRepository,
+    StartOrder,
+    StoredRecords,
+    UpcomingRows,
+    UploadConnectionPool,
+    UploadsService,
   ],
   exports: [ImportMentions, ImportRunner],
 })
 export class ImportsModule {}
 
-/** Planning and applying, in worker processes only; reading runs where the request arrives. */
+/** Plans and runs imports, only in worker processes. Uploads are read by the process that receives them. */
 @Module({ imports: [ImportsModule], providers: [ImportsProcessor] })
 export class ImportsWorkerModule {}

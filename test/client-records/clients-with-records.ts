@@ -1,5 +1,5 @@
 import type { World } from '../../harness/world/world.js';
-import type { ImportResponse } from '../../src/imports/report/import-view.js';
+import type { ImportResponse } from '../../src/imports/api/import-view.js';
 import type { NotesResponse, SessionResponse } from '../../src/sessions/model/session-view.js';
 import { SOAP } from '../world/mirrored-people.js';
 

@@ -1,5 +1,5 @@
 import { dumpOf } from '../../harness/database-dump.js';
-import type { ImportResponse } from '../../src/imports/report/import-view.js';
+import type { ImportResponse } from '../../src/imports/api/import-view.js';
 import { deliver, signed } from '../support/webhook-requests.js';
 import { useWorld } from '../world/use-world.js';
 

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { Logger } from '@nestjs/common';
 import { FeedStream } from '../../src/feed/feed-stream.js';
 import { ArrivingBodies } from '../../src/http/body/body-policy.js';
-import { ImportsService } from '../../src/imports/report/imports.service.js';
+import { ImportsService } from '../../src/imports/api/imports.service.js';
 import { nextCall } from '../world/next-call.js';
 import { useWorld } from '../world/use-world.js';
 import { connectTo, firstAnswer, headOf, wholeAnswer } from './connection.js';

@@ -1,8 +1,8 @@
 import type { ImportFile } from '../../harness/service.js';
 import type { World } from '../../harness/world/world.js';
 import type { Page } from '../../src/http/request/page.js';
-import type { ImportResponse } from '../../src/imports/report/import-view.js';
-import type { ImportRowView } from '../../src/imports/report/imports.dto.js';
+import type { ImportResponse } from '../../src/imports/api/import-view.js';
+import type { ImportRowView } from '../../src/imports/api/imports.dto.js';
 import { Reconciler } from '../../src/people/reconcile/reconciler.js';
 import { ADMIN_KEY } from '../support/app.js';
 

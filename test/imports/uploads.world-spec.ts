@@ -10,7 +10,7 @@ import { Database } from '../../src/database/database.js';
 import type { Page } from '../../src/http/request/page.js';
 import { type ReadRow, rawRow } from '../../src/imports/parse/row/import-row.js';
 import { isImportableId } from '../../src/imports/parse/row/validate-person.js';
-import type { ImportResponse } from '../../src/imports/report/import-view.js';
+import type { ImportResponse } from '../../src/imports/api/import-view.js';
 import { ImportUploads } from '../../src/imports/upload/import-uploads.service.js';
 import { ProviderCells } from '../../src/imports/upload/provider-cells.js';
 import { profilePlace } from '../../src/imports/upload/row-places.js';

@@ -1,5 +1,5 @@
 import type { ImportFile } from '../../harness/service.js';
-import type { ImportRowView } from '../../src/imports/report/imports.dto.js';
+import type { ImportRowView } from '../../src/imports/api/imports.dto.js';
 
 /** A provider of the tests: an email of its own unless told. */
 export const providerLine = (id: string, email = `${id}@example.org`) => `${id},${email},Pia,${id}`;

@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import type { PersonKind } from '../../people/model/person.js';
-import { type Profile, ProfileSeal } from '../../people/model/profile.js';
+import { ifReadable } from '../../vault/unreadable-value.js';
 import { ImportsRepository } from '../model/imports.repository.js';
-import { parseRaw } from '../parse/row/import-row.js';
+import type { RowCells } from '../parse/row/import-row.js';
 import type { ImportRowRecord } from '../run/outcomes.repository.js';
-import { profilePlace } from '../upload/row-places.js';
-import { StagingRepository } from '../upload/staging.repository.js';
+import { RowCellsRepository } from './row-cells.repository.js';
 
 /** Rows that are read at once. */
 const PAGE = 200;
@@ -14,27 +13,19 @@ const PAGE = 200;
 interface MentionRow extends Pick<ImportRowRecord, 'rowNo' | 'file' | 'line' | 'outcome' | 'code' | 'field' | 'hint'> {
   import: string;
   createdAt: Date;
-  files: Uint8Array<ArrayBuffer> | null;
-  profile: Buffer | null;
-  /** Null: nothing was wanted of the person before. */
-  before: Buffer | null;
-  personId: string;
+  files: Uint8Array<ArrayBuffer>;
 }
 
-/** A row of an import that names a person, and what is kept of what it said. */
-interface ImportMention extends Omit<MentionRow, 'rowNo' | 'file' | 'files' | 'profile' | 'before' | 'personId'> {
+/** A row of an import that names a person, and what is stored of its content. */
+interface ImportMention extends Omit<MentionRow, 'rowNo' | 'file' | 'files'> {
   file: string;
-  profile: Profile | null;
-  /** What was wanted before the row was applied. */
-  before: Profile | null;
-  /** The cells, or the text, of a row that is or may yet be rejected. */
-  read: string[] | string | null;
+  cells: RowCells | null;
 }
 
-/** A look through all rows: it is rare, and an index of them all would be paid for by every import. */
+/** Reads all rows, because this is rare, and every import would have to maintain an index for it. */
 const MENTIONS = `
   SELECT r.import_id AS import, i.created_at AS "createdAt", i.files, r.row_no AS "rowNo", r.file, r.line, r.outcome,
-    r.code, r.field, r.hint, r.profile, r.was_profile AS before, r.person_id AS "personId"
+    r.code, r.field, r.hint
   FROM import_rows r JOIN imports i ON i.id = r.import_id
   WHERE r.external_id = ANY ($2::text[]) AND (r.kind = $1 OR r.kind IS NULL) AND (r.import_id, r.row_no) > ($3, $4)
   ORDER BY r.import_id, r.row_no LIMIT ${PAGE}`;
@@ -45,8 +36,7 @@ export class ImportMentions {
   constructor(
     private readonly database: Database,
     private readonly imports: ImportsRepository,
-    private readonly staging: StagingRepository,
-    private readonly seal: ProfileSeal,
+    private readonly cells: RowCellsRepository,
   ) {}
 
   /** The rows of all imports that named a person. @param ids all current and former ids */
@@ -62,16 +52,9 @@ export class ImportMentions {
     } while (rows.length === PAGE);
   }
 
-  private async show(row: MentionRow): Promise<ImportMention> {
-    const { rowNo, file, files, profile, before, personId, ...shown } = row;
-    const raw = (await this.staging.blockOf(row.import, rowNo))?.get(rowNo)?.raw;
-    const { cells, text } = raw === undefined ? { cells: [], text: '' } : parseRaw(raw);
-    return {
-      ...shown,
-      file: this.imports.filesOf({ id: row.import, files })[file - 1]?.name ?? '',
-      profile: profile && this.seal.openAt(profilePlace(row.import, rowNo), profile),
-      before: before && this.seal.open({ id: personId }, before),
-      read: text === '' ? (cells.length > 0 ? cells : null) : text,
-    };
+  private async show({ rowNo, file, files, ...shown }: MentionRow): Promise<ImportMention> {
+    const names = ifReadable(() => this.imports.filesOf({ id: shown.import, files }));
+    const cells = (await this.cells.of(shown.import, [rowNo])).get(rowNo) ?? null;
+    return { ...shown, file: names?.[file - 1]?.name ?? '', cells };
   }
 }

@@ -13,7 +13,7 @@ import { PageQuery } from '../../http/request/page.js';
 import { RawContent, RouteOptions } from '../../http/request/route-options.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
 import { ClientDisconnect, PreferWait, type Wait } from '../../http/request/waiting.js';
-import { ImportUploads } from '../upload/import-uploads.service.js';
+import { UploadsService } from '../upload/uploads.service.js';
 import { uploadedFiles } from '../upload/uploaded-files.js';
 import { CorrectionsService } from './corrections.service.js';
 import { ImportRowsService } from './import-rows.service.js';
@@ -38,7 +38,7 @@ const UNKNOWN_IMPORT = { 404: ['import-not-found'] };
 export class ImportsController {
   constructor(
     private readonly imports: ImportsService,
-    private readonly uploads: ImportUploads,
+    private readonly uploads: UploadsService,
     private readonly rows: ImportRowsService,
     private readonly corrections: CorrectionsService,
     private readonly streams: EventStreams,

@@ -204,7 +204,7 @@ export class ImportsService {
     if (workerGoneFor === null || workerGoneFor > WORKER_GONE_SECONDS) return unknown('no-worker');
     const [stopped] = openBlocks(await this.breakers.read());
     if (stopped) return unknown(stopped.code);
-    const callsPerSecond = state === 'planned' ? this.calls.fullPace() : await this.calls.recentPace();
+    const callsPerSecond = state === 'planned' ? this.calls.fullPace() : await this.calls.recentPace(this.database.pool);
     return callsPerSecond === 0 && remaining.max > 0 ? unknown('no-pace') : { callsPerSecond: callsPerSecond || 1, etaUnknown: null };
   }
 }

@@ -50,7 +50,7 @@ export class CallsHealth {
     const declare = (name: string, help: string, read: () => number | Promise<number>) =>
       metrics.gauge(name, help, [], async (gauge) => gauge.set(await read()));
     const occupied = async () => (await calls.readWindow(database.pool)).occupied;
-    const pauseSeconds = async () => (await calls.bulkPace(database.pool)).blockedMs / 1000;
+    const pauseSeconds = async () => (await calls.pauseMs(database.pool)) / 1000;
     declare('platform_window_limit', 'Maximum user-management calls per minute', () => calls.limit.calls);
     declare('platform_window_calls', 'Occupied permits for user-management calls, over all processes', occupied);
     declare('platform_pause_seconds', 'Seconds until the pause after a 429 ends', pauseSeconds);

@@ -95,11 +95,25 @@ export class RateLimiterRepository {
     return rows;
   }
 
-  /** The time per bulk call, and the rest of the pause after a 429, in milliseconds. */
-  async bulkPace(sql: Pick<Pool, 'query'>): Promise<{ callMs: number; blockedMs: number }> {
+  /** The rest of the pause after a 429, in milliseconds. */
+  async pauseMs(sql: Pick<Pool, 'query'>): Promise<number> {
     const { blockedUntil, now } = await this.readWindow(sql);
-    const blockedMs = Math.max(0, (blockedUntil ?? now).getTime() - now.getTime());
-    return { callMs: this.limit.windowMs / bulkPermits(this.limit), blockedMs };
+    return Math.max(0, (blockedUntil ?? now).getTime() - now.getTime());
+  }
+
+  /** Bulk calls per second that the limit allows. */
+  fullPace(): number {
+    return (bulkPermits(this.limit) / this.limit.windowMs) * 1_000;
+  }
+
+  /** Bulk calls per second in the last minutes; 0 if there were none. */
+  async recentPace(sql: Pick<Pool, 'query'>): Promise<number> {
+    const { rows } = await sql.query<{ pace: number }>(
+      `SELECT count(*) / greatest(10, extract(epoch FROM clock_timestamp() - min(granted_at)))::float8 AS pace
+       FROM platform_calls WHERE ${OF_ANY_ACCOUNT} AND granted_at > clock_timestamp() - interval '3 minutes'
+         AND lane = 'bulk' AND outcome IS DISTINCT FROM 'not-sent'`,
+    );
+    return rows[0]?.pace ?? 0;
   }
 
   /** Writes the call's row: permit, intent and history. The call may be sent once the transaction commits. */
