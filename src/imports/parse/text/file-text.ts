@@ -1,0 +1,91 @@
+import { isUtf8 } from 'node:buffer';
+import { TextDecoder } from 'node:util';
+import { UnreadableFile } from '../row/rejection.js';
+
+/** Bytes that are decoded together: few steps for a large file, and each takes at most a few milliseconds. */
+const PIECE = 8 * 1024;
+
+const AS_TEXT = 'Save it as plain text in UTF-8 and upload that.';
+
+/** Beginnings of formats that are not text. */
+const SIGNATURES = [
+  { bytes: [0x50, 0x4b, 0x03, 0x04], hint: `This is a spreadsheet or a zip archive. ${AS_TEXT}` },
+  { bytes: [0xd0, 0xcf, 0x11, 0xe0], hint: `This is an old Excel workbook. ${AS_TEXT}` },
+  { bytes: [0x1f, 0x8b], hint: `This file is compressed. ${AS_TEXT}` },
+];
+
+/** Names in the zip archive of an Excel workbook. */
+const XLSX = ['[Content_Types].xml', 'xl/'];
+const XLSX_HINT = 'This is an Excel workbook (.xlsx). Save it as CSV UTF-8 and upload that file.';
+
+/** What to do with a file that is not text; undefined for a text. */
+export function notTextHint(beginning: Buffer): string | undefined {
+  const found = SIGNATURES.find(({ bytes }) => bytes.every((byte, index) => beginning[index] === byte));
+  if (found?.bytes[0] === 0x50 && XLSX.some((name) => beginning.includes(name))) return XLSX_HINT;
+  return found?.hint;
+}
+
+/** The encoding that the byte-order mark of a text says; UTF-8 without one. */
+export function encodingOf(beginning: Buffer): 'utf-8' | 'utf-16le' | 'utf-16be' {
+  const mark = beginning.subarray(0, 2).toString('hex');
+  return mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8';
+}
+
+/** Joins small chunks and cuts large ones, so that every later step works on pieces of one size. */
+async function* pieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of source) {
+    rest = Buffer.concat([rest, chunk]);
+    let at = 0;
+    for (; rest.length - at >= PIECE; at += PIECE) yield rest.subarray(at, at + PIECE);
+    rest = rest.subarray(at);
+  }
+  if (rest.length > 0) yield rest;
+}
+
+/** The number of valid lines at the beginning of a piece that is not UTF-8. @param before the previous piece */
+function validLines(before: Buffer, piece: Buffer): number {
+  // The first character of the piece may begin in the last bytes before it, but not before a line end.
+  const tail = before.subarray(Math.max(before.length - 3, before.lastIndexOf('\n') + 1));
+  const start = tail.findIndex((byte) => (byte & 0xc0) !== 0x80);
+  const text = Buffer.concat([start < 0 ? Buffer.alloc(0) : tail.subarray(start), piece]).toString('latin1');
+  return Math.max(
+    0,
+    text.split('\n').findIndex((line) => !isUtf8(Buffer.from(line, 'latin1'))),
+  );
+}
+
+const NOT_UTF8 =
+  'The text is not UTF-8; it looks like Latin-1 or Windows-1252. Save the file as UTF-8 (in Excel: CSV UTF-8).';
+const NOT_UTF16 =
+  'The file begins as UTF-16, but is not valid UTF-16. Export it again, and save it as UTF-8 (in Excel: CSV UTF-8).';
+
+/**
+ * Decodes a stream of UTF-8, or of UTF-16 with a byte-order mark, piece by piece. The text has no byte-order mark.
+ *
+ * @throws UnreadableFile at the first line in another encoding (Latin-1, Windows-1252), and for formats that are not text
+ */
+export async function* fileText(source: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let decoder: TextDecoder | undefined;
+  let before: Buffer = Buffer.alloc(0);
+  let lines = 1;
+  const decode = (piece: Buffer, stream: boolean): string => {
+    decoder ??= new TextDecoder(encodingOf(piece), { fatal: true });
+    try {
+      return decoder.decode(piece, { stream });
+    } catch {
+      // The line on which this piece begins: precise enough for a file that is damaged anyway.
+      if (decoder.encoding !== 'utf-8') throw new UnreadableFile('not-utf8', lines, NOT_UTF16);
+      throw new UnreadableFile('not-utf8', lines + validLines(before, piece), NOT_UTF8);
+    }
+  };
+  for await (const piece of pieces(source)) {
+    const hint = before.length === 0 ? notTextHint(piece) : undefined;
+    if (hint) throw new UnreadableFile('not-text', 1, hint);
+    const text = decode(piece, true);
+    for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
+    before = piece;
+    yield text;
+  }
+  decode(Buffer.alloc(0), false);
+}
