@@ -1,7 +1,7 @@
 import { readAll } from './read-all.spec-support.js';
-import type { ImportKind } from './row/import-row.js';
+import type { FileKind } from './row/import-row.js';
 
-const lines = (file: string, kind: ImportKind = 'clients', limits?: { row: number; cell: number }) =>
+const lines = (file: string, kind: FileKind = 'clients', limits?: { row: number; cell: number }) =>
   readAll(file, { format: 'ndjson', kind, limits });
 
 const ada = {
@@ -12,26 +12,26 @@ const ada = {
   providers: ['p-1', 'p-2'],
 };
 
-async function fault(record: object | string, kind: ImportKind = 'clients') {
+async function fault(record: object | string, kind: FileKind = 'clients') {
   const { rows } = await lines(typeof record === 'string' ? record : JSON.stringify(record), kind);
   const [row] = rows;
-  return row?.ok ? 'accepted' : [row?.code, row?.field];
+  return row?.is === 'rejected' ? [row.code, row.field] : 'accepted';
 }
 
 describe('JSON lines of people', () => {
-  it('are read one object a line, blank lines and CRLF and a byte-order mark do no harm', async () => {
+  it('are read one object per line, past blank lines, CRLF and a byte-order mark', async () => {
     const { rows } = await lines(
       `\ufeff${JSON.stringify(ada)}\r\n\r\n${JSON.stringify({ ...ada, externalId: 'c-2' })}`,
     );
     expect(rows).toMatchObject([
-      { line: 1, ok: true, person: { kind: 'client', ...ada } },
-      { line: 3, ok: true, person: { externalId: 'c-2' } },
+      { line: 1, is: 'person', person: { kind: 'client', ...ada } },
+      { line: 3, is: 'person', person: { externalId: 'c-2' } },
     ]);
   });
 
   it('null stands for an absent field', async () => {
     const { rows } = await lines(JSON.stringify({ ...ada, email: null, providers: null }));
-    expect(rows).toMatchObject([{ ok: true, person: { externalId: 'c-1' } }]);
+    expect(rows).toMatchObject([{ is: 'person', person: { externalId: 'c-1' } }]);
     expect(rows[0]).not.toHaveProperty('person.providers');
   });
 
@@ -60,17 +60,42 @@ describe('JSON lines of people', () => {
     expect(await fault(provider, 'providers')).toBe('accepted');
   });
 
-  it('a line over the limit is rejected, and reading goes on', async () => {
+  it('a line over the limit is rejected, and reading continues', async () => {
     const file = `${JSON.stringify({ ...ada, firstName: 'A'.repeat(500) })}\n${JSON.stringify(ada)}\n`;
     const { rows } = await lines(file, 'clients', { row: 400, cell: 64 });
     expect(rows).toMatchObject([
       { line: 1, code: 'row-too-large' },
-      { line: 2, ok: true },
+      { line: 2, is: 'person' },
     ]);
   });
 
-  it('what can be mended keeps its cells', async () => {
-    const { rows } = await lines(JSON.stringify({ ...ada, externalId: 7, room: 1 }));
-    expect(rows[0]?.raw).toBe('["7","ada@example.org","Ada","Osei","p-1|p-2"]');
+  it('a rejected record keeps its cells, and its numbers as they are written', async () => {
+    const text = JSON.stringify({ ...ada, email: null, room: 1 }).replace('"c-1"', '12345678901234567890');
+    const { rows } = await lines(text.replace('"p-2"', '1e3'));
+    expect(rows[0]).toMatchObject({
+      ...{ is: 'rejected', kind: 'client', code: 'wrong-type' },
+      cells: { externalId: '12345678901234567890', firstName: 'Ada', lastName: 'Osei', providers: 'p-1|1e3' },
+    });
+  });
+
+  it('placeholders are empty, and the first usable email counts', async () => {
+    const record = { ...ada, email: 'N/A', providers: ['none', 'p-1'], platformUserId: '-' };
+    const { rows } = await lines(`${JSON.stringify(record)}\n${JSON.stringify({ ...ada, email: 'x; a@x.org' })}`);
+    expect(rows).toMatchObject([{ person: { providers: ['p-1'] } }, { person: { email: 'a@x.org' } }]);
+    expect(rows[0]).not.toHaveProperty('person.email');
+    expect(rows[0]).not.toHaveProperty('person.platformUserId');
+  });
+
+  it('name their kind if a file contains both', async () => {
+    const { rows } = await lines(
+      ['provider', 'client', 'pet'].map((kind) => JSON.stringify({ ...ada, kind })).join('\n'),
+      'both',
+    );
+    expect(rows).toMatchObject([
+      { person: { kind: 'provider' } },
+      { person: { kind: 'client', providers: ['p-1', 'p-2'] } },
+      { code: 'wrong-type', field: 'kind', cells: { kind: 'pet' } },
+    ]);
+    expect(await fault({ ...ada, kind: 'client' })).toEqual(['unknown-field', 'kind']);
   });
 });

@@ -1,12 +1,20 @@
 import type { PersonKind } from '../../people/model/person.js';
-import { CSV_COLUMNS, type ReadRow } from './row/import-row.js';
+import { isPlaceholder, usableEmail } from './row/email-text.js';
+import { FIELDS, type FileKind, type ReadRow, type RowCells } from './row/import-row.js';
 import { type Rejection, rejection } from './row/rejection.js';
 import { rowOf, validatePerson } from './row/validate-person.js';
 import { type JsonObject, type JsonRecord, parseObject } from './text/json-records.js';
 
+/** The fields that a record of a file may have. */
+function fieldsOf(kind: FileKind): string[] {
+  return FIELDS.filter((field) => {
+    if (field === 'kind') return kind === 'both';
+    return field !== 'providers' || kind !== 'providers';
+  });
+}
+
 /** What is wrong with the shape of a record: unknown fields, wrong types, cells that are too large. */
-function shapeFault(record: JsonObject, kind: PersonKind, cellLimit: number): Rejection | undefined {
-  const known: readonly string[] = kind === 'client' ? CSV_COLUMNS : CSV_COLUMNS.slice(0, -1);
+function shapeFault(record: JsonObject, known: readonly string[], cellLimit: number): Rejection | undefined {
   for (const [field, value] of Object.entries(record)) {
     if (!known.includes(field)) {
       const name = /^[A-Za-z][A-Za-z0-9_-]{0,40}$/.test(field) ? field : '';
@@ -24,36 +32,61 @@ function shapeFault(record: JsonObject, kind: PersonKind, cellLimit: number): Re
   return undefined;
 }
 
-/** The value as the cell of a CSV file would hold it. */
+/** The value as a cell of a CSV file would contain it. */
 function asCell(value: unknown): string {
   if (Array.isArray(value)) return value.map((item) => (typeof item === 'string' ? item : '')).join('|');
   return typeof value === 'string' ? value : '';
 }
 
-/** The cells of a record: numbers as they are written, since 12345678901234567890 is another one once it was parsed. */
-function cellsOf(text: string, record: JsonObject): string[] {
+/** The cells of a record, with numbers as they are written, because parsing changes 12345678901234567890. */
+function cellsOf(text: string, record: JsonObject): RowCells {
   const isNumber = (value: unknown): boolean =>
     typeof value === 'number' || (Array.isArray(value) && value.some((item) => typeof item === 'number'));
-  const hasNumbers = CSV_COLUMNS.some((column) => isNumber(record[column]));
+  const hasNumbers = FIELDS.some((field) => isNumber(record[field]));
   const written = hasNumbers ? (parseObject(withNumbersQuoted(text)) ?? record) : record;
-  return CSV_COLUMNS.map((column) => asCell(written[column]));
+  const cells = FIELDS.map((field) => [field, asCell(written[field])] as const);
+  return Object.fromEntries(cells.filter(([, cell]) => cell !== ''));
 }
 
-/** @param json sound JSON */
+/** @param json valid JSON */
 function withNumbersQuoted(json: string): string {
   return json.replace(/"[^"\\]*(?:\\[\s\S][^"\\]*)*"?|-?\d[\d.eE+-]*/g, (token) =>
     token.startsWith('"') ? token : `"${token}"`,
   );
 }
 
-/** The row of a record `{externalId, email, firstName, lastName, providers}`. */
-export function jsonPersonRow(record: JsonRecord, kind: PersonKind, limits: { row: number; cell: number }): ReadRow {
-  const { text } = record;
-  if (text === undefined) return rowOf(record, '', rejection('row-too-large', { limit: limits.row }));
+function kindOf(fileKind: FileKind, fields: JsonObject): PersonKind | undefined {
+  if (fileKind !== 'both') return fileKind === 'providers' ? 'provider' : 'client';
+  const { kind } = fields;
+  return kind === 'provider' || kind === 'client' ? kind : undefined;
+}
+
+/** @param fields of a sound shape; null stands for an absent field */
+function personOf(kind: PersonKind, fields: JsonObject) {
+  const text = (field: string) => (typeof fields[field] === 'string' ? fields[field] : '');
+  const providers = Array.isArray(fields.providers) ? (fields.providers as string[]) : undefined;
+  const platformUserId = text('platformUserId');
+  return validatePerson({
+    ...{ kind, externalId: text('externalId'), firstName: text('firstName'), lastName: text('lastName') },
+    email: usableEmail(text('email')),
+    ...(providers && { providers: providers.filter((id) => !isPlaceholder(id)) }),
+    platformUserId: isPlaceholder(platformUserId) ? '' : platformUserId,
+  });
+}
+
+/** The row of one record of JSON lines. */
+export function jsonPersonRow(
+  { line, text }: JsonRecord,
+  fileKind: FileKind,
+  limits: { row: number; cell: number },
+): ReadRow {
+  if (text === undefined) return rowOf(line, rejection('row-too-large', { limit: limits.row }));
   const fields = parseObject(text);
-  if (!fields) return rowOf(record, text, rejection('bad-json'));
-  // A null is an absent field: `validatePerson` says which may be.
-  const given = () => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
-  const outcome = shapeFault(fields, kind, limits.cell) ?? validatePerson({ ...given(), kind });
-  return rowOf(record, cellsOf(text, fields), outcome, { externalId: fields.externalId });
+  if (!fields) return rowOf(line, rejection('bad-json'));
+  const kind = kindOf(fileKind, fields);
+  const outcome =
+    shapeFault(fields, fieldsOf(fileKind), limits.cell) ??
+    (kind ? personOf(kind, fields) : rejection('wrong-type', { field: 'kind', expected: 'provider or client' }));
+  const { externalId } = fields;
+  return rowOf(line, outcome, 'code' in outcome ? { kind, externalId, cells: cellsOf(text, fields) } : {});
 }

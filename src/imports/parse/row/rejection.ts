@@ -1,85 +1,108 @@
+import type { PersonKind } from '../../../people/model/person.js';
 import { PROVIDERS_MAX } from '../../../people/model/person-field-rules.js';
 
-/** What a hint may say beside the rule itself. None of it is taken from a cell. */
+/** Facts that a hint may name in addition to the rule. None is copied from a cell. */
 interface Detail {
+  /** As the import spells it. */
   field: string;
+  /** In characters. */
   limit: number;
+  /** In words. */
   expected: string;
   found: number;
+  kind?: PersonKind;
+  /** True for a FHIR resource. */
+  isFhir?: boolean;
+  /** `duplicate-id`: the line of the first row with this id. */
+  line?: number;
+  /** `no-provider`: ignored columns that may name providers. */
+  columns?: readonly string[];
+  /** `unknown-provider`: the cell contains a comma or a semicolon. */
+  hasSeparator?: boolean;
+  /** `unknown-provider`: the row of this provider was rejected. */
+  isProviderRejected?: boolean;
 }
 
 export const HINTS = {
-  'missing-field': ({ field }) => `${field} is empty: fill it in.`,
-  'bad-email': () => 'email is not an address: write it as name@example.org, without spaces.',
-  'bad-character': ({ field }) => `${field} holds a control character or broken Unicode: type it anew.`,
+  'missing-field': ({ field, isFhir }) => {
+    if (isFhir && field === 'externalId') {
+      return 'The resource has no id, or no identifier of the chosen system. Add one in the EHR and export again.';
+    }
+    return field === 'providers' ? 'providers contains an empty id. Remove it.' : `${field} is empty. Fill it in.`;
+  },
+  'bad-email': ({ kind }) =>
+    kind === 'client'
+      ? 'email is not an email address. A client needs no email: clear the cell, or correct the address.'
+      : 'email is not an email address. Write one address, such as name@example.org.',
+  'bad-character': ({ field }) => `${field} contains a control character or broken Unicode. Type it again.`,
+  'line-break': ({ field }) => `${field} contains a line break. Write it on one line.`,
   'invisible-character': ({ field }) =>
-    `${field} holds an invisible character, such as a zero-width space: type it anew.`,
-  'bad-id': ({ field }) => `${field} begins or ends with a space: remove it.`,
-  'too-long': ({ field, limit }) => `${field} is longer than ${limit} characters: shorten it.`,
-  'too-many-providers': () => `providers names more than ${PROVIDERS_MAX} providers: shorten the list.`,
+    `${field} contains an invisible character, such as a zero-width space. Type it again.`,
+  'bad-id': ({ field }) => `${field} begins or ends with a space. Remove it.`,
+  'scientific-id': ({ field }) =>
+    `${field} is in scientific notation, such as 1.23E+15, so its last digits are lost. Format the column as text in the spreadsheet and export the file again.`,
+  'bad-platform-user-id': ({ field }) =>
+    `${field} is not a user id of the platform. Copy the UUID of the existing user, or clear the cell.`,
+  'too-long': ({ field, limit }) => `${field} is longer than ${limit} characters. Shorten it.`,
+  'too-many-providers': () => `providers names more than ${PROVIDERS_MAX} providers. Shorten the list.`,
   'wrong-type': ({ field, expected }) => `${field} must be ${expected}.`,
-  'unknown-field': ({ field, expected }) => `${field || 'A field'} is not known here: use only ${expected}.`,
-  'bad-json': () => 'This is not one JSON object: write each record as an object, on one line in a file of JSON lines.',
+  'unknown-field': ({ field, expected }) => `${field || 'A field'} is not a known field. Use only ${expected}.`,
+  'bad-json': () => 'This line is not a JSON object. Write one object per line.',
   'cell-count': ({ found, expected }) =>
-    `The row has ${found} cells, the header ${expected}: put cells that hold the delimiter in quotes.`,
+    `The row has ${found} cells, but the header has ${expected}. Put cells that contain the delimiter in quotes.`,
   'bad-quote': () =>
-    'A quote is opened and not properly closed: close it, or double the quotes inside a quoted cell ("").',
-  'row-too-large': ({ limit }) => `The row is longer than ${limit} characters: shorten it.`,
-  'cell-too-large': ({ field, limit }) => `${field || 'A cell'} is longer than ${limit} characters: shorten it.`,
-  'not-a-person': () =>
-    'This is no FHIR resource that can stand here: each must be an object with a resourceType, such as Patient.',
+    'A quote is not closed, or text follows the closing quote. Close it, and double quotes inside a quoted cell ("").',
+  'row-too-large': ({ limit }) => `The row is longer than ${limit} characters. Shorten it.`,
+  'cell-too-large': ({ field, limit }) => `${field || 'A cell'} is longer than ${limit} characters. Shorten it.`,
+  'not-corrected': () => 'Clear the code cell once the row is right.',
+  'not-a-person': () => 'This is not a FHIR resource. Each must be an object with a resourceType, such as Patient.',
   'unsplit-name': () =>
-    'The name has only a text in which first and last name can not be told apart: fill in given and family (firstName and lastName).',
+    'The name is only a text, so first and last name cannot be told apart. Fill in given and family (firstName and lastName).',
   'merged-record': () =>
-    'This record was merged into another one (Patient.link, replaced-by), which stands for the person: nothing is to be done.',
-  'duplicate-id': () => 'This externalId stood in an earlier row of the import, which counts: remove one of the two.',
-  renamed: () => 'A person with this id was renamed: use the new id.',
-  merged: () => 'The client with this id was merged into another one: use the id of that one, or remove the row.',
-  'no-provider': () => 'No provider is named: fill in providers, or give the import a default provider.',
-  'unknown-provider': () => 'No provider with this externalId is known: import the provider, or correct providers.',
+    'This record was merged into another one (Patient.link, replaced-by), which stands for the person. Nothing needs to be done.',
+  'duplicate-id': ({ line }) =>
+    line === undefined
+      ? 'Duplicate ID: an earlier row of the import has it. Remove one of the two rows.'
+      : `Duplicate ID, first used in line ${line}. Remove one of the two rows.`,
+  renamed: () => 'The person with this id was renamed. Use the new id.',
+  merged: () => 'The client with this id was merged into another one. Use the id of that client, or remove the row.',
+  'no-provider': ({ columns = [] }) => {
+    const ignored = columns.length === 1 ? 'column' : 'columns';
+    const are = columns.length === 1 ? 'is' : 'are';
+    return columns.length === 0
+      ? 'The client has no provider. Fill in providers, or choose a default provider for the import.'
+      : `The client has no provider. The file has the ${ignored} ${columns.join(', ')}, which ${are} ignored. Map one of them to providers, or choose a default provider for the import.`;
+  },
+  'unknown-provider': ({ isProviderRejected, hasSeparator }) =>
+    isProviderRejected
+      ? 'The row of this provider was rejected, too. Correct it first.'
+      : `No provider has this id. providers must contain the external ids of providers, not their names${hasSeparator ? '; separate several ids with | (a bar)' : ''}. Correct the id, or import the provider first.`,
   'unresolved-provider': ({ expected }) =>
-    `The provider is referred to (${expected}), and the reference leads to nobody who is known: import practitioners and roles first or together, or give the import a default provider.`,
+    `The reference to the provider (${expected}) does not lead to a known provider. Import practitioners and roles first or together, or choose a default provider for the import.`,
 } satisfies Record<string, (detail: Detail) => string>;
 
-/** What is wrong with one row, where, and how to mend it; never holds personal data. */
+/** What is wrong with one row, in which field, and how to correct it. Contains no personal data. */
 export interface Rejection {
   code: keyof typeof HINTS;
   field?: string;
   hint: string;
 }
 
-/**
- * A rejection with its hint.
- * @param detail `field` as the import spells it; `limit` in characters; `expected` in words; `found` as a count
- */
+/** Makes a rejection with its hint. */
 export function rejection(code: keyof typeof HINTS, detail: Partial<Detail> = {}): Rejection {
   const hint = HINTS[code]({ field: '', limit: 0, expected: '', found: 0, ...detail });
   return detail.field ? { code, field: detail.field, hint } : { code, hint };
 }
 
 /**
- * Why a row that was rejected for `code` and came back unchanged is rejected again; undefined where it may be right now,
- * as it was decided by who was known when the import was planned.
- */
-export function unchangedRejection(code: string): Rejection | undefined {
-  if (!isCode(code) || ['merged', 'no-provider', 'renamed', 'unknown-provider', 'unresolved-provider'].includes(code))
-    return undefined;
-  return { code, hint: 'This row was rejected before and has come back unchanged: correct it, or remove it.' };
-}
-
-function isCode(code: string): code is keyof typeof HINTS {
-  return Object.hasOwn(HINTS, code);
-}
-
-/**
- * The file as a whole is refused: rows that were read before count for nothing. A single bad row is never a reason.
- * The message holds no cell of the file; names of header columns may appear in it.
+ * Thrown when the file as a whole is refused. Rows that were read before do not count. A single bad row never causes it.
+ * The message contains no cell of the file, but may contain names of columns.
  */
 export class UnreadableFile extends Error {
   /**
    * @param code stable, for programs, such as `not-utf8`
    * @param line the physical line, from 1, that shows the fault
-   * @param hint one sentence or two: what is wrong and how to mend it
+   * @param hint one or two sentences: what is wrong and how to correct it
    */
   constructor(
     readonly code: string,

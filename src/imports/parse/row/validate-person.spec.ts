@@ -71,7 +71,10 @@ describe('a person to import', () => {
     [{ externalId: 'c'.repeat(201) }, 'too-long', 'externalId'],
     [{ firstName: ' ' }, 'missing-field', 'firstName'],
     [{ lastName: undefined }, 'missing-field', 'lastName'],
-    [{ lastName: 'O\nsei' }, 'bad-character', 'lastName'],
+    [{ lastName: 'O\nsei' }, 'line-break', 'lastName'],
+    [{ lastName: 'O\u0000sei' }, 'bad-character', 'lastName'],
+    [{ externalId: '1.23E+15' }, 'scientific-id', 'externalId'],
+    [{ platformUserId: '7' }, 'bad-platform-user-id', 'platformUserId'],
     [{ firstName: 'A'.repeat(201) }, 'too-long', 'firstName'],
     [{ email: `${'a'.repeat(250)}@example.org` }, 'too-long', 'email'],
     [{ providers: ['p-1', ''] }, 'missing-field', 'providers'],
@@ -79,6 +82,20 @@ describe('a person to import', () => {
     [{ providers: Array.from({ length: 101 }, (_, i) => `p-${i}`) }, 'too-many-providers', 'providers'],
   ] as const)('is rejected: %j', (change, code, field) => {
     expect(fault(change as Partial<PersonCandidate>)).toEqual([code, field]);
+  });
+
+  it('has ids in one Unicode form', () => {
+    const [nfd, nfc] = ['e\u0301', '\u00e9'];
+    expect(validatePerson({ ...client, externalId: nfd, providers: [nfd, nfc] })).toMatchObject({
+      externalId: nfc,
+      providers: [nfc],
+    });
+  });
+
+  it('a client with a bad email is told that it needs none', () => {
+    const hint = (kind: 'client' | 'provider') => validatePerson({ ...client, kind, email: 'x' });
+    expect(hint('client')).toMatchObject({ hint: expect.stringContaining('A client needs no email') });
+    expect(hint('provider')).toMatchObject({ hint: expect.not.stringContaining('needs no email') });
   });
 
   it('may have ids and names of 200 characters', () => {

@@ -8,31 +8,44 @@ import {
   NAME_MAX,
   PROVIDERS_MAX,
 } from '../../../people/model/person-field-rules.js';
-import { type ImportedPerson, type ReadRow, rawRow } from './import-row.js';
+import { isPlatformUuid, platformKey } from '../../../platform/contract/wire-types.js';
+import type { ImportedPerson, ReadRow, RowCells } from './import-row.js';
 import { type Rejection, rejection } from './rejection.js';
 
-/** What a row says about a person, in text, before any rule was applied; `providers` only where the source names them. */
-export type PersonCandidate = { kind: PersonKind } & { [Field in keyof ImportedPerson]?: ImportedPerson[Field] };
+/** The texts of a person before any rule was applied; `providers` only if the source names them. */
+export type PersonCandidate = { kind: PersonKind; isFhir?: boolean } & {
+  [Field in keyof ImportedPerson]?: ImportedPerson[Field];
+};
 
-/** Zero-width and other invisible characters, by which two ids look alike and are not. */
+/** Zero-width and other invisible characters, which make different ids look alike. */
 const INVISIBLE = /\p{Cf}/u;
 
-/** An external id that may be stored and shown: the same rule as at the HTTP edge, and nothing invisible. */
+/** How spreadsheets write a long number: its last digits are lost. */
+const SCIENTIFIC = /^\d+(?:[.,]\d+)?E\+\d+$/i;
+
+/** An external id that an import may store and show: the rule of the HTTP API, and none that only seems to be one. */
 export function isImportableId(value: unknown): value is string {
-  return isExternalId(value) && !INVISIBLE.test(value);
+  return isExternalId(value) && !INVISIBLE.test(value) && !SCIENTIFIC.test(value);
 }
 
-function idFault(field: string, id: string): Rejection | undefined {
-  if (id.trim() === '') return rejection('missing-field', { field });
+function idFault(field: string, id: string, isFhir?: boolean): Rejection | undefined {
+  if (id.trim() === '') return rejection('missing-field', { field, isFhir });
   if (id.length > EXTERNAL_ID_MAX) return rejection('too-long', { field, limit: EXTERNAL_ID_MAX });
   if (/[\p{Cc}\p{Cs}]/u.test(id)) return rejection('bad-character', { field });
   if (INVISIBLE.test(id)) return rejection('invisible-character', { field });
+  if (SCIENTIFIC.test(id)) return rejection('scientific-id', { field });
   return isExternalId(id) ? undefined : rejection('bad-id', { field });
+}
+
+/** What is wrong with the external id of a person. */
+export function externalIdFault(id: string): Rejection | undefined {
+  return idFault('externalId', id);
 }
 
 function nameFault(field: string, name: string): Rejection | undefined {
   if (name === '') return rejection('missing-field', { field });
   if (name.length > NAME_MAX) return rejection('too-long', { field, limit: NAME_MAX });
+  if (/[\r\n]/.test(name)) return rejection('line-break', { field });
   return isPersonName(name) ? undefined : rejection('bad-character', { field });
 }
 
@@ -40,57 +53,68 @@ function emailFault(kind: PersonKind, email: string): Rejection | undefined {
   const field = 'email';
   if (email === '') return kind === 'provider' ? rejection('missing-field', { field }) : undefined;
   if (email.length > EMAIL_MAX) return rejection('too-long', { field, limit: EMAIL_MAX });
-  return isEmailAddress(email) ? undefined : rejection('bad-email', { field });
+  return isEmailAddress(email) ? undefined : rejection('bad-email', { field, kind });
 }
 
 function providersFault(providers: readonly string[]): Rejection | undefined {
   const field = 'providers';
   if (providers.length > PROVIDERS_MAX) return rejection('too-many-providers', { field });
-  const wrong = providers.find((id) => !isImportableId(id));
-  return wrong === undefined ? undefined : idFault(field, wrong);
+  return providers.map((id) => idFault(field, id)).find((fault) => fault !== undefined);
+}
+
+function platformUserFault(id: string): Rejection | undefined {
+  if (id === '' || isPlatformUuid(id)) return undefined;
+  return rejection('bad-platform-user-id', { field: 'platformUserId' });
 }
 
 /**
- * A person to import, or the first thing that is wrong with it. Names and the email are trimmed, the external id is
- * taken as it is; a provider needs an email, a client does not (spec, User management); repeated providers count once.
+ * The person to import, or the first fault of the candidate. Trims names, email and `platformUserId`; external ids are
+ * not trimmed, but written in one Unicode form (NFC), so that equal-looking ids are equal. A provider needs an email, a
+ * client does not (spec, User management). Repeated providers count once.
  */
 export function validatePerson(candidate: PersonCandidate): ImportedPerson | Rejection {
-  const { kind, externalId = '' } = candidate;
+  const { kind, isFhir } = candidate;
+  const externalId = (candidate.externalId ?? '').normalize('NFC');
   const firstName = (candidate.firstName ?? '').trim();
   const lastName = (candidate.lastName ?? '').trim();
   const email = (candidate.email ?? '').trim();
-  const providers = kind === 'client' && candidate.providers ? [...new Set(candidate.providers)] : undefined;
+  const platformUserId = (candidate.platformUserId ?? '').trim();
+  const named = kind === 'client' ? candidate.providers : undefined;
+  const providers = named && [...new Set(named.map((id) => id.normalize('NFC')))];
 
   const fault =
-    idFault('externalId', externalId) ??
+    idFault('externalId', externalId, isFhir) ??
     nameFault('firstName', firstName) ??
     nameFault('lastName', lastName) ??
     emailFault(kind, email) ??
-    providersFault(providers ?? []);
+    providersFault(providers ?? []) ??
+    platformUserFault(platformUserId);
   if (fault) return fault;
   const person: ImportedPerson = { kind, externalId, firstName, lastName };
   if (email !== '') person.email = email;
   if (providers) person.providers = providers;
+  if (platformUserId !== '') person.platformUserId = platformKey(platformUserId);
   return person;
 }
 
 /**
- * The row that a person, or what is wrong with it, makes.
+ * The row of a validated person or of a rejection.
  *
- * @param raw its cells, or its text where it has none
- * @param who the kind and external id of a rejected one, as far as they are known; an id that can't be shown is left out
+ * @param known of a rejected row; an id that cannot be stored is left out
  */
 export function rowOf(
-  { line, span = 1 }: { line: number; span?: number },
-  raw: readonly string[] | string,
+  line: number,
   outcome: ImportedPerson | Rejection,
-  who?: { kind?: PersonKind; externalId?: unknown },
+  known: { kind?: PersonKind; externalId?: unknown; cells?: RowCells } = {},
 ): ReadRow {
-  const text = rawRow(raw);
-  if (!('code' in outcome)) return { type: 'row', line, span, raw: text, ok: true, person: outcome };
-  const known = {
-    ...(who?.kind && { kind: who.kind }),
-    ...(isImportableId(who?.externalId) && { externalId: who.externalId }),
+  if (!('code' in outcome)) return { type: 'row', line, is: 'person', person: outcome };
+  const { kind, externalId, cells = {} } = known;
+  const id = typeof externalId === 'string' ? externalId.normalize('NFC') : undefined;
+  return {
+    ...{ type: 'row', line, is: 'rejected' },
+    ...(kind && { kind }),
+    ...(isImportableId(id) && { externalId: id }),
+    ...outcome,
+    cells,
   };
-  return { type: 'row', line, span, raw: text, ok: false, ...known, ...outcome };
 }
