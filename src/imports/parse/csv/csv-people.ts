@@ -1,131 +1,101 @@
-import type { PersonKind } from '../../../people/model/person.js';
-import type { ImportedPerson, ImportKind, ReadEvent, ReadRow } from '../row/import-row.js';
-import { type Rejection, rejection, UnreadableFile, unchangedRejection } from '../row/rejection.js';
-import { rowOf, validatePerson } from '../row/validate-person.js';
-import { COLUMNS_MAX, type Column, type CsvHeader, detectLayout, HEADER_MAX, readHeader } from './csv-header.js';
-import { type BrokenLine, CELLS_MAX, type CsvRecord, CsvRecords, type WorkMeter } from './csv-records.js';
-import { rowCheck, unguardFormula, withoutPadding } from './rejected-cells.js';
+import type { ReadEvent, StoredRecord } from '../row/import-row.js';
+import { UnreadableFile } from '../row/rejection.js';
+import { CsvRecords, type WorkMeter } from './csv-records.js';
+import { brokenLine, type CsvOptions, CsvRows, isBlank } from './csv-rows.js';
+import { detectLayout, HEADER_MAX } from './layout.js';
+import { mapColumns } from './mapping.js';
+import { withoutPadding } from './rejected-cells.js';
 
-const EMPTY = 'The file is empty: it must begin with a header line.';
+/** Maximum columns of a header. */
+export const COLUMNS_MAX = 1000;
 
-function isBlank(cells: readonly string[]): boolean {
-  return cells.every((cell) => cell.trim() === '');
-}
+/** Maximum unnamed columns at the end that may contain something. Spreadsheets pad lines with any number of them. */
+const UNNAMED_MAX = 16;
 
-/** A header in one text, the same however its line is padded. */
+/** Size of the first rows from which the mapping is judged: their characters, and two for each cell, even an empty one. */
+const SAMPLE_SIZE = 64 * 1024;
+
+/** A header in one text, regardless of padding. */
 function headerText(cells: readonly string[]): string {
   return cells.length > 2 * COLUMNS_MAX ? '' : JSON.stringify(withoutPadding(cells).map((cell) => cell.trim()));
 }
 
-/** Turns the records of one CSV file into rows. */
-class CsvRows {
-  private readonly names: string;
+/** Turns the records below a header into the mapping and the rows; or into themselves if the mapping has a question. */
+export class MappedRecords {
+  private readonly headerText: string;
+  private sample: StoredRecord[] = [];
+  private sampleSize = 0;
+  /** Undefined until the mapping is judged, and null if it has a question. */
+  private rows: CsvRows | null | undefined;
 
   constructor(
-    private readonly headerCells: readonly string[],
-    readonly header: CsvHeader,
-    private readonly kind: ImportKind,
-    private readonly cellLimit: number,
+    private readonly header: string[],
+    private readonly line: number,
+    private readonly options: CsvOptions,
+    private readonly meter: WorkMeter,
   ) {
-    this.names = headerText(headerCells);
+    this.headerText = headerText(header);
   }
 
-  /** Whether this is the header once more: files that were put together, pages of a report. */
-  isHeader(cells: readonly string[]): boolean {
+  *push(record: StoredRecord): Generator<ReadEvent> {
+    if ('cells' in record && (isBlank(record.cells) || this.isHeader(record.cells))) return;
+    if (this.rows !== undefined) return yield* this.events(record);
+    this.sample.push(record);
+    const cells = 'cells' in record ? record.cells : [record.text];
+    this.sampleSize += cells.reduce((size, cell) => size + cell.length, 2 * Math.max(cells.length, this.header.length));
+    if (this.sampleSize >= SAMPLE_SIZE) yield* this.end();
+  }
+
+  /** Call it after the last record. */
+  *end(): Generator<ReadEvent> {
+    if (this.rows !== undefined) return;
+    const { header, sample } = this;
+    const cells = sample.flatMap((record) => ('cells' in record ? [record.cells] : []));
+    this.meter.spend(this.sampleSize);
+    const map = mapColumns(header, this.line, cells, this.options);
+    this.rows = map.mapping.question ? null : new CsvRows(header, map, this.options);
+    yield { type: 'mapping', header, mapping: map.mapping };
+    this.sample = [];
+    for (const record of sample) yield* this.events(record);
+  }
+
+  private *events(record: StoredRecord): Generator<ReadEvent> {
+    if (this.rows) yield* this.rows.events(record);
+    else yield { type: 'record', record };
+  }
+
+  /** True for the header again: in concatenated files, or on the pages of a report. */
+  private isHeader(cells: readonly string[]): boolean {
     // Most rows differ in their first cell.
-    return cells[0]?.trim() === this.headerCells[0]?.trim() && headerText(cells) === this.names;
-  }
-
-  row({ line, span, cells }: CsvRecord): ReadRow {
-    const { names, added } = this.header;
-    // The file's own cells: without what the project added to a rejected row, and as they were before it was written.
-    const own =
-      added === 0
-        ? cells
-        : withoutPadding([...cells.slice(0, names.length), ...cells.slice(names.length + added)].map(unguardFormula));
-    const judged = this.misfit(own, cells.length) ?? this.validate(own);
-    const unchanged = this.unchanged(cells, own);
-    const isSame = 'code' in judged && judged.code === unchanged?.code;
-    const outcome = isSame ? judged : (unchanged ?? judged);
-    // Where the cells don't fit the header, the value under externalId may be another column's.
-    const isShifted = [judged, outcome].some((one) => 'code' in one && one.code === 'cell-count');
-    return rowOf({ line, span }, own, outcome, isShifted ? undefined : { externalId: this.cell(own, 'externalId') });
-  }
-
-  /** A rejected row that comes back as it was is rejected for the same reason, though its cells may not show that. */
-  private unchanged(cells: readonly string[], own: readonly string[]): Rejection | undefined {
-    const { names, added } = this.header;
-    if (added === 0) return undefined;
-    const [, code = '', , check = ''] = cells.slice(names.length, names.length + added).map((cell) => cell.trim());
-    return check === rowCheck(own) ? unchangedRejection(code) : undefined;
-  }
-
-  private validate(cells: readonly string[]): ImportedPerson | Rejection {
-    const kind = this.personKind(cells);
-    if (!kind) return rejection('wrong-type', { field: 'kind', expected: 'provider or client' });
-    const providers = this.cell(cells, 'providers')?.split('|');
-    return validatePerson({
-      kind,
-      externalId: this.cell(cells, 'externalId'),
-      email: this.cell(cells, 'email'),
-      firstName: this.cell(cells, 'firstName'),
-      lastName: this.cell(cells, 'lastName'),
-      providers: providers?.map((id) => id.trim()).filter((id) => id !== ''),
-    });
-  }
-
-  /** Undefined: the file has no such column. */
-  private cell(cells: readonly string[], column: Column): string | undefined {
-    const index = this.header.at[column];
-    return index === undefined ? undefined : (cells[index] ?? '').trim();
-  }
-
-  private personKind(cells: readonly string[]): PersonKind | undefined {
-    if (this.kind !== 'fhir') return this.kind === 'providers' ? 'provider' : 'client';
-    const kind = this.cell(cells, 'kind')?.toLowerCase();
-    return kind === 'provider' || kind === 'client' ? kind : undefined;
-  }
-
-  /** A row of another shape than the header's, or with a cell that is too large; surplus empty cells do no harm. */
-  private misfit(cells: readonly string[], found: number): Rejection | undefined {
-    const { names, least, added, at } = this.header;
-    // Of a row that comes back, a spreadsheet may have dropped empty cells, which are told from missing ones by its check.
-    const isShort = added === 0 ? cells.length < least : found < names.length + added - 1;
-    if (isShort || !isBlank(cells.slice(names.length))) {
-      return rejection('cell-count', { found, expected: String(least + added) });
-    }
-    const index = cells.findIndex((cell) => cell.length > this.cellLimit);
-    if (index < 0) return undefined;
-    const [field] = Object.entries(at).find(([, place]) => place === index) ?? [];
-    return rejection('cell-too-large', { field, limit: this.cellLimit });
+    return cells[0]?.trim() === this.header[0]?.trim() && headerText(cells) === this.headerText;
   }
 }
 
-/** Reads one CSV file of people as its text comes. */
+/** Reads one CSV file of people as its text arrives. */
 export class CsvPeople {
-  /** The file's beginning, until there is enough of it to see how it is written. */
+  /** The beginning of the file, until there is enough of it to see how it is written. */
   private beginning = '';
   private file: { records: CsvRecords; headerLine: number } | undefined;
-  private rows: CsvRows | undefined;
+  private mapped: MappedRecords | undefined;
 
   constructor(
-    private readonly kind: ImportKind,
-    private readonly limits: { row: number; cell: number },
+    private readonly options: CsvOptions,
     private readonly meter: WorkMeter,
   ) {}
 
   /**
-   * The file's columns, then its rows, as far as they are complete with this text.
+   * The mapping, then the rows that are complete with this text.
+   *
    * @param last no more text will come
-   * @throws UnreadableFile when the file has no header line that names the needed columns
+   * @throws UnreadableFile if the file has no header with the required columns
    */
   *push(text: string, last: boolean): Generator<ReadEvent> {
     if (this.file) return yield* this.read(this.file, text, last);
     this.beginning += text;
     if (!last && this.beginning.length < HEADER_MAX) return;
-    const { dialect, headerLine } = detectLayout(this.beginning, this.kind);
+    const { dialect, headerLine } = detectLayout(this.beginning, this.options.kind, this.options.columns);
     this.meter.spend(Math.min(this.beginning.length, HEADER_MAX));
-    this.file = { records: new CsvRecords(dialect, this.limits.row, this.meter), headerLine };
+    this.file = { records: new CsvRecords(dialect, this.options.limits.row, this.meter), headerLine };
     yield* this.read(this.file, this.beginning, last);
     this.beginning = '';
   }
@@ -136,22 +106,25 @@ export class CsvPeople {
     last: boolean,
   ): Generator<ReadEvent> {
     for (const record of records.push(text, last)) {
-      if ('cells' in record && isBlank(record.cells)) continue;
-      if (this.rows) {
-        if (!('cells' in record)) yield rowOf(record, record.text, this.brokenWhy(record));
-        else if (!this.rows.isHeader(record.cells)) yield this.rows.row(record);
-      } else if (record.line >= headerLine) {
-        if (!('cells' in record)) throw new UnreadableFile('bad-header', record.line, this.brokenWhy(record).hint);
-        const header = readHeader(record.cells, this.kind, record.line);
-        this.rows = new CsvRows(record.cells, header, this.kind, this.limits.cell);
-        yield { type: 'columns', columns: header.names, ignored: header.ignored, areRejects: header.added > 0 };
-      }
+      if (this.mapped) yield* this.mapped.push(record);
+      else if (record.line >= headerLine && !('cells' in record && isBlank(record.cells))) this.begin(record);
     }
-    if (last && !this.rows) throw new UnreadableFile('empty-file', 1, EMPTY);
+    if (!last) return;
+    if (!this.mapped) throw new UnreadableFile('empty-file', 1, 'The file is empty. It must begin with a header.');
+    yield* this.mapped.end();
   }
 
-  private brokenWhy({ broken }: BrokenLine): Rejection {
-    const { least = 0, added = 0 } = this.rows?.header ?? {};
-    return rejection(broken, { limit: this.limits.row, found: CELLS_MAX + 1, expected: String(least + added) });
+  private begin(record: StoredRecord): void {
+    const { line } = record;
+    if (!('cells' in record)) {
+      throw new UnreadableFile('bad-header', line, brokenLine(record.broken, this.options.limits.row).hint);
+    }
+    const named = withoutPadding(record.cells);
+    if (named.length > COLUMNS_MAX || named.reduce((sum, { length }) => sum + length, 0) > HEADER_MAX) {
+      const hint = `The header has more than ${COLUMNS_MAX} columns or ${HEADER_MAX} characters. Send only the columns that are needed.`;
+      throw new UnreadableFile('bad-header', line, hint);
+    }
+    const header = record.cells.slice(0, named.length + UNNAMED_MAX);
+    this.mapped = new MappedRecords(header, line, this.options, this.meter);
   }
 }

@@ -25,13 +25,13 @@ export interface BrokenLine {
 /** Cells of one record: more would be a list of texts that no header names. */
 export const CELLS_MAX = 4096;
 
-/** What a line costs beside its characters, in characters, also one that is blank. */
+/** What a line costs in addition to its characters, in characters, even if it is blank. */
 const LINE_COST = 8;
 
 /** Work after which the event loop is given to others, in characters: a few milliseconds on a slow machine. */
 export const PAUSE_EVERY = 64 * 1024;
 
-/** Counts what reading a file costs, in characters that were looked at, and yields to the event loop meanwhile. */
+/** Counts what reading a file costs, in characters that were read, and yields to the event loop when it is due. */
 export class WorkMeter {
   private stretch = 0;
 
@@ -58,7 +58,7 @@ export class WorkMeter {
  * depend on how the text was cut into pieces.
  *
  * Every character is looked at a few times at most: text that waits for more is looked at again once it has doubled; the
- * lines that were looked at in vain are read each by itself, and only from the line on which the fault showed may a
+ * lines that were read without success are read individually, and only from the line on which the fault showed may a
  * record cover several lines again.
  *
  * This is not csv-parse, since that ends the parse at its `max_record_size`, and takes everything behind a stray quote
@@ -69,7 +69,7 @@ export class CsvRecords {
   /** Characters with which the waiting text is worth another look. */
   private enough = 0;
   private line = 1;
-  /** Inside a physical line that is too long: nothing of it is kept. */
+  /** Inside a physical line that is too long, none of which is kept. */
   private skipping = false;
   /** Characters of the file before the text at hand. */
   private base = 0;
@@ -145,7 +145,7 @@ export class CsvRecords {
     }
     const { why, seen } = extent;
     if (why === 'incomplete' && !single && !last && limit === buffer.length) return undefined;
-    // Up to the line on which the fault showed, or where nothing was found to end, lines stand by themselves.
+    // Up to the line on which the fault showed, or where nothing was found to end, lines are read individually.
     const fault = why === 'incomplete' ? seen : buffer.lastIndexOf(newline, seen) + 1;
     this.meter.spend(seen - fault);
     this.singleUntil = Math.max(this.singleUntil, this.base + fault);
