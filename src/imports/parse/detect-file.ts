@@ -1,0 +1,166 @@
+import path from 'node:path';
+import { kindsOfColumns } from './csv/column-names.js';
+import { detectLayout } from './csv/layout.js';
+import { isRejectedHeader } from './csv/rejected-cells.js';
+import type { FileKind, ImportFormat } from './row/import-row.js';
+import { encodingOf, notTextHint } from './text/file-text.js';
+import { type JsonObject, parseObject } from './text/json-records.js';
+
+/** Bytes of a file's beginning that show what it contains. */
+export const DETECTION_BYTES = 64 * 1024;
+
+/** Thrown if it is not clear how to read a file. */
+export class DetectionFault extends Error {
+  /** @param detail what to do */
+  constructor(
+    readonly code: 'unknown-format' | 'unclear-kind' | 'wrong-part',
+    readonly detail: string,
+  ) {
+    super(detail);
+    this.name = 'DetectionFault';
+  }
+}
+
+/** A file before it is read. */
+export interface FileFacts {
+  /** Without folders. */
+  name: string;
+  /** The name of its part of a multipart body. */
+  field?: string | undefined;
+  /** Empty if unknown. */
+  mediaType: string;
+  /** Its first `DETECTION_BYTES`, or the whole file. */
+  beginning: Buffer;
+  /** The kind that the user chose. */
+  wanted?: 'providers' | 'clients' | 'fhir' | undefined;
+}
+
+export interface DetectedFile {
+  format: ImportFormat;
+  kind: FileKind;
+}
+
+/**
+ * How to read a file, and whom it contains. The format follows from media type, extension or content. The kind follows
+ * from the user's choice, the name of the part, the content, or the name of the file, in this order.
+ */
+export function detectFile(file: FileFacts): DetectedFile {
+  const hint = notTextHint(file.beginning);
+  if (hint) throw new DetectionFault('unknown-format', hint);
+  const text = new TextDecoder(encodingOf(file.beginning)).decode(file.beginning);
+  const json = jsonBeginning(text);
+  const format = formatOf(file, text, json);
+  const isFhir = format === 'fhir-ndjson' || format === 'fhir-json';
+  const kinds = isFhir ? (['fhir'] as const) : format === 'csv' ? kindsOfCsv(text) : kindsOfJson(json);
+  const kind = chosenKind(file, isFhir, kinds) ?? (kinds.length === 1 ? kinds[0] : undefined);
+  const named = kindOfName(file.name);
+  if (!kind && !named) {
+    throw new DetectionFault(
+      'unclear-kind',
+      `It is not clear whether the file contains providers or clients. ${CHOOSE}`,
+    );
+  }
+  if (kind && isGuessed(file) && named && ['providers', 'clients'].includes(kind) && kind !== named) {
+    const detail = `The name of the file suggests ${named}, but its columns suggest ${kind}. ${CHOOSE}`;
+    throw new DetectionFault('unclear-kind', detail);
+  }
+  return { format, kind: (kind ?? named) as FileKind };
+}
+
+const CHOOSE = 'Choose the kind: providers, clients or fhir.';
+
+const PARTS: readonly string[] = ['providers', 'clients', 'fhir', 'both'] satisfies FileKind[];
+
+const isGuessed = ({ wanted, field }: FileFacts) => !wanted && !PARTS.includes(field ?? '');
+
+/** The kind as the user or the name of the part says it; undefined if neither does. */
+function chosenKind({ wanted, field }: FileFacts, isFhir: boolean, kinds: readonly FileKind[]): FileKind | undefined {
+  if (wanted === 'providers' || wanted === 'clients') {
+    if (!isFhir) return wanted;
+    throw new DetectionFault(
+      'unclear-kind',
+      `The file contains FHIR resources, not ${wanted}. Choose fhir, or no kind.`,
+    );
+  }
+  // Rows that name their kind were once exported from FHIR.
+  if (wanted === 'fhir') return isFhir ? 'fhir' : 'both';
+  if (field === undefined || !PARTS.includes(field)) return undefined;
+  if (isFhir !== (field === 'fhir')) {
+    const found = isFhir
+      ? 'contains FHIR resources. Name the part fhir'
+      : 'is not FHIR. Name the part providers or clients';
+    throw new DetectionFault('wrong-part', `The part is named ${field}, but its file ${found}.`);
+  }
+  // Each row of such a file names its kind.
+  return kinds.includes('both') ? 'both' : (field as FileKind);
+}
+
+/** By media type or extension. A map, because a sender may name a file `__proto__`. */
+const FORMATS = new Map<string, ImportFormat>([
+  ...['text/csv', 'application/csv', 'application/vnd.ms-excel', '.csv', '.tsv', '.txt'].map(of('csv')),
+  ...['application/x-ndjson', 'application/ndjson', 'application/jsonl', '.ndjson', '.jsonl'].map(of('ndjson')),
+  ['application/fhir+ndjson', 'fhir-ndjson'],
+  ['application/fhir+json', 'fhir-json'],
+]);
+
+function of(format: ImportFormat): (name: string) => [string, ImportFormat] {
+  return (name) => [name, format];
+}
+
+/** The beginning of a JSON file. */
+interface JsonBeginning {
+  /** The first object, or those of its fields that were found. */
+  fields: JsonObject;
+  /** Each object is on one line. */
+  isLines: boolean;
+}
+
+/** @returns undefined if a text is not JSON */
+function jsonBeginning(text: string): JsonBeginning | undefined {
+  const trimmed = text.trimStart();
+  if (!trimmed.startsWith('{')) return undefined;
+  const [line = ''] = trimmed.split('\n', 1);
+  const first = parseObject(line);
+  if (first) return { fields: first, isLines: first.resourceType !== 'Bundle' };
+  // A long line, or an object on several lines. A Bundle may begin with its entries.
+  const found = [...trimmed.matchAll(/"(resourceType|kind|providers)"\s*:\s*"?(\w*)/g)].reverse();
+  const fields = Object.fromEntries(found.map(([, name = '', value]) => [name, value]));
+  const isBundle = fields.resourceType === 'Bundle' || /"entry"\s*:\s*\[/.test(trimmed);
+  return { fields: { ...fields, ...(isBundle && { resourceType: 'Bundle' }) }, isLines: !isBundle && line === trimmed };
+}
+
+function formatOf(file: FileFacts, text: string, json: JsonBeginning | undefined): ImportFormat {
+  const extension = path.extname(file.name).toLowerCase();
+  const declared = FORMATS.get(file.mediaType) ?? FORMATS.get(extension);
+  const isResource = file.wanted === 'fhir' || json?.fields.resourceType !== undefined;
+  if (declared === 'ndjson' || (!declared && json?.isLines)) return isResource ? 'fhir-ndjson' : 'ndjson';
+  if (declared) return declared;
+  if (extension === '.json' || json?.fields.resourceType !== undefined) return 'fhir-json';
+  // Binary files contain NUL, and HTML or XML begins with <.
+  if (!json && !/\0/.test(text) && /^[^<[][^\r\n]*[,;\t|]/.test(text.trimStart())) return 'csv';
+  const known = [
+    ...['CSV (text/csv)', 'JSON lines (application/x-ndjson)', 'FHIR NDJSON (application/fhir+ndjson)'],
+    'a FHIR Bundle (application/fhir+json)',
+  ];
+  throw new DetectionFault(
+    'unknown-format',
+    `The format of the file is not known. Known formats: ${known.join(', ')}.`,
+  );
+}
+
+function kindsOfCsv(text: string): FileKind[] {
+  const { header } = detectLayout(text, 'clients');
+  return isRejectedHeader(header) ? ['both'] : kindsOfColumns(header);
+}
+
+function kindsOfJson(json: JsonBeginning | undefined): FileKind[] {
+  if (json?.fields.kind !== undefined) return ['both'];
+  return json?.fields.providers === undefined ? [] : ['clients'];
+}
+
+function kindOfName(name: string): 'providers' | 'clients' | undefined {
+  const isProviders = /provider|practitioner|clinician|therapist/i.test(name);
+  const isClients = /client|patient/i.test(name);
+  // A name may contain both words: `patients_by_provider.csv`.
+  return isProviders === isClients ? undefined : isProviders ? 'providers' : 'clients';
+}
