@@ -16,10 +16,14 @@ const BASE = 1024 * 1024;
 const KINDS: { beginning: string; options: Options }[] = [
   { beginning: 'externalId,email,firstName,lastName,providers\n', options: { format: 'csv', kind: 'clients' } },
   {
-    beginning: 'externalId;email;firstName;lastName;line;code;hint;check\n',
+    beginning: 'kind;externalId;email;firstName;lastName;providers;platformUserId;file;line;code;hint\n',
     options: { format: 'csv', kind: 'clients' },
   },
   { beginning: '', options: { format: 'csv', kind: 'clients' } },
+  {
+    beginning: 'externalId,MRN,First Name,first_name,Status,Deceased\n',
+    options: { format: 'csv', kind: 'clients', whole: true },
+  },
   { beginning: '', options: { format: 'ndjson', kind: 'clients' } },
   { beginning: '', options: { format: 'fhir-ndjson', kind: 'fhir' } },
   { beginning: '{"resourceType":"Bundle","entry":[', options: { format: 'fhir-json', kind: 'fhir' } },
@@ -78,7 +82,7 @@ class MeasuredMeter extends WorkMeter {
   }
 }
 
-/** @returns the characters that were looked at, and the events that were told */
+/** @returns the characters that were read, without the events, and the longest stretch without a pause */
 async function workOf(text: string, options: Options, chunk: number) {
   const meter = new MeasuredMeter();
   let events = 0;
