@@ -17,11 +17,6 @@ describe('hints', () => {
     expect(hint('unknown-provider', { isProviderRejected: true })).toContain('The row of this provider was rejected');
   });
 
-  it('a missing id is explained for FHIR', () => {
-    expect(hint('missing-field', { field: 'externalId' })).toBe('externalId is empty. Fill it in.');
-    expect(hint('missing-field', { field: 'externalId', isFhir: true })).toContain('The resource has no id');
-  });
-
   it('duplicate-id names the first line', () => {
     expect(hint('duplicate-id', { line: 7 })).toContain('Duplicate ID, first used in line 7.');
   });

@@ -11,8 +11,6 @@ interface Detail {
   expected: string;
   found: number;
   kind?: PersonKind;
-  /** True for a FHIR resource. */
-  isFhir?: boolean;
   /** `duplicate-id`: the line of the first row with this id. */
   line?: number;
   /** `no-provider`: ignored columns that may name providers. */
@@ -24,12 +22,8 @@ interface Detail {
 }
 
 export const HINTS = {
-  'missing-field': ({ field, isFhir }) => {
-    if (isFhir && field === 'externalId') {
-      return 'The resource has no id, or no identifier of the chosen system. Add one in the EHR and export again.';
-    }
-    return field === 'providers' ? 'providers contains an empty id. Remove it.' : `${field} is empty. Fill it in.`;
-  },
+  'missing-field': ({ field }) =>
+    field === 'providers' ? 'providers contains an empty id. Remove it.' : `${field} is empty. Fill it in.`,
   'bad-email': ({ kind }) =>
     kind === 'client'
       ? 'email is not an email address. A client needs no email: clear the cell, or correct the address.'

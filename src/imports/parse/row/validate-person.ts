@@ -13,7 +13,7 @@ import type { ImportedPerson, ReadRow, RowCells } from './import-row.js';
 import { type Rejection, rejection } from './rejection.js';
 
 /** The texts of a person before any rule was applied; `providers` only if the source names them. */
-export type PersonCandidate = { kind: PersonKind; isFhir?: boolean } & {
+export type PersonCandidate = { kind: PersonKind } & {
   [Field in keyof ImportedPerson]?: ImportedPerson[Field];
 };
 
@@ -28,8 +28,8 @@ export function isImportableId(value: unknown): value is string {
   return isExternalId(value) && !INVISIBLE.test(value) && !SCIENTIFIC.test(value);
 }
 
-function idFault(field: string, id: string, isFhir?: boolean): Rejection | undefined {
-  if (id.trim() === '') return rejection('missing-field', { field, isFhir });
+function idFault(field: string, id: string): Rejection | undefined {
+  if (id.trim() === '') return rejection('missing-field', { field });
   if (id.length > EXTERNAL_ID_MAX) return rejection('too-long', { field, limit: EXTERNAL_ID_MAX });
   if (/[\p{Cc}\p{Cs}]/u.test(id)) return rejection('bad-character', { field });
   if (INVISIBLE.test(id)) return rejection('invisible-character', { field });
@@ -73,7 +73,7 @@ function platformUserFault(id: string): Rejection | undefined {
  * client does not (spec, User management). Repeated providers count once.
  */
 export function validatePerson(candidate: PersonCandidate): ImportedPerson | Rejection {
-  const { kind, isFhir } = candidate;
+  const { kind } = candidate;
   const externalId = (candidate.externalId ?? '').normalize('NFC');
   const firstName = (candidate.firstName ?? '').trim();
   const lastName = (candidate.lastName ?? '').trim();
@@ -83,7 +83,7 @@ export function validatePerson(candidate: PersonCandidate): ImportedPerson | Rej
   const providers = named && [...new Set(named.map((id) => id.normalize('NFC')))];
 
   const fault =
-    idFault('externalId', externalId, isFhir) ??
+    idFault('externalId', externalId) ??
     nameFault('firstName', firstName) ??
     nameFault('lastName', lastName) ??
     emailFault(kind, email) ??
