@@ -2,7 +2,7 @@ import type { PersonKind } from '../../people/model/person.js';
 import { isPlaceholder, usableEmail } from './row/email-text.js';
 import { FIELDS, type FileKind, type ReadRow, type RowCells } from './row/import-row.js';
 import { type Rejection, rejection } from './row/rejection.js';
-import { rowOf, validatePerson } from './row/validate-person.js';
+import { canonicalId, rowOf, validatePerson } from './row/validate-person.js';
 import { type JsonObject, type JsonRecord, parseObject } from './text/json-records.js';
 
 /** The fields that a record of a file may have. */
@@ -67,9 +67,9 @@ function personOf(kind: PersonKind, fields: JsonObject) {
   const providers = Array.isArray(fields.providers) ? (fields.providers as string[]) : undefined;
   const platformUserId = text('platformUserId');
   return validatePerson({
-    ...{ kind, externalId: text('externalId'), firstName: text('firstName'), lastName: text('lastName') },
+    ...{ kind, externalId: canonicalId(text('externalId')), firstName: text('firstName'), lastName: text('lastName') },
     email: usableEmail(text('email')),
-    ...(providers && { providers: providers.filter((id) => !isPlaceholder(id)) }),
+    ...(providers && { providers: providers.filter((id) => !isPlaceholder(id)).map(canonicalId) }),
     platformUserId: isPlaceholder(platformUserId) ? '' : platformUserId,
   });
 }
@@ -87,6 +87,6 @@ export function jsonPersonRow(
   const outcome =
     shapeFault(fields, fieldsOf(fileKind), limits.cell) ??
     (kind ? personOf(kind, fields) : rejection('wrong-type', { field: 'kind', expected: 'provider or client' }));
-  const { externalId } = fields;
+  const externalId = typeof fields.externalId === 'string' ? canonicalId(fields.externalId) : undefined;
   return rowOf(line, outcome, 'code' in outcome ? { kind, externalId, cells: cellsOf(text, fields) } : {});
 }

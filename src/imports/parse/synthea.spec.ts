@@ -1,9 +1,12 @@
 import { createReadStream, existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { ProviderReferences } from './fhir/provider-references.js';
 import { NOW } from './read-all.spec-support.js';
 import { readPeople } from './read-people.js';
-import { resolveProviders } from './resolve-providers.spec-support.js';
 import type { ReadRow, ResourceReference } from './row/import-row.js';
+
+/** All encounters name providers. */
+const EVER = new Date('1900-01-01');
 
 const DATA = join(process.cwd(), '../shared/data');
 const present = existsSync(DATA);
@@ -14,7 +17,13 @@ async function read(set: string, resources: string[], idSystems: string[] = []) 
   const facts: ResourceReference[] = [];
   for (const resource of resources) {
     const file = createReadStream(join(DATA, set, `${resource}.000.ndjson`)) as AsyncIterable<Buffer>;
-    for await (const event of readPeople(file, { format: 'fhir-ndjson', kind: 'fhir', idSystems, now: NOW })) {
+    for await (const event of readPeople(file, {
+      format: 'fhir-ndjson',
+      kind: 'fhir',
+      idSystems,
+      now: NOW,
+      encounterSince: EVER,
+    })) {
       if (event.type === 'row') rows.push(event);
       else if (event.type === 'alias' || event.type === 'role' || event.type === 'link') facts.push(event);
     }
@@ -33,11 +42,13 @@ const rejected = (rows: ReadRow[]) =>
     expect([count(rows, 'client'), count(rows, 'provider')]).toEqual([13, 43]);
     expect(rejected(rows)).toEqual([]);
 
-    const resolved = resolveProviders(facts, { now: NOW, encounterSince: new Date('1900-01-01') });
+    const references = new ProviderReferences(1_000_000);
+    for (const event of [...rows, ...facts]) references.add(event);
+    const resolved = references.resolve({ mirrorable: new Set(references.candidates()), rejected: new Set() });
     expect(resolved.size).toBe(13);
-    for (const { providers, unresolved } of resolved.values()) {
+    for (const { providers, lost } of resolved.values()) {
       expect(providers.length).toBeGreaterThan(0);
-      expect(unresolved).toBe(0);
+      expect([...lost]).toEqual([]);
     }
   });
 

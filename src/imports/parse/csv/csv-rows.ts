@@ -9,7 +9,7 @@ import {
   type StoredRecord,
 } from '../row/import-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';
-import { externalIdFault, rowOf, validatePerson } from '../row/validate-person.js';
+import { canonicalId, externalIdFault, rowOf, validatePerson } from '../row/validate-person.js';
 import { CELLS_MAX } from './csv-records.js';
 import { isGone } from './gone.js';
 import type { ColumnMap } from './mapping.js';
@@ -67,7 +67,7 @@ export class CsvRows {
     if (!this.map.statuses.some((status) => isGone(status, cells[status.place] ?? ''))) {
       return rowOf(line, validatePerson({ ...this.candidate(texts), kind }), known);
     }
-    const externalId = (texts.externalId ?? '').normalize('NFC');
+    const { externalId = '' } = texts;
     const fault = externalIdFault(externalId);
     return fault ? rowOf(line, fault, known) : { type: 'row', line, is: 'gone', kind, externalId };
   }
@@ -78,7 +78,11 @@ export class CsvRows {
     const kind = this.kind ?? personKind(text(this.map.places.kind)) ?? 'client';
     const emails = this.map.emails[kind].map(text);
     const email = emails.find((each) => each !== '' && !isPlaceholder(each)) ?? '';
-    const entries = FIELDS.map((field) => [field, field === 'email' ? email : text(this.map.places[field])] as const);
+    const entries = FIELDS.map((field) => {
+      if (field === 'email') return [field, email] as const;
+      const value = text(this.map.places[field]);
+      return [field, field === 'externalId' || field === 'providers' ? canonicalId(value) : value] as const;
+    });
     return Object.fromEntries(entries.filter(([, value]) => value !== ''));
   }
 

@@ -84,14 +84,6 @@ describe('a person to import', () => {
     expect(fault(change as Partial<PersonCandidate>)).toEqual([code, field]);
   });
 
-  it('has ids in one Unicode form', () => {
-    const [nfd, nfc] = ['e\u0301', '\u00e9'];
-    expect(validatePerson({ ...client, externalId: nfd, providers: [nfd, nfc] })).toMatchObject({
-      externalId: nfc,
-      providers: [nfc],
-    });
-  });
-
   it('a client with a bad email is told that it needs none', () => {
     const hint = (kind: 'client' | 'provider') => validatePerson({ ...client, kind, email: 'x' });
     expect(hint('client')).toMatchObject({ hint: expect.stringContaining('A client needs no email') });

@@ -28,6 +28,11 @@ export function isImportableId(value: unknown): value is string {
   return isExternalId(value) && !INVISIBLE.test(value) && !SCIENTIFIC.test(value);
 }
 
+/** An external id in one Unicode form (NFC), so that ids that look equal are equal. */
+export function canonicalId(id: string): string {
+  return id.normalize('NFC');
+}
+
 function idFault(field: string, id: string): Rejection | undefined {
   if (id.trim() === '') return rejection('missing-field', { field });
   if (id.length > EXTERNAL_ID_MAX) return rejection('too-long', { field, limit: EXTERNAL_ID_MAX });
@@ -68,19 +73,16 @@ function platformUserFault(id: string): Rejection | undefined {
 }
 
 /**
- * The person to import, or the first fault of the candidate. Trims names, email and `platformUserId`; external ids are
- * not trimmed, but written in one Unicode form (NFC), so that equal-looking ids are equal. A provider needs an email, a
- * client does not (spec, User management). Repeated providers count once.
+ * The person to import, or the first fault of the candidate. Trims names, email and `platformUserId`, but no external
+ * id. A provider needs an email, a client does not (spec, User management). Repeated providers count once.
  */
 export function validatePerson(candidate: PersonCandidate): ImportedPerson | Rejection {
-  const { kind } = candidate;
-  const externalId = (candidate.externalId ?? '').normalize('NFC');
+  const { kind, externalId = '' } = candidate;
   const firstName = (candidate.firstName ?? '').trim();
   const lastName = (candidate.lastName ?? '').trim();
   const email = (candidate.email ?? '').trim();
   const platformUserId = (candidate.platformUserId ?? '').trim();
-  const named = kind === 'client' ? candidate.providers : undefined;
-  const providers = named && [...new Set(named.map((id) => id.normalize('NFC')))];
+  const providers = kind === 'client' && candidate.providers ? [...new Set(candidate.providers)] : undefined;
 
   const fault =
     idFault('externalId', externalId) ??
@@ -109,11 +111,10 @@ export function rowOf(
 ): ReadRow {
   if (!('code' in outcome)) return { type: 'row', line, is: 'person', person: outcome };
   const { kind, externalId, cells = {} } = known;
-  const id = typeof externalId === 'string' ? externalId.normalize('NFC') : undefined;
   return {
     ...{ type: 'row', line, is: 'rejected' },
     ...(kind && { kind }),
-    ...(isImportableId(id) && { externalId: id }),
+    ...(isImportableId(externalId) && { externalId }),
     ...outcome,
     cells,
   };
