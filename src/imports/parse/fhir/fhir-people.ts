@@ -1,138 +1,131 @@
 import type { PersonKind } from '../../../people/model/person.js';
-import type { LinkReference, ReadOptions, ReadRow, ResourceReference } from '../row/import-row.js';
-import { type Rejection, rejection } from '../row/rejection.js';
-import { isImportableId, rowOf, validatePerson } from '../row/validate-person.js';
-import { type JsonObject, type JsonRecord, parseObject } from '../text/json-records.js';
-import { endOf, fhirPerson, objectsIn, sinceOf, textIn } from './fhir-person.js';
-import { identifierKeys, literalKeys, referenceForm, referenceKey, uriKey } from './reference-key.js';
+import type { ReadEvent, ReadOptions, ReadRow } from '../row/import-row.js';
+import { rejection } from '../row/rejection.js';
+import { isImportableId } from '../row/validate-person.js';
+import { BUNDLE_LEVELS_MAX } from '../text/json-cutter.js';
+import { isJsonObject, type JsonObject, type JsonRecord, parseObject } from '../text/json-records.js';
+import { careTeamLinks, encounterLinks, ownLinks, roleReferences } from './care-references.js';
+import { fhirPerson } from './fhir-person.js';
+import { objectIn, objectsIn, textIn } from './fhir-values.js';
+import { deletedRows, PERSON_KINDS, personRow, rejectedRow } from './person-rows.js';
+import type { Referrer } from './provider-targets.js';
+import { baseOf, keysOf } from './reference-key.js';
+import { versionOf } from './resource-version.js';
 
-interface FhirOptions extends Pick<ReadOptions, 'format' | 'idSystems' | 'now'> {
+interface FhirOptions extends Pick<ReadOptions, 'idSystems' | 'now' | 'encounterSince'> {
   limits: { row: number };
 }
 
-type FhirEvent = ReadRow | ResourceReference;
-
-const KINDS = new Map<unknown, PersonKind>([
-  ['Practitioner', 'provider'],
-  ['Patient', 'client'],
-]);
-
-/** Any type of FHIR resource that can stand in a file. */
-function isResourceType(type: unknown): boolean {
-  return typeof type === 'string' && /^[A-Z][A-Za-z]{1,60}$/.test(type) && type !== 'Bundle';
+/** A record that is being read. Its place increases with each entry of a Bundle that was not cut. */
+interface Reading {
+  line: number;
+  place: number;
+  options: FhirOptions;
 }
 
 /**
- * What one FHIR R4 resource says, on a line of its own or in an entry of a Bundle: a row for a Practitioner or Patient
- * with the keys that mean them, references for a PractitionerRole, CareTeam or Encounter, nothing for other resources.
+ * Reads a FHIR R4 resource, an entry of a Bundle, or a Bundle. Returns a row for each person, followed by its references;
+ * references for each role, care team and encounter; and a page for each Bundle with links to other pages.
  */
-export function fhirEvents(record: JsonRecord, options: FhirOptions): Iterable<FhirEvent> {
-  const { text } = record;
-  if (text === undefined) return tooLarge(record, options);
+export function fhirEvents(record: JsonRecord, options: FhirOptions): Iterable<ReadEvent> {
+  const { line, offset, text, bundle } = record;
+  if (text === undefined) return tooLargeRows(record, options);
   const parsed = parseObject(text);
-  if (!parsed) return [rowOf(record, text, rejection('bad-json'))];
-  const isEntry = options.format === 'fhir-json';
-  const resource = isEntry ? objectsIn([parsed.resource])[0] : parsed;
-  const type = resource?.resourceType;
-  if (!resource || !isResourceType(type)) return [rowOf(record, text, rejection('not-a-person'))];
-  const fullUrl = isEntry ? textIn(parsed.fullUrl) : undefined;
-  const kind = KINDS.get(type);
-  if (kind) return personEvents(kind, resource, record, fullUrl, options);
-  if (type === 'PractitionerRole') return roleReferences(resource, fullUrl);
-  if (type === 'CareTeam') return careTeamLinks(resource);
-  return type === 'Encounter' ? encounterLinks(resource) : [];
+  if (!parsed) return [rejectedRow(line, rejection('bad-json'))];
+  const reading = { line, place: offset, options };
+  return bundle ? entryEvents(reading, parsed, bundle, 0) : resourceEvents(reading, parsed, {}, {}, 0);
 }
 
-/** What is too large to be read is a row only where it may be a person. */
-function tooLarge(record: JsonRecord, { idSystems = [], limits }: FhirOptions): ReadRow[] {
-  const { resourceType, id } = record;
-  const kind = KINDS.get(resourceType);
-  if (!kind && isResourceType(resourceType)) return [];
+function isResourceType(type: unknown): boolean {
+  return typeof type === 'string' && /^[A-Z][A-Za-z]{1,60}$/.test(type);
+}
+
+/** Rejects a record that is too large if it may be a person, or contain one. */
+function tooLargeRows({ line, resourceType, id }: JsonRecord, { idSystems = [], limits }: FhirOptions): ReadRow[] {
+  const kind = PERSON_KINDS.get(resourceType);
+  if (!kind && resourceType !== 'Bundle' && isResourceType(resourceType)) return [];
   const externalId = kind && idSystems.length === 0 ? id : undefined;
-  return [rowOf(record, '', rejection('row-too-large', { limit: limits.row }), { kind, externalId })];
+  return [rejectedRow(line, rejection('row-too-large', { limit: limits.row }), { kind, externalId })];
+}
+
+function* entryEvents(reading: Reading, entry: JsonObject, bundle: JsonObject, level: number): Generator<ReadEvent> {
+  // An entry has at least two characters, so that its place is smaller than those of the next record.
+  reading.place++;
+  const method = textIn(objectIn(entry.request).method);
+  if (method === 'DELETE') {
+    const version = versionOf({}, entry, placeIn(bundle, reading.place));
+    yield* deletedRows(entry, { line: reading.line, version }, reading.options);
+  } else if (method !== 'GET' && method !== 'HEAD' && (entry.resource ?? null) !== null) {
+    yield* resourceEvents(reading, entry.resource, entry, bundle, level);
+  }
+}
+
+/** The first entry of a history is the newest. */
+function placeIn(bundle: JsonObject, place: number): number {
+  return bundle.type === 'history' ? 0 - place : place;
+}
+
+function* resourceEvents(
+  reading: Reading,
+  resource: unknown,
+  entry: JsonObject,
+  bundle: JsonObject,
+  level: number,
+): Generator<ReadEvent> {
+  const { line, place, options } = reading;
+  if (!isJsonObject(resource) || !isResourceType(resource.resourceType)) {
+    yield rejectedRow(line, rejection('not-a-person'));
+    return;
+  }
+  const type = resource.resourceType;
+  const fullUrl = textIn(entry.fullUrl);
+  const referrer: Referrer = { resource, base: baseOf(resource, fullUrl, linkOf(bundle, 'self')) };
+  const kind = PERSON_KINDS.get(type);
+  if (kind) {
+    const version = versionOf(resource, entry, placeIn(bundle, place));
+    yield* personEvents(kind, referrer, fullUrl, { line, version }, options);
+  } else if (type === 'Bundle') yield* bundleEvents(reading, resource, level);
+  else if (type === 'PractitionerRole') yield* roleReferences(referrer, fullUrl, options);
+  else if (type === 'CareTeam') yield* careTeamLinks(referrer, options);
+  else if (type === 'Encounter') yield* encounterLinks(referrer, options);
+}
+
+/** A Bundle that was small enough to be read as a whole, or that is left after its entries. */
+function* bundleEvents(reading: Reading, bundle: JsonObject, level: number): Generator<ReadEvent> {
+  const entries: unknown[] = Array.isArray(bundle.entry) ? bundle.entry : [];
+  if (level >= BUNDLE_LEVELS_MAX && entries.length > 0) {
+    yield rejectedRow(reading.line, rejection('nested-bundle'));
+    return;
+  }
+  for (const entry of entries) {
+    if (isJsonObject(entry)) yield* entryEvents(reading, entry, bundle, level + 1);
+    else yield rejectedRow(reading.line, rejection('not-a-person'));
+  }
+  const [self, next, previous] = ['self', 'next', 'previous'].map((relation) => linkOf(bundle, relation));
+  if (!self && !next && !previous) return;
+  yield { type: 'page', ...(self && { self }), ...(next && { next }), ...(previous && { previous }) };
+}
+
+function linkOf(bundle: JsonObject, wanted: string): string | undefined {
+  const names = wanted === 'previous' ? ['previous', 'prev'] : [wanted];
+  return textIn(objectsIn(bundle.link).find(({ relation }) => names.includes(textIn(relation) ?? ''))?.url);
 }
 
 function* personEvents(
   kind: PersonKind,
-  resource: JsonObject,
-  record: JsonRecord,
+  referrer: Referrer,
   fullUrl: string | undefined,
-  { idSystems = [], now }: FhirOptions,
-): Generator<FhirEvent> {
-  const { unsplit, ...candidate } = fhirPerson(kind, resource, idSystems, now);
-  const { externalId, email, firstName, lastName = unsplit } = candidate;
-  // What could be read, for the file of rejected rows; the providers come from the links.
-  const cells = [kind, externalId, email, firstName, lastName, ''].map((field) => field ?? '');
-  yield rowOf(record, cells, ownFault(resource, unsplit) ?? validatePerson(candidate), { kind, externalId });
-
-  // A rejected person is meant by references, too, as long as the external id is one.
-  if (!isImportableId(externalId)) return;
-  const keys = ownKeys(kind, kind === 'provider' ? 'Practitioner' : 'Patient', resource, fullUrl);
-  for (const key of keys) yield { type: 'alias', kind, key, externalId };
-  const [clientKey] = keys;
-  if (kind === 'provider' || !clientKey) return;
-  const practitioners = objectsIn(resource.generalPractitioner);
-  yield* practitioners.flatMap((reference, position) => link(clientKey, 1, reference, position));
-}
-
-/** What is wrong with a person's resource that no check of its fields shows. */
-function ownFault(resource: JsonObject, unsplit: string | undefined): Rejection | undefined {
-  // The record lives on in another one, so that it is no second person.
-  if (objectsIn(resource.link).some(({ type }) => type === 'replaced-by')) return rejection('merged-record');
-  return unsplit === undefined ? undefined : rejection('unsplit-name', { field: 'firstName' });
-}
-
-/** Every key under which references may mean this resource. */
-function ownKeys(kind: PersonKind, type: string, resource: JsonObject, fullUrl: string | undefined): string[] {
-  const id = textIn(resource.id);
-  const urlKey = fullUrl && uriKey(kind, fullUrl);
-  const keys = [...(id ? literalKeys(kind, type, id) : []), ...(urlKey ? [urlKey] : [])];
-  return [...new Set([...keys, ...identifierKeys(kind, resource.identifier)])];
-}
-
-/** Who fills a PractitionerRole, under each of the role's keys; nobody when it is not active any more. */
-function roleReferences(role: JsonObject, fullUrl: string | undefined): FhirEvent[] {
-  const practitionerKey = referenceKey('provider', role.practitioner);
-  if (!practitionerKey || role.active === false) return [];
-  const keys = ownKeys('provider', 'PractitionerRole', role, fullUrl).filter((key) => key !== practitionerKey);
-  const ends = endOf(role.period);
-  return keys.map((key) => ({ type: 'role', key, practitionerKey, ...(ends && { ends }) }));
-}
-
-function link(
-  clientKey: string,
-  rank: LinkReference['rank'],
-  reference: unknown,
-  position: number,
-  at?: Date,
-  ends?: Date,
-): LinkReference[] {
-  const providerKey = referenceKey('provider', reference);
-  if (!providerKey) return [];
-  const when = { ...(at && { at }), ...(ends && { ends }) };
-  return [{ type: 'link', clientKey, providerKey, form: referenceForm(reference), rank, position, ...when }];
-}
-
-/**
- * The providers that a CareTeam names for its subject: a team that is active, or says nothing of it. Its members, or
- * itself, may have ended: the date that decides follows from the whole import.
- */
-function careTeamLinks(team: JsonObject): LinkReference[] {
-  const clientKey = referenceKey('client', team.subject);
-  if (!clientKey || ![undefined, 'active'].includes(textIn(team.status))) return [];
-  return objectsIn(team.participant).flatMap(({ period, member }, position) =>
-    link(clientKey, 2, member, position, sinceOf(period, team.period), endOf(period, team.period)),
-  );
-}
-
-/** Statuses of an Encounter under which it says nothing about who treats whom. */
-const VOID: readonly (string | undefined)[] = ['entered-in-error', 'proposed', 'cancelled'];
-
-/** The providers that an Encounter names for its subject; relatives are none. */
-function encounterLinks(encounter: JsonObject): LinkReference[] {
-  const clientKey = referenceKey('client', encounter.subject);
-  if (!clientKey || VOID.includes(textIn(encounter.status))) return [];
-  return objectsIn(encounter.participant).flatMap(({ period, individual }, position) =>
-    link(clientKey, 3, individual, position, sinceOf(period, encounter.period)),
-  );
+  source: Parameters<typeof personRow>[3],
+  options: FhirOptions,
+): Generator<ReadEvent> {
+  const { resource, base } = referrer;
+  const read = fhirPerson(kind, resource, options);
+  const row = personRow(kind, resource, read, source, options);
+  yield row;
+  const { externalId } = read;
+  // References may name rejected people, too, and providers who have gone.
+  if (!isImportableId(externalId) || (row.is === 'gone' && kind === 'client')) return;
+  const type = kind === 'provider' ? 'Practitioner' : 'Patient';
+  for (const key of keysOf(kind, type, resource, base, fullUrl)) yield { type: 'alias', kind, key, externalId };
+  if (kind === 'client') yield* ownLinks(externalId, referrer);
 }

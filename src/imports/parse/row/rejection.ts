@@ -71,8 +71,12 @@ export const HINTS = {
     isProviderRejected
       ? 'The row of this provider was rejected, too. Correct it first.'
       : `No provider has this id. providers must contain the external ids of providers, not their names${hasSeparator ? '; separate several ids with | (a bar)' : ''}. Correct the id, or import the provider first.`,
-  'unresolved-provider': ({ expected }) =>
-    `The reference to the provider (${expected}) does not lead to a known provider. Import practitioners and roles first or together, or choose a default provider for the import.`,
+  // FHIR
+  'no-id': () =>
+    'The resource has no id. Add one, or name the identifier systems that give the external id (idSystem).',
+  'no-identifier': () =>
+    'The resource has no current identifier of a system in idSystem. Add one, or correct idSystem.',
+  'nested-bundle': () => 'The Bundle is nested too deeply. Send it as a file.',
 } satisfies Record<string, (detail: Detail) => string>;
 
 /** What is wrong with one row, in which field, and how to correct it. Contains no personal data. */

@@ -1,0 +1,72 @@
+import type { LinkReference, ReadOptions, ResourceReference } from '../row/import-row.js';
+import { hasEnded, momentIn, objectIn, objectsIn, sinceOf, textIn } from './fhir-values.js';
+import { providerTargets, type Referrer } from './provider-targets.js';
+import { keysOf, logicalKey, uriKey } from './reference-key.js';
+
+type CareOptions = Pick<ReadOptions, 'now' | 'encounterSince'>;
+type LinkBase = Pick<LinkReference, 'client' | 'rank'>;
+
+/** How long an encounter names a provider by default. */
+const ENCOUNTER_MS = 365 * 86_400_000;
+
+/** Statuses of an encounter that did not take place. */
+const VOID_STATUSES = ['entered-in-error', 'proposed', 'cancelled'];
+
+function links(from: Referrer, base: LinkBase, reference: unknown, position: number, at?: Date): LinkReference[] {
+  return providerTargets(reference, from).map((provider) => ({
+    ...{ type: 'link', ...base, provider, position },
+    ...(at && { at }),
+  }));
+}
+
+/** The general practitioners of a client. */
+export function ownLinks(externalId: string, patient: Referrer): LinkReference[] {
+  const references = objectsIn(patient.resource.generalPractitioner);
+  const base: LinkBase = { client: { externalId }, rank: 1 };
+  return references.flatMap((reference, position) => links(patient, base, reference, position));
+}
+
+/** The practitioner of a PractitionerRole, under each key of the role. None if the role is no longer active. */
+export function roleReferences(role: Referrer, fullUrl: string | undefined, { now }: CareOptions): ResourceReference[] {
+  const { active, period, practitioner } = role.resource;
+  if (active === false || hasEnded(period, now)) return [];
+  const [target] = providerTargets(practitioner, role);
+  const practitionerKey = target && 'key' in target ? target.key : null;
+  const keys = keysOf('provider', 'PractitionerRole', role.resource, role.base, fullUrl);
+  return keys.filter((key) => key !== practitionerKey).map((key) => ({ type: 'role', key, practitionerKey }));
+}
+
+/** The members of an active CareTeam. */
+export function careTeamLinks(team: Referrer, { now }: CareOptions): LinkReference[] {
+  const { status, period: teamPeriod, participant } = team.resource;
+  const base = subjectOf(team, 2);
+  if (!base || ![undefined, 'active'].includes(textIn(status)) || hasEnded(teamPeriod, now)) return [];
+  return objectsIn(participant).flatMap(({ period, member }, position) =>
+    hasEnded(period, now) ? [] : links(team, base, member, position, sinceOf(period, teamPeriod)),
+  );
+}
+
+/** The participants of a recent Encounter. */
+export function encounterLinks(encounter: Referrer, { now, encounterSince }: CareOptions): LinkReference[] {
+  const { status, period, participant } = encounter.resource;
+  const base = subjectOf(encounter, 3);
+  const oldest = encounterSince ?? new Date(now.getTime() - ENCOUNTER_MS);
+  if (!base || VOID_STATUSES.includes(textIn(status) ?? '') || isBefore(period, oldest)) return [];
+  return objectsIn(participant).flatMap(({ period: own, individual }, position) =>
+    links(encounter, base, individual, position, sinceOf(own, period)),
+  );
+}
+
+function subjectOf({ resource, base }: Referrer, rank: LinkReference['rank']): LinkBase | undefined {
+  const { reference, identifier } = objectIn(resource.subject);
+  const uri = textIn(reference);
+  const key = uri ? uriKey('client', uri, base) : logicalKey('client', objectIn(identifier));
+  return key ? { client: { key }, rank } : undefined;
+}
+
+/** True if a period began, and ended if it says so, before a date. */
+function isBefore(period: unknown, date: Date): boolean {
+  const { start, end } = objectIn(period);
+  const last = momentIn(end)?.ends ?? momentIn(start)?.begins;
+  return last !== undefined && last < date;
+}

@@ -1,0 +1,48 @@
+import type { LinkReference } from '../row/import-row.js';
+import type { JsonObject } from '../text/json-records.js';
+import { objectIn, objectsIn, textIn } from './fhir-values.js';
+import { identifierKeys, logicalKey, REFERENCE_TYPES, typeOf, uriKey } from './reference-key.js';
+
+type Target = LinkReference['provider'];
+
+/** The resource that refers, and its base URL if that is known. */
+export interface Referrer {
+  resource: JsonObject;
+  base?: string;
+}
+
+/**
+ * Where a reference to a provider leads: several keys for a contained practitioner with several identifiers, none for a
+ * reference to a relative or to the client.
+ */
+export function providerTargets(reference: unknown, from: Referrer): Target[] {
+  const { reference: written, type: writtenType, identifier, display } = objectIn(reference);
+  const uri = textIn(written);
+  const logical = logicalKey('provider', objectIn(identifier));
+  if (uri?.startsWith('#') && !logical) return containedTargets(uri, from);
+
+  const isUri = uri !== undefined && !uri.startsWith('#');
+  const type = isUri ? typeOf(uri) : textIn(writtenType);
+  if (type === 'Organization') return [{ lost: 'organization' }];
+  if (type !== undefined && !REFERENCE_TYPES.provider.includes(type)) return [];
+  const key = (isUri ? uriKey('provider', uri, from.base) : undefined) ?? logical;
+  if (key) return [{ key }];
+  if (isUri) return [{ lost: 'unknown' }];
+  return textIn(display) ? [{ lost: 'display-only' }] : [];
+}
+
+/** The identifiers of a contained practitioner, which has no other name outside of its resource. */
+function containedTargets(uri: string, { resource, base }: Referrer): Target[] {
+  const contained = objectsIn(resource.contained).find(({ id }) => id === uri.slice(1) || id === uri);
+  const type = textIn(contained?.resourceType);
+  if (!contained || type === 'Practitioner') {
+    const keys = identifierKeys('provider', contained?.identifier).filter((key) => !key.startsWith('provider|*|'));
+    return keys.length > 0 ? keys.map((key) => ({ key })) : [{ lost: 'contained' }];
+  }
+  if (type === 'Organization') return [{ lost: 'organization' }];
+  if (type !== 'PractitionerRole') return [];
+  // A role that refers to a role leads nowhere, so that this ends.
+  const rest = objectsIn(resource.contained).filter(({ resourceType }) => resourceType === 'Practitioner');
+  const targets = providerTargets(contained.practitioner, { resource: { contained: rest }, base });
+  return targets.length > 0 ? targets : [{ lost: 'role-without-practitioner' }];
+}
