@@ -1,20 +1,6 @@
-import { NOW, readAll } from '../read-all.spec-support.js';
-import { resolveProviders } from '../resolve-providers.spec-support.js';
+import { providersOf, readFhir, rowsOf } from './read-fhir.spec-support.js';
 
 const NPI = 'http://hl7.org/fhir/sid/us-npi';
-
-const lines = (resources: unknown[], idSystems?: string[]) =>
-  readAll(resources.map((resource) => JSON.stringify(resource)).join('\n'), {
-    format: 'fhir-ndjson',
-    kind: 'fhir',
-    idSystems,
-  });
-const bundle = (entry: unknown[]) =>
-  readAll(JSON.stringify({ resourceType: 'Bundle', type: 'collection', entry }, null, 1), {
-    format: 'fhir-json',
-    kind: 'fhir',
-  });
-
 const patient = { resourceType: 'Patient', id: 'c1', name: [{ family: 'Osei', given: ['Ada', 'May'] }] };
 const practitioner = {
   resourceType: 'Practitioner',
@@ -23,307 +9,328 @@ const practitioner = {
   name: [{ family: 'Roe', given: ['Ann'] }],
   telecom: [{ system: 'email', value: 'ann@example.org' }],
 };
-const person = async (resource: object, idSystems?: string[]) => {
-  const [row] = (await lines([resource], idSystems)).rows;
-  return row?.ok ? row.person : [row?.code, row?.field];
-};
 
-describe('a FHIR R4 person', () => {
-  it('is a provider or a client', async () => {
-    expect(await person(practitioner)).toEqual({
+/** The person that a resource becomes, or the code and field of its rejection. */
+function person(resource: object, idSystems?: string[]) {
+  const [row] = rowsOf(readFhir([resource], { idSystems }));
+  if (row?.is === 'person') return row.person;
+  return row?.is === 'rejected' ? [row.code, row.field] : row?.is;
+}
+
+describe('a Practitioner or Patient', () => {
+  it('is a provider or a client', () => {
+    expect(person(practitioner)).toEqual({
       kind: 'provider',
       externalId: 'p1',
       email: 'ann@example.org',
       firstName: 'Ann',
       lastName: 'Roe',
     });
-    expect(await person(patient)).toEqual({ kind: 'client', externalId: 'c1', firstName: 'Ada', lastName: 'Osei' });
+    expect(person(patient)).toEqual({ kind: 'client', externalId: 'c1', firstName: 'Ada', lastName: 'Osei' });
   });
 
-  it('has its official name, else the usual one, never the maiden one first', async () => {
-    const [official, usual, plain] = ['Official', 'Usual', 'Plain'].map((family) => ({ family, given: ['Ada'] }));
-    const maiden = { use: 'maiden', family: 'Maiden', given: ['Ada'] };
-    const names = (...name: unknown[]) => person({ ...patient, name });
-    expect(await names(maiden, plain, { ...usual, use: 'usual' }, { ...official, use: 'official' })).toMatchObject({
-      lastName: 'Official',
-    });
-    expect(await names(maiden, plain, { ...usual, use: 'usual' })).toMatchObject({ lastName: 'Usual' });
-    expect(await names(maiden, plain)).toMatchObject({ lastName: 'Plain' });
+  it('without an id is rejected with a hint about ids', () => {
+    expect(person({ ...patient, id: 7 })).toEqual(['no-id', 'externalId']);
+    expect(person(patient, ['urn:mrn'])).toEqual(['no-identifier', 'externalId']);
   });
 
-  it.each([
-    [{ text: 'Doktor Ada Osei', prefix: ['Doktor'] }, 'Ada', 'Osei'],
-    [{ text: 'Dr Ada Osei, MD' }, 'Ada', 'Osei'],
-    [{ text: 'Dr. Ada Osei, Ph.D., LCSW' }, 'Ada', 'Osei'],
-    [{ text: 'ADA OSEI' }, 'ADA', 'OSEI'],
-    [{ text: 'Osei, Ada' }, 'Ada', 'Osei'],
-    [{ text: 'Osei, Ada', given: ['Ada'] }, 'Ada', 'Osei'],
-    [{ family: 'van Osei', text: 'Ada van Osei' }, 'Ada', 'van Osei'],
-    [{ family: 'Osei', given: ['', ' Ada '] }, 'Ada', 'Osei'],
-  ])('whose name is %j has both its parts', async (name, firstName, lastName) => {
-    expect(await person({ ...patient, name: [name] })).toMatchObject({ firstName, lastName });
+  it('with the id of a wanted system has it as its external id', () => {
+    const identifier = [
+      { system: 'urn:mrn', value: 'old', use: 'old' },
+      { system: 'urn:mrn', value: 'm-1' },
+      { system: NPI, value: '7' },
+    ];
+    expect(person({ ...patient, identifier }, ['urn:mrn'])).toMatchObject({ externalId: 'm-1' });
+    expect(person(practitioner, ['urn:mrn', NPI])).toMatchObject({ externalId: '99' });
   });
 
-  it.each(['Ada May Osei', 'Ada', 'Osei, MD', 'van Osei, Ada', 'Osei, Ada May', 'Dr. Osei', 'Osei, Ada, Roe'])(
-    'whose name is the text %s alone is rejected, since its parts can not be told apart',
-    async (text) => {
-      const [row] = (await lines([{ ...patient, name: [{ text }] }])).rows;
-      expect(row).toMatchObject({ code: 'unsplit-name', raw: JSON.stringify(['client', 'c1', '', '', text, '']) });
+  it('prefers the identifier that is valid now', () => {
+    const identifier = [
+      { system: 'urn:mrn', value: 'before', use: 'official', period: { end: '2015-06' } },
+      { system: 'urn:mrn', value: 'now', period: { start: '2015-06' } },
+    ];
+    expect(person({ ...patient, identifier }, ['urn:mrn'])).toMatchObject({ externalId: 'now' });
+  });
+
+  it('that was merged into another record is rejected', () => {
+    const link = [{ other: { reference: 'Patient/c2' }, type: 'replaced-by' }];
+    expect(rowsOf(readFhir([{ ...patient, link }]))).toMatchObject([
+      { is: 'rejected', code: 'merged-record', kind: 'client', externalId: 'c1' },
+    ]);
+    expect(person({ ...patient, link: [{ type: 'replaces' }] })).toMatchObject({ externalId: 'c1' });
+  });
+
+  it('that is rejected shows its texts', () => {
+    expect(rowsOf(readFhir([{ ...practitioner, telecom: [] }]))).toMatchObject([
+      {
+        is: 'rejected',
+        code: 'missing-field',
+        field: 'email',
+        cells: { kind: 'provider', externalId: 'p1', firstName: 'Ann', lastName: 'Roe' },
+      },
+    ]);
+  });
+
+  it('with members of unexpected types is read as far as possible', () => {
+    const name = [7, null, { family: 'Osei', prefix: [{ toString: 1 }], given: 'Ada', use: ['official'] }];
+    const strange = { name, telecom: { system: 'email' }, meta: 7, link: 'x', generalPractitioner: [null, 7, 'x'] };
+    expect(person({ ...patient, ...strange })).toMatchObject({ firstName: 'Ada', lastName: 'Osei' });
+  });
+
+  it.each([{ active: false }, { deceasedBoolean: true }, { deceasedDateTime: '2019-05-01' }])(
+    'with %j is gone, even without a name',
+    (state) => {
+      const row = { is: 'gone', externalId: 'c1', kind: 'client' };
+      expect(readFhir([{ ...patient, name: [], ...state }])).toEqual([expect.objectContaining(row)]);
+      expect(person({ ...patient, active: true, deceasedBoolean: false })).toMatchObject({ externalId: 'c1' });
+      expect(person({ ...practitioner, telecom: [], ...state })).toBe('gone');
+      expect(person({ ...patient, id: 'x'.repeat(201), ...state })).toEqual(['too-long', 'externalId']);
     },
   );
+});
 
-  it('has the name, email and identifier that hold now, whichever stands first', async () => {
-    const ended = { start: '2001', end: '2015-06' };
-    const held = { start: '2015-06' };
-    const name = [
-      { use: 'official', family: 'Before', given: ['Ada'], period: ended },
-      { use: 'usual', family: 'Now', given: ['Ada'], period: held },
-      { use: 'official', family: 'Later', given: ['Ada'], period: { start: '2031' } },
-    ];
-    const telecom = [
-      { system: 'email', value: 'before@example.org', rank: 1, period: ended },
-      { system: 'email', value: 'later@example.org', rank: 1, period: { start: '2031' } },
-      { system: 'email', value: 'now@example.org', rank: 9, period: held },
-    ];
-    const identifier = [
-      { system: 'urn:mrn', value: 'before', use: 'official', period: ended },
-      { system: 'urn:mrn', value: 'now', period: held },
-    ];
-    expect(await person({ ...patient, name, telecom, identifier }, ['urn:mrn'])).toMatchObject({
-      externalId: 'now',
-      email: 'now@example.org',
-      lastName: 'Now',
-    });
-    expect(await person({ ...patient, telecom: telecom.slice(0, 1) })).not.toHaveProperty('email');
-  });
+describe('a SUBSETTED resource', () => {
+  const meta = { tag: [{ code: 'SUBSETTED', system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue' }] };
 
-  it('whose record was merged into another one is no second person, and is named', async () => {
-    const link = [{ other: { reference: 'Patient/c2' }, type: 'replaced-by' }];
-    const { rows } = await lines([
-      { ...patient, link },
-      { ...patient, id: 'c2', link: [{ ...link[0], type: 'replaces' }] },
+  it('is a partial person, with empty texts for what it does not show', () => {
+    expect(rowsOf(readFhir([{ resourceType: 'Practitioner', id: 'p1', meta }]))).toMatchObject([
+      { is: 'person', isPartial: true, person: { kind: 'provider', externalId: 'p1', firstName: '', lastName: '' } },
     ]);
-    expect(rows).toMatchObject([
-      { ok: false, code: 'merged-record', kind: 'client', externalId: 'c1' },
-      { ok: true, person: { externalId: 'c2' } },
+    expect(person({ ...practitioner, meta })).toMatchObject({ email: 'ann@example.org', lastName: 'Roe' });
+  });
+
+  it('is rejected for what it shows', () => {
+    expect(person({ ...patient, meta, telecom: [{ system: 'email', value: 'ada' }] })).toEqual(['bad-email', 'email']);
+  });
+});
+
+describe('the name', () => {
+  const names = (...name: unknown[]) => {
+    const found = person({ ...patient, name });
+    return typeof found === 'object' && 'firstName' in found ? `${found.firstName} ${found.lastName}` : found;
+  };
+  const [official, usual, plain] = ['Official', 'Usual', 'Plain'].map((family) => ({ family, given: ['Ada'] }));
+  const maiden = { use: 'maiden', family: 'Maiden', given: ['Ada'] };
+
+  it('is the first complete one by use: official, usual, then without use', () => {
+    expect(names(maiden, plain, { ...usual, use: 'usual' }, { ...official, use: 'official' })).toBe('Ada Official');
+    expect(names(maiden, plain, { ...usual, use: 'usual' })).toBe('Ada Usual');
+    expect(names(maiden, plain)).toBe('Ada Plain');
+    expect(names({ use: 'official', family: 'Roe' }, { use: 'usual', family: 'Roe', given: ['Jim'] })).toBe('Jim Roe');
+    expect(
+      names({ use: 'official', text: 'Ana Cruz Núñez' }, { use: 'usual', family: 'de la Cruz', given: ['Ana María'] }),
+    ).toBe('Ana María de la Cruz');
+  });
+
+  it('is a former one only if there is no current one', () => {
+    expect(names(maiden)).toBe('Ada Maiden');
+    expect(names({ ...plain, period: { end: '2015' } })).toBe('Ada Plain');
+    expect(names({ use: 'official', ...official, period: { end: '2015' } }, { use: 'nickname', ...plain })).toBe(
+      'Ada Plain',
+    );
+    expect(names({ use: 'official', ...official, period: { start: '2031' } }, plain)).toBe('Ada Plain');
+    expect(names({ use: 'nickname', given: ['Jimmy'] }, { use: 'old', family: 'Windsor', given: ['Jim'] })).toEqual([
+      'missing-field',
+      'lastName',
     ]);
   });
 
-  it('of strange shapes is read as far as it goes', async () => {
-    const name = [7, null, { text: 'Ada Osei', prefix: [{ toString: 1 }], given: 'Ada', use: ['official'] }];
-    expect(await person({ ...patient, name, telecom: { system: 'email' } })).toMatchObject({
-      firstName: 'Ada',
-      lastName: 'Osei',
-    });
-    expect(await person({ ...patient, id: 7, name })).toEqual(['missing-field', 'externalId']);
+  it('is not split if it is only a text', () => {
+    expect(names({ use: 'anonymous', text: 'anonymous' })).toEqual(['unsplit-name', 'firstName']);
+    const [row] = rowsOf(readFhir([{ ...patient, name: [{ text: 'Ada Osei' }] }]));
+    expect(row).toMatchObject({ code: 'unsplit-name', cells: { externalId: 'c1', lastName: 'Ada Osei' } });
   });
 
-  it('with one name only is rejected', async () => {
-    expect(await person({ ...patient, name: [{ given: ['Ada'] }] })).toEqual(['missing-field', 'lastName']);
-    expect(await person({ ...patient, name: 'Ada Osei' })).toEqual(['missing-field', 'firstName']);
+  it('may have its family name in a list, as in DSTU2', () => {
+    expect(names({ family: ['Chell'], given: ['Pat', 'Jo'] })).toBe('Pat Chell');
+    expect(names({ family: 'Osei', given: ['', ' Ada '] })).toBe('Ada Osei');
   });
 
-  it('is reached by the email of the best rank, a provider at work, a client at home, none that is old', async () => {
-    const point = (value: string, more: object) => ({ system: 'email', value, ...more });
+  it('is rejected if it is incomplete', () => {
+    expect(names({ given: ['Ada'] })).toEqual(['missing-field', 'lastName']);
+    expect(names()).toEqual(['missing-field', 'firstName']);
+  });
+});
+
+describe('the email', () => {
+  const point = (value: string, more: object = {}) => ({ system: 'email', value, ...more });
+  const emailOf = (resource: object, ...telecom: object[]) => {
+    const found = person({ ...resource, telecom });
+    return typeof found === 'object' && 'firstName' in found ? found.email : found;
+  };
+
+  it('is that of the best rank, then at work for providers and at home for clients', () => {
     const telecom = [
       { system: 'phone', value: '1', rank: 1 },
       point('old@example.org', { use: 'old', rank: 1 }),
       point('home@example.org', { use: 'home' }),
       point(' work@example.org ', { use: 'work' }),
     ];
-    expect(await person({ ...practitioner, telecom })).toMatchObject({ email: 'work@example.org' });
-    expect(await person({ ...patient, telecom })).toMatchObject({ email: 'home@example.org' });
-    expect(await person({ ...patient, telecom: [...telecom, point('best@example.org', { rank: 2 })] })).toMatchObject({
-      email: 'best@example.org',
-    });
-    expect(await person({ ...practitioner, telecom: [point('ann roe@example.org', {})] })).toEqual([
-      'bad-email',
+    expect(emailOf(practitioner, ...telecom)).toBe('work@example.org');
+    expect(emailOf(patient, ...telecom)).toBe('home@example.org');
+    expect(emailOf(patient, ...telecom, point('best@example.org', { rank: 2 }))).toBe('best@example.org');
+  });
+
+  it('is never one that has ended, and a future one last', () => {
+    expect(
+      emailOf(
+        patient,
+        point('ended@example.org', { rank: 1, period: { end: '2015' } }),
+        point('later@example.org', { rank: 1, period: { start: '2031' } }),
+        point('now@example.org', { rank: 9, period: { start: '2015' } }),
+      ),
+    ).toBe('now@example.org');
+    expect(emailOf(patient, point('ended@example.org', { period: { end: '2015' } }))).toBeUndefined();
+  });
+
+  it('is the first usable one: neither a placeholder nor a Direct address', () => {
+    const direct = {
+      url: 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-direct',
+      valueBoolean: true,
+    };
+    const none = point('none', { use: 'home' });
+    expect(emailOf(patient, none, point('em@example.org', { use: 'work' }))).toBe('em@example.org');
+    expect(emailOf(patient, point('mailto:em2@example.org'))).toBe('em2@example.org');
+    expect(emailOf(patient, point('declined'))).toBeUndefined();
+    expect(
+      emailOf(
+        practitioner,
+        point('pd@direct.example.org', { use: 'work', extension: [direct] }),
+        point('pd@example.org'),
+      ),
+    ).toBe('pd@example.org');
+    expect(emailOf(practitioner, point('n/a', { use: 'work' }), point('pe@example.org', { use: 'home' }))).toBe(
+      'pe@example.org',
+    );
+    expect(emailOf(practitioner, point('pd@direct.example.org', { extension: [direct] }))).toEqual([
+      'missing-field',
       'email',
     ]);
-    expect(await person({ ...practitioner, telecom: [] })).toEqual(['missing-field', 'email']);
   });
 
-  it('who is inactive or deceased is still a person', async () => {
-    expect(await person({ ...patient, active: false, deceasedDateTime: '2020-01-01' })).toMatchObject({
-      externalId: 'c1',
-    });
+  it('is rejected if there is only a text that is not an address', () => {
+    expect(emailOf(practitioner, point('none'), point('ann roe@'))).toEqual(['bad-email', 'email']);
+    expect(emailOf(practitioner, point('ann roe@'), point('ann@example.org'))).toBe('ann@example.org');
   });
+});
 
-  it('has the identifier of the wanted system as its external id, or is rejected', async () => {
-    const identifier = [
-      { system: 'urn:mrn', value: 'old', use: 'old' },
-      { system: 'urn:mrn', value: 'm-1' },
-      { system: NPI, value: '7' },
-    ];
-    expect(await person({ ...patient, identifier }, ['urn:mrn'])).toMatchObject({ externalId: 'm-1' });
-    expect(await person(practitioner, ['urn:mrn', NPI])).toMatchObject({ externalId: '99' });
-    expect(await person(patient, ['urn:mrn'])).toEqual(['missing-field', 'externalId']);
-  });
-
-  it('shows what could be read of it when it is rejected', async () => {
-    const { columns, rows } = await lines([{ ...practitioner, telecom: [] }]);
-    expect(columns).toEqual(['kind', 'externalId', 'email', 'firstName', 'lastName', 'providers']);
-    expect(rows).toMatchObject([
-      { ok: false, kind: 'provider', externalId: 'p1', raw: '["provider","p1","","Ann","Roe",""]' },
+describe('a line or entry that is not a person', () => {
+  it('is rejected only if it is not a resource', () => {
+    const text = ['{"resourceType":"Organization","id":"o"}', '{', '{"id":"x"}', '{"resourceType":"Bundle"}'];
+    expect(rowsOf(readFhir([...text, '{"resourceType":"__proto__"}'].join('\n')))).toMatchObject([
+      { line: 2, code: 'bad-json' },
+      { line: 3, code: 'not-a-person' },
+      { line: 5, code: 'not-a-person' },
     ]);
   });
 });
 
-describe('FHIR resources beside the people', () => {
-  const providersOf = async (read: ReturnType<typeof lines>) =>
-    resolveProviders((await read).facts, { now: NOW }).get('c1')?.providers;
+describe('a record over the limit', () => {
+  const limits = { row: 10_000, cell: 1_000 };
 
-  it('give a client its providers through every form of reference', async () => {
-    const other = (id: string) => ({ ...practitioner, id, identifier: [{ system: NPI, value: id }] });
-    const subject = { reference: 'Patient/c1' };
+  it('is read if only its strings are long', () => {
+    const photo = [{ contentType: 'image/jpeg', data: 'x'.repeat(500_000) }];
     const resources = [
-      {
-        resourceType: 'Encounter',
-        subject,
-        period: { start: '2023-12-01' },
-        participant: [{ individual: { reference: 'Practitioner/p5' } }],
-      },
-      {
-        resourceType: 'Encounter',
-        subject,
-        participant: [{ individual: { reference: `Practitioner?identifier=${NPI}|p4` }, period: { start: '2024-05' } }],
-      },
-      {
-        resourceType: 'CareTeam',
-        subject,
-        participant: [{ member: { reference: 'Organization/o1' } }, { member: { reference: 'PractitionerRole/r3' } }],
-      },
-      { resourceType: 'PractitionerRole', id: 'r3', practitioner: { identifier: { system: NPI, value: 'p3' } } },
-      {
-        ...patient,
-        generalPractitioner: [
-          { identifier: { system: NPI, value: '99' } },
-          { reference: 'https://ehr.example.org/Practitioner/p2' },
-        ],
-      },
-      practitioner,
-      ...['p2', 'p3', 'p4', 'p5'].map(other),
+      { photo, ...patient },
+      { ...practitioner, photo },
     ];
-    expect(await providersOf(lines(resources))).toEqual(['p1', 'p2', 'p3', 'p4', 'p5']);
-    expect(await providersOf(lines(resources.reverse()))).toEqual(['p1', 'p2', 'p3', 'p4', 'p5']);
+    for (const file of [resources, { resourceType: 'Bundle', entry: resources.map((resource) => ({ resource })) }]) {
+      const rows = rowsOf(readFhir(file, { limits, chunk: 1_000 }));
+      expect(rows).toMatchObject([{ person: { externalId: 'c1' } }, { person: { externalId: 'p1' } }]);
+    }
   });
 
-  it('that are void say nothing', async () => {
-    const void_ = (resourceType: string, status: string) => ({
-      resourceType,
-      status,
-      subject: { reference: 'Patient/c1' },
-      participant: [{ individual: { reference: 'Practitioner/p1' }, member: { reference: 'Practitioner/p1' } }],
-    });
-    const resources = [
-      void_('Encounter', 'cancelled'),
-      void_('CareTeam', 'entered-in-error'),
-      void_('CareTeam', 'proposed'),
-    ];
-    expect(await providersOf(lines([patient, practitioner, ...resources]))).toBeUndefined();
-    expect(await providersOf(lines([patient, practitioner, void_('Encounter', 'planned')]))).toEqual(['p1']);
-  });
-
-  it('of a Bundle are found by fullUrl', async () => {
-    const { rows, facts } = await bundle([
-      { fullUrl: 'urn:uuid:1', resource: { ...patient, generalPractitioner: [{ reference: 'urn:uuid:3' }] } },
-      { fullUrl: 'urn:uuid:2', resource: practitioner },
-      {
-        fullUrl: 'urn:uuid:3',
-        resource: { resourceType: 'PractitionerRole', practitioner: { reference: 'urn:uuid:2' } },
-      },
-      { fullUrl: 'urn:uuid:4', resource: { resourceType: 'Observation' } },
-    ]);
-    expect(rows.map(({ line }) => line)).toEqual([5, 26]);
-    expect(resolveProviders(facts, { now: NOW }).get('c1')).toMatchObject({ providers: ['p1'], unresolved: 0 });
-  });
-
-  it('a rejected provider is still meant by references, as long as its id is known', async () => {
-    const facts = lines([
-      { ...practitioner, telecom: [] },
-      { ...patient, generalPractitioner: [{ reference: 'Practitioner/p1' }] },
-    ]);
-    expect(await providersOf(facts)).toEqual(['p1']);
-  });
-
-  it('that are no resources are rejected, other resources are not rows', async () => {
-    const { rows } = await readAll(
-      [
-        '{"resourceType":"Organization","id":"o"}',
-        '{',
-        '{"id":"x"}',
-        '',
-        '{"resourceType":"Bundle"}',
-        '{"resourceType":"__proto__"}',
-      ].join('\n'),
-      { format: 'ndjson', kind: 'fhir' },
-    );
-    expect(rows).toMatchObject([
-      { line: 2, code: 'bad-json' },
-      { line: 3, code: 'not-a-person' },
-      { line: 5, code: 'not-a-person' },
-      { line: 6, code: 'not-a-person' },
-    ]);
-  });
-
-  it('are found by urn:uuid of their own ids, where a Bundle was cut into lines', async () => {
-    const [patientId, providerId] = ['0B1C2D3E-0000-4000-8000-000000000001', '0b1c2d3e-0000-4000-8000-000000000002'];
-    const { facts } = await lines([
-      { ...patient, id: patientId },
-      { ...practitioner, id: providerId },
-      {
-        resourceType: 'CareTeam',
-        subject: { reference: `urn:uuid:${patientId.toLowerCase()}` },
-        participant: [{ member: { reference: `urn:uuid:${providerId}` } }],
-      },
-    ]);
-    expect(resolveProviders(facts, { now: NOW }).get(patientId)).toMatchObject({ providers: [providerId] });
-  });
-
-  it('of more than the limit are skipped when their type is none of a person, else the person is named', async () => {
-    const text = { div: 'x'.repeat(3000) };
+  it('is rejected if it may be a person', () => {
+    const text = { div: Array(12_000).fill('x') };
     const resources = [
       { resourceType: 'Group', text },
       { ...patient, text },
       { text, ...practitioner },
       { id: 'x', text },
     ];
-    const options = { kind: 'fhir', limits: { row: 1000, cell: 1000 } } as const;
-    const ndjson = resources.map((resource) => JSON.stringify(resource)).join('\n');
-    const entry = resources.map((resource) => ({ fullUrl: 'urn:uuid:1', resource }));
-    for (const chunk of [7, 100_000]) {
-      const files = [
-        await readAll(ndjson, { ...options, format: 'fhir-ndjson' }, chunk),
-        await readAll(JSON.stringify({ resourceType: 'Bundle', entry }), { ...options, format: 'fhir-json' }, chunk),
-      ];
-      for (const { rows } of files) {
-        expect(rows).toMatchObject([
-          { code: 'row-too-large', kind: 'client', externalId: 'c1' },
-          { code: 'row-too-large', kind: 'provider', externalId: 'p1' },
-          { code: 'row-too-large' },
-        ]);
-        expect(rows[2]).not.toHaveProperty('externalId');
-      }
+    for (const file of [resources, { resourceType: 'Bundle', entry: resources.map((resource) => ({ resource })) }]) {
+      const rows = rowsOf(readFhir(file, { limits, chunk: 777 }));
+      expect(rows).toMatchObject([
+        { code: 'row-too-large', kind: 'client', externalId: 'c1' },
+        { code: 'row-too-large', kind: 'provider', externalId: 'p1' },
+        { code: 'row-too-large', cells: {} },
+      ]);
     }
   });
+});
 
-  it('of one page of a search are not taken for the whole population', async () => {
-    const page = (relation: string) =>
-      JSON.stringify({ resourceType: 'Bundle', type: 'searchset', link: [{ relation, url: 'x' }], entry: [] }, null, 1);
-    const read = (relation: string, whole: boolean) =>
-      readAll(page(relation), { format: 'fhir-json', kind: 'fhir', whole }).then(
-        () => 'read',
-        (error: { code: string }) => error.code,
-      );
-    expect(await Promise.all([read('next', true), read('next', false), read('self', true)])).toEqual([
-      'partial-bundle',
-      'read',
-      'read',
-    ]);
+describe('care that gives a client its providers', () => {
+  const subject = { reference: 'Patient/c1' };
+  const member = { reference: 'Practitioner/p1' };
+  const providersBy = (...resources: object[]) => providersOf('c1', readFhir([patient, practitioner, ...resources]));
+  const team = (more: object) => ({ resourceType: 'CareTeam', subject, participant: [{ member }], ...more });
+  const encounter = (more: object) => ({
+    resourceType: 'Encounter',
+    subject,
+    participant: [{ individual: member }],
+    ...more,
   });
 
-  it('of a Bundle that are no resources are rejected', async () => {
-    const { rows } = await bundle([{ request: { method: 'DELETE' } }, { resource: [patient] }, { resource: patient }]);
-    expect(rows).toMatchObject([{ code: 'not-a-person' }, { code: 'not-a-person' }, { ok: true }]);
+  it.each([
+    [{}, true],
+    [{ status: 'active', period: { end: '2026-11-20' } }, true],
+    [{ status: 'proposed' }, false],
+    [{ status: 'entered-in-error' }, false],
+    [{ period: { end: '2026-11-19' } }, false],
+    [{ participant: [{ member, period: { end: '2026-10' } }] }, false],
+  ])('is a CareTeam with %j: %s', (more, isCare) => {
+    expect(providersBy(team(more))).toEqual(isCare ? ['p1'] : undefined);
+  });
+
+  it.each([
+    [{}, true],
+    [{ status: 'planned', period: { start: '2026-12-24' } }, true],
+    [{ status: 'finished', period: { start: '2025-11-21' } }, true],
+    [{ status: 'finished', period: { start: '2025-11-19' } }, false],
+    [{ status: 'finished', period: { start: '2024', end: '2026-01-01' } }, true],
+    [{ status: 'cancelled' }, false],
+    [{ status: 'entered-in-error' }, false],
+    [{ status: 'proposed' }, false],
+  ])('is an Encounter with %j: %s', (more, isCare) => {
+    expect(providersBy(encounter(more))).toEqual(isCare ? ['p1'] : undefined);
+  });
+
+  it('is an older Encounter if encounterSince includes it', () => {
+    const file = [patient, practitioner, encounter({ period: { start: '2019-03-01' } })];
+    const since = (day: string) => readFhir(file, { encounterSince: new Date(day) });
+    expect(providersOf('c1', since('2019-01-01'))).toEqual(['p1']);
+    expect(providersOf('c1', since('2020-01-01'))).toBeUndefined();
+  });
+
+  it.each([
+    [{ active: true, period: { end: '2027' } }, ['p1']],
+    [{ active: false }, []],
+    [{ period: { end: '2026-11-19' } }, []],
+  ])('includes a PractitionerRole with %j only while it is active', (more, providers) => {
+    const role = { resourceType: 'PractitionerRole', id: 'r1', practitioner: member, ...more };
+    const gp = { ...patient, generalPractitioner: [{ reference: 'PractitionerRole/r1' }] };
+    expect(providersOf('c1', readFhir([role, practitioner, gp]))).toEqual(providers);
+  });
+
+  it('is ordered: general practitioner, care team, encounters newest first', () => {
+    const other = (id: string) => ({ ...practitioner, id, identifier: [{ system: NPI, value: id }] });
+    const resources = [
+      encounter({ period: { start: '2026-01-01' }, participant: [{ individual: { reference: 'Practitioner/p5' } }] }),
+      encounter({
+        participant: [{ individual: { reference: `Practitioner?identifier=${NPI}|p4` }, period: { start: '2026-05' } }],
+      }),
+      team({
+        participant: [{ member: { reference: 'RelatedPerson/x' } }, { member: { reference: 'PractitionerRole/r3' } }],
+      }),
+      { resourceType: 'PractitionerRole', id: 'r3', practitioner: { identifier: { system: NPI, value: 'p3' } } },
+      {
+        ...patient,
+        generalPractitioner: [{ identifier: { system: NPI, value: '99' } }, { reference: 'Practitioner/p2' }],
+      },
+      practitioner,
+      ...['p2', 'p3', 'p4', 'p5'].map(other),
+    ];
+    expect(providersOf('c1', readFhir(resources))).toEqual(['p1', 'p2', 'p3', 'p4', 'p5']);
+    expect(providersOf('c1', readFhir(resources.reverse()))).toEqual(['p1', 'p2', 'p3', 'p4', 'p5']);
   });
 });

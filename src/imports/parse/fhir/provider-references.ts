@@ -102,9 +102,10 @@ export class ProviderReferences {
     for (const [client, links] of this.linksById) if (links.best || links.lost) byClient.set(client, [links]);
     for (const [key, links] of this.linksByKey) {
       const client = this.clientOf(key);
-      const known = client === undefined ? [] : byClient.get(client);
+      if (client === undefined) continue;
+      const known = byClient.get(client);
       if (known) known.push(links);
-      else if (client !== undefined) byClient.set(client, [links]);
+      else byClient.set(client, [links]);
     }
     return byClient;
   }
