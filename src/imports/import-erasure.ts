@@ -14,7 +14,10 @@ export class ImportErasure {
    * was stated keep theirs: they bring the person back.
    */
   @ErasesCopies('rows of imports')
-  async erase(tx: PoolClient, { kind, externalIds }: Pick<ErasedPerson, 'kind' | 'externalIds'>): Promise<ErasedCopies> {
+  async erase(
+    tx: PoolClient,
+    { kind, externalIds }: Pick<ErasedPerson, 'kind' | 'externalIds'>,
+  ): Promise<ErasedCopies> {
     const isOpen = `(r.outcome = 'pending' AND r.planned IS DISTINCT FROM 'delete')`;
     const { rowCount } = await tx.query(
       `UPDATE import_rows r SET profile = NULL, cells = NULL, profile_hash = NULL, email_fingerprint = NULL, phase = NULL,

@@ -19,6 +19,7 @@ import { OutcomesRepository } from './run/outcomes.repository.js';
 import { RowStarter } from './run/row-starter.js';
 import { StartOrder } from './run/start-order.repository.js';
 import { UpcomingRows } from './run/upcoming-rows.js';
+import { RowCorrector } from './upload/row-corrector.js';
 import { StagingRepository } from './upload/staging.repository.js';
 import { StoredRecords } from './upload/stored-records.repository.js';
 import { UploadConnectionPool } from './upload/upload-connections.js';
@@ -41,6 +42,7 @@ import { UploadsService } from './upload/uploads.service.js';
     PlanRepository,
     RepeatedRows,
     RowCellsRepository,
+    RowCorrector,
     RowStarter,
     SnapshotDeletes,
     StagingRepository,

@@ -11,9 +11,8 @@ const places = (table: string, where: string): string =>
 
 const deletion = (table: string, where: string): string => `DELETE FROM ${table} WHERE ${places(table, where)}`;
 
-/** An import `i` that ended before, or was given up as a plan that was made before. */
-const OVER = `(i.finished_at < $1 OR i.finished_at IS NOT NULL AND i.applied_at IS NULL AND i.staged_at < $1)`;
-const OF_ONE_THAT_IS_OVER = `EXISTS (SELECT 1 FROM imports i WHERE i.id = t.import_id AND ${OVER})`;
+/** SQL condition: row `t` belongs to an import that finished before. */
+const IN_EXPIRED_IMPORT = 'EXISTS (SELECT 1 FROM imports i WHERE i.id = t.import_id AND i.finished_at < $1)';
 
 const INSIGHTS = 'transcript, topics, named_entities, analytics';
 
@@ -59,17 +58,15 @@ export function retentionRules(env: Env): Record<string, Rule> {
     idempotencyRecords: rule(usual, deletion('idempotency_records', 'expires_at < greatest($1, now())')),
     plans: rule(
       imports,
-      `UPDATE imports SET state = 'cancelled'
-       WHERE ${places('imports', `state = 'planned' AND NOT apply_wanted AND staged_at < $1`)}`,
+      `UPDATE imports SET state = 'cancelled' WHERE ${places('imports', `state = 'planned' AND opened_at < $1`)}`,
     ),
-    importCells: rule(imports, deletion('import_raw_rows', OF_ONE_THAT_IS_OVER)),
-    importFacts: rule(imports, deletion('import_references', OF_ONE_THAT_IS_OVER)),
     importRows: rule(
       imports,
-      `UPDATE import_rows SET profile = NULL, was = NULL, was_profile = NULL,
-         code = CASE WHEN code = 'changed-since-plan' THEN 'expired' ELSE code END
-       WHERE ${places('import_rows', `(profile IS NOT NULL OR was IS NOT NULL) AND ${OF_ONE_THAT_IS_OVER}`)}`,
+      `UPDATE import_rows SET profile = NULL, cells = NULL, profile_hash = NULL, email_fingerprint = NULL
+       WHERE ${places('import_rows', `(profile IS NOT NULL OR cells IS NOT NULL) AND ${IN_EXPIRED_IMPORT}`)}`,
     ),
+    // No upload is open for so long.
+    deletedIds: rule(usual, deletion('deleted_ids', `deleted_at < greatest($1, now() - interval '2 days')`)),
     notes: rule(
       notes,
       `UPDATE document_revisions SET notes = NULL, removed_at = now()

@@ -48,13 +48,7 @@ const shared = [
 @Module({
   imports: [DiscoveryModule, PlatformModule],
   controllers: [ProvidersController, ClientsController, PeopleController, PeopleCsvController, IdentityController],
-  providers: [
-    ...shared,
-    IdentityService,
-    MergedClientsRepository,
-    PeopleMonitoring,
-    UserCreatedHandler,
-  ],
+  providers: [...shared, IdentityService, MergedClientsRepository, PeopleMonitoring, UserCreatedHandler],
   exports: shared,
 })
 export class PeopleModule {}

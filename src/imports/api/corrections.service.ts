@@ -1,16 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Problem } from '../../http/problem/problem.js';
-import { ProfileSeal } from '../../people/model/profile.js';
 import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
-import type { ImportedPerson, RowCells } from '../parse/row/import-row.js';
-import { type Rejection, rejection } from '../parse/row/rejection.js';
-import { validateCells } from '../parse/row/validate-person.js';
+import type { RowCells } from '../parse/row/import-row.js';
 import { KnownProviders } from '../upload/known-providers.js';
-import { rowPlace } from '../upload/row-places.js';
-import { profileOf, StagingRepository } from '../upload/staging.repository.js';
-import type { CorrectedRow } from './imports.dto.js';
+import { RowCorrector } from '../upload/row-corrector.js';
 import type { ImportResponse } from './import-view.js';
+import type { CorrectedRow } from './imports.dto.js';
 import { ImportsService } from './imports.service.js';
 import { RowCellsRepository } from './row-cells.repository.js';
 
@@ -21,8 +17,7 @@ export class CorrectionsService {
     private readonly imports: ImportsService,
     private readonly repository: ImportsRepository,
     private readonly cells: RowCellsRepository,
-    private readonly staging: StagingRepository,
-    private readonly seal: ProfileSeal,
+    private readonly corrector: RowCorrector,
   ) {}
 
   /** @throws {Problem} 404; 409 `wrong-state`; 422 `unknown-row` or `ambiguous-row` */
@@ -48,10 +43,14 @@ export class CorrectionsService {
     );
     const [found, another] = rows;
     if (!found) {
-      throw new Problem(422, 'unknown-row', 'No rejected row is there. Only rejected rows can be corrected.', { pointer });
+      throw new Problem(422, 'unknown-row', 'No rejected row is there. Only rejected rows can be corrected.', {
+        pointer,
+      });
     }
     if (another) {
-      throw new Problem(422, 'ambiguous-row', 'Several rejected rows are there. Name one by its number in `row`.', { pointer });
+      throw new Problem(422, 'ambiguous-row', 'Several rejected rows are there. Name one by its number in `row`.', {
+        pointer,
+      });
     }
     return found.rowNo;
   }
@@ -65,45 +64,7 @@ export class CorrectionsService {
   ): Promise<void> {
     const read = (await this.cells.of(importId, [rowNo], tx)).get(rowNo) ?? {};
     const cells: RowCells = { ...read, ...given, ...(list && { providers: list.join('|') }) };
-    const checked = await this.check(cells, providers);
-    if ('code' in checked) await this.reject(tx, importId, rowNo, cells, checked);
-    else await this.accept(tx, importId, rowNo, checked);
-  }
-
-  private async check(cells: RowCells, providers: KnownProviders): Promise<ImportedPerson | Rejection> {
-    const person = validateCells(cells);
-    if ('code' in person) return person;
-    await providers.lookUp(person.providers ?? []);
-    const unknown = person.providers?.find((id) => providers.of(id) !== 'known');
-    return unknown === undefined ? person : rejection('unknown-provider', { field: 'providers', cell: unknown });
-  }
-
-  private async accept(tx: PoolClient, importId: string, rowNo: number, person: ImportedPerson): Promise<void> {
-    const { kind, externalId, providers, platformUserId } = person;
-    const profile = profileOf(person);
-    await tx.query(
-      `UPDATE import_rows SET says = 'person', corrected = true, kind = $3, external_id = $4, profile = $5, cells = NULL,
-         profile_hash = $6, email_fingerprint = $7, providers = $8, platform_user_id = $9,
-         outcome = 'pending', planned = NULL, code = NULL, field = NULL, hint = NULL
-       WHERE import_id = $1 AND row_no = $2`,
-      [
-        ...[importId, rowNo, kind, externalId, this.seal.sealAt(rowPlace(importId, rowNo, 'profile'), profile)],
-        ...[this.seal.hash(profile), this.seal.emailFingerprint(profile.email), providers ?? null, platformUserId ?? null],
-      ],
-    );
-  }
-
-  private async reject(
-    tx: PoolClient,
-    importId: string,
-    rowNo: number,
-    cells: RowCells,
-    { code, field, hint }: Rejection,
-  ): Promise<void> {
-    await tx.query(
-      `UPDATE import_rows SET says = 'rejected', corrected = true, profile = NULL, cells = $3, code = $4, field = $5, hint = $6
-       WHERE import_id = $1 AND row_no = $2`,
-      [importId, rowNo, this.staging.sealCells(importId, rowNo, cells), code, field ?? null, hint],
-    );
+    await this.corrector.correct(tx, importId, rowNo, cells, providers);
+    await tx.query('UPDATE import_rows SET corrected = true WHERE import_id = $1 AND row_no = $2', [importId, rowNo]);
   }
 }

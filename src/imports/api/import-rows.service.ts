@@ -29,7 +29,10 @@ export class ImportRowsService {
     const [after] = decodeCursor<[number]>(query.cursor, 'number') ?? [0];
     const rows = await this.outcomes.rows(id, query, query.limit + 1, after);
     const rejected = query.cells ? rows.filter(({ outcome }) => outcome === 'rejected') : [];
-    const cells = await this.cells.of(id, rejected.map(({ rowNo }) => rowNo));
+    const cells = await this.cells.of(
+      id,
+      rejected.map(({ rowNo }) => rowNo),
+    );
     return pageOf(
       rows,
       query.limit,
@@ -50,7 +53,10 @@ export class ImportRowsService {
   private async *rejected(id: string, files: ImportFile[]): AsyncGenerator<RejectedRow[]> {
     for (let after = 0; ; ) {
       const rows = await this.outcomes.rows(id, { outcome: 'rejected' }, PAGE, after);
-      const cells = await this.cells.of(id, rows.map(({ rowNo }) => rowNo));
+      const cells = await this.cells.of(
+        id,
+        rows.map(({ rowNo }) => rowNo),
+      );
       yield rows.map((row) => {
         const { file, line, code, hint } = showRow(row, files);
         const named = { ...(row.kind && { kind: row.kind }), ...(row.externalId && { externalId: row.externalId }) };

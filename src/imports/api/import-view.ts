@@ -1,13 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { PageResponse } from '../../http/request/page.js';
 import type { BreakerCode } from '../../people/model/circuit-breaker.js';
-import {
-  type ImportFile,
-  type ImportKind,
-  type ImportState,
-  ROW_OUTCOMES,
-  type RowOutcome,
-} from '../model/import.js';
+import { type ImportFile, type ImportKind, type ImportState, ROW_OUTCOMES, type RowOutcome } from '../model/import.js';
 import type { Guard, GuardName } from '../model/import-guards.js';
 import type { ImportRecord } from '../model/imports.repository.js';
 import type { ImportTotals } from '../model/totals.js';
@@ -168,7 +162,11 @@ export function showImport(
   const eta = (calls: number) => (pace.callsPerSecond === null ? null : Math.ceil(calls / pace.callsPerSecond));
   return {
     ...{ id, state, kind, mode, dryRun, defaultProvider, correctionOf },
-    counts: { total: sum(Object.values(counts)), ...outcomes, deleted: deletes.deleted ?? 0 } as ImportResponse['counts'],
+    counts: {
+      total: sum(Object.values(counts)),
+      ...outcomes,
+      deleted: deletes.deleted ?? 0,
+    } as ImportResponse['counts'],
     ...{ planned: totals.planned, deletes, reasons: totals.reasons },
     ...{ corrected: totals.corrected, repeatedIds: totals.repeatedIds, unclearRows: totals.unclearRows, lostProviders },
     calls: { made: totals.callsMade, remaining },

@@ -15,7 +15,13 @@ import {
 } from 'class-validator';
 import { fieldRule, ListOf, OneOf, OptionalListOf, OptionalOneOf, OptionalText } from '../../http/request/fields.js';
 import { PageQuery, PageResponse } from '../../http/request/page.js';
-import { type ImportKind, PLANNED_OUTCOMES, type PlannedOutcome, ROW_OUTCOMES, type RowOutcome } from '../model/import.js';
+import {
+  type ImportKind,
+  PLANNED_OUTCOMES,
+  type PlannedOutcome,
+  ROW_OUTCOMES,
+  type RowOutcome,
+} from '../model/import.js';
 import { GUARD_NAMES, type GuardName } from '../model/import-guards.js';
 
 /** Maximum identifier systems of an import. */
@@ -28,7 +34,8 @@ const toBoolean = ({ value }: { value: unknown }) =>
   ({ true: true, '1': true, '': true, false: false, '0': false })[String(value)] ?? value;
 
 /** A field, or a field of one kind of people. */
-const COLUMN_FIELD = /^(?:(?:providers|clients)\.)?(?:kind|externalId|email|firstName|lastName|providers|platformUserId)$/;
+const COLUMN_FIELD =
+  /^(?:(?:providers|clients)\.)?(?:kind|externalId|email|firstName|lastName|providers|platformUserId)$/;
 
 /** Columns by field, such as `{externalId: "PAT_ID"}` or, for one kind only, `{"clients.externalId": "PAT_ID"}`. */
 function isColumns(value: unknown): boolean {
@@ -245,7 +252,10 @@ export const IMPORT_REQUEST_BODY: RequestBodyObject = {
     'multipart/form-data': {
       schema: {
         type: 'object',
-        properties: { providers: files(`Providers, before the clients: ${PEOPLE}`), clients: files(`Clients: ${PEOPLE}`) },
+        properties: {
+          providers: files(`Providers, before the clients: ${PEOPLE}`),
+          clients: files(`Clients: ${PEOPLE}`),
+        },
         additionalProperties: { type: 'string', format: 'binary', description: 'Any file, by any name' },
       },
     },

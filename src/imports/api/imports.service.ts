@@ -188,7 +188,9 @@ export class ImportsService {
     const files = last ? this.readableFiles(last) : [];
     const columns = files.flatMap(({ kind: fileKind, csv }) =>
       (csv?.mapping.columns ?? []).flatMap(({ name, field }) =>
-        field === null || field === 'status' ? [] : [[kind === 'mixed' ? `${fileKind}.${field}` : field, name] as const],
+        field === null || field === 'status'
+          ? []
+          : [[kind === 'mixed' ? `${fileKind}.${field}` : field, name] as const],
       ),
     );
     return columns.length === 0 ? null : Object.fromEntries(columns.reverse()); // of several columns, the first
@@ -204,8 +206,11 @@ export class ImportsService {
     if (workerGoneFor === null || workerGoneFor > WORKER_GONE_SECONDS) return unknown('no-worker');
     const [stopped] = openBlocks(await this.breakers.read());
     if (stopped) return unknown(stopped.code);
-    const callsPerSecond = state === 'planned' ? this.calls.fullPace() : await this.calls.recentPace(this.database.pool);
-    return callsPerSecond === 0 && remaining.max > 0 ? unknown('no-pace') : { callsPerSecond: callsPerSecond || 1, etaUnknown: null };
+    const callsPerSecond =
+      state === 'planned' ? this.calls.fullPace() : await this.calls.recentPace(this.database.pool);
+    return callsPerSecond === 0 && remaining.max > 0
+      ? unknown('no-pace')
+      : { callsPerSecond: callsPerSecond || 1, etaUnknown: null };
   }
 }
 

@@ -35,7 +35,9 @@ export class RowCellsRepository {
     );
     const cells = new Map<number, RowCells>();
     for (const row of rows) {
-      const found = await Promise.resolve().then(() => this.open(importId, row)).catch(noneIfUnreadable);
+      const found = await Promise.resolve()
+        .then(() => this.open(importId, row))
+        .catch(noneIfUnreadable);
       if (found) cells.set(row.rowNo, found);
     }
     return cells;

@@ -50,10 +50,15 @@ export async function* readPeople(
 export async function* readStored(
   records: AsyncIterable<StoredRecord[]>,
   header: string[],
-  options: Pick<ReadOptions, 'kind' | 'columns' | 'limits' | 'whole'>,
+  options: Pick<ReadOptions, 'kind' | 'columns' | 'limits' | 'whole'> & { headerLine: number },
   meter = new WorkMeter(),
 ): AsyncGenerator<ReadEvent> {
-  const mapped = new MappedRecords(header, 1, { ...options, limits: options.limits ?? DEFAULT_LIMITS }, meter);
+  const mapped = new MappedRecords(
+    header,
+    options.headerLine,
+    { ...options, limits: options.limits ?? DEFAULT_LIMITS },
+    meter,
+  );
   for await (const batch of records) {
     for (const record of batch) yield* paced(mapped.push(record), meter);
   }

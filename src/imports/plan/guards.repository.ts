@@ -65,7 +65,9 @@ export class GuardsRepository {
     const before = idColumns(this.imports.filesOf(last), last.idSystems);
     const now = idColumns(files, record.idSystems);
     const kinds = [...now].filter(([kind, column]) => (before.get(kind) ?? column) !== column).map(([kind]) => kind);
-    const people = kinds.flatMap((kind) => (kind === 'providers' ? 'provider' : kind === 'clients' ? 'client' : ['provider', 'client']));
+    const people = kinds.flatMap((kind) =>
+      kind === 'providers' ? 'provider' : kind === 'clients' ? 'client' : ['provider', 'client'],
+    );
     const { rows } = await tx.query<{ count: number }>(
       'SELECT count(*)::int AS count FROM people WHERE wanted AND kind::text = ANY ($1::text[])',
       [people],

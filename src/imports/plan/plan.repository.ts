@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import type { ImportFile } from '../model/import.js';
 import type { ImportRecord } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
-import { ignoredColumns } from '../upload/staging-writer.js';
+import { noProvider } from '../upload/staging-writer.js';
 import { RepeatedRows } from './repeated-rows.js';
 import { listAfter, namesOneOf, providersOf, rejectFormerIds } from './row-sql.js';
 import { SnapshotDeletes } from './snapshot-deletes.repository.js';
@@ -79,7 +79,7 @@ export class PlanRepository {
         [id, defaultProvider],
       );
     } else {
-      const hints = files.map((file) => rejection('no-provider', { ignored: ignoredColumns(file) }).hint);
+      const hints = files.map((file) => noProvider(file).hint);
       await tx.query(
         `UPDATE import_rows r SET outcome = 'rejected', planned = 'rejected', field = 'providers',
            code = coalesce(r.code, 'no-provider'), hint = coalesce(r.hint, ($2::text[])[r.file])

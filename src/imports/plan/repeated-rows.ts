@@ -77,11 +77,11 @@ export class RepeatedRows {
        UPDATE import_rows r SET outcome = CASE WHEN o.is_equal OR o.has_versions THEN 'skipped' ELSE 'rejected' END::row_outcome,
          planned = CASE WHEN o.is_equal OR o.has_versions THEN NULL ELSE 'rejected' END, field = 'externalId',
          code = CASE WHEN o.is_equal THEN $2 WHEN o.has_versions THEN $4 ELSE $6 END,
-         hint = CASE WHEN o.is_equal THEN $3 WHEN o.has_versions THEN $5 ELSE replace($7, '{line}', o.kept_line::text) END
+         hint = CASE WHEN o.is_equal THEN $3 WHEN o.has_versions THEN $5 ELSE replace($7, '987654321', o.kept_line::text) END
        FROM others o WHERE r.import_id = $1 AND r.row_no = o.row_no`,
       [
         ...[importId, repeated.code, repeated.hint, older.code, older.hint],
-        ...[duplicate.code, rejection('duplicate-id', { line: '{line}' }).hint],
+        ...[duplicate.code, rejection('duplicate-id', { line: 987_654_321 }).hint],
       ],
     );
   }

@@ -25,8 +25,14 @@ const SKIPPED_AT_ONCE = 10_000;
 const COUNT_PAUSE = 10;
 
 const FAULTS = {
-  plan: { code: 'plan-failed', detail: 'The plan could not be made. Nothing was imported: see the log, then upload the files again.' },
-  start: { code: 'start-failed', detail: 'Rows could not be started. People that had started finish: see the log, then upload the files again.' },
+  plan: {
+    code: 'plan-failed',
+    detail: 'The plan could not be made. Nothing was imported: see the log, then upload the files again.',
+  },
+  start: {
+    code: 'start-failed',
+    detail: 'Rows could not be started. People that had started finish: see the log, then upload the files again.',
+  },
   crash: {
     code: 'plan-crashed',
     detail: `The process ended ${MAX_CRASHES} times while it planned this import. Nothing was imported: see the log, then upload smaller files.`,

@@ -151,7 +151,12 @@ export class OutcomesRepository {
   }
 
   /** One page of rows, in the order of the files. */
-  async rows(id: string, { outcome, planned, code }: RowFilter, limit: number, after: number): Promise<ImportRowRecord[]> {
+  async rows(
+    id: string,
+    { outcome, planned, code }: RowFilter,
+    limit: number,
+    after: number,
+  ): Promise<ImportRowRecord[]> {
     const { rows } = await this.database.pool.query<ImportRowRecord>(
       `SELECT ${LISTED} FROM import_rows
        WHERE import_id = $1 AND row_no > $2 AND ($3::row_outcome IS NULL OR outcome = $3)
@@ -163,7 +168,9 @@ export class OutcomesRepository {
   }
 
   private async repeatedIds(importId: string, sql: Pick<PoolClient, 'query'>): Promise<number> {
-    const codes = [rejection('repeated'), rejection('older-version'), rejection('duplicate-id')].map(({ code }) => code);
+    const codes = [rejection('repeated'), rejection('older-version'), rejection('duplicate-id')].map(
+      ({ code }) => code,
+    );
     const { rows } = await sql.query<{ ids: number }>(
       `SELECT count(DISTINCT (kind, external_id))::int AS ids FROM import_rows
        WHERE import_id = $1 AND outcome IN ('skipped', 'rejected') AND code = ANY ($2::text[])`,

@@ -81,7 +81,11 @@ export class RowStarter {
     }
     const isDelete = ({ planned }: Row) => planned === 'delete';
     for (const row of startable.filter(isDelete)) await this.wantAbsence(tx, importId, row);
-    await this.wantPeople(tx, importId, startable.filter((row) => !isDelete(row)));
+    await this.wantPeople(
+      tx,
+      importId,
+      startable.filter((row) => !isDelete(row)),
+    );
     await this.markStarted(tx, importId, startable);
     return batch.length;
   }
@@ -135,7 +139,12 @@ export class RowStarter {
     return isOther ? rejection('platform-user-taken') : undefined;
   }
 
-  private async skip(tx: PoolClient, importId: string, { rowNo }: Row, { code, field, hint }: Rejection): Promise<void> {
+  private async skip(
+    tx: PoolClient,
+    importId: string,
+    { rowNo }: Row,
+    { code, field, hint }: Rejection,
+  ): Promise<void> {
     await tx.query(
       `UPDATE import_rows r SET outcome = 'skipped', phase = NULL, profile = NULL, code = $3, field = $4, hint = $5 WHERE ${IN_BATCH}`,
       [importId, [rowNo], code, field ?? null, hint],
@@ -195,7 +204,8 @@ export class RowStarter {
     );
     await this.claimEmails(tx, desired);
     await this.replaceLists(tx, desired);
-    for (const person of desired) if (person.platformUserId !== null) await this.link(tx, person, person.platformUserId);
+    for (const person of desired)
+      if (person.platformUserId !== null) await this.link(tx, person, person.platformUserId);
   }
 
   /** Of several new people with one email, the plan left one to be created. It gets the email, whoever is claimed first. */
@@ -229,7 +239,12 @@ export class RowStarter {
     const person = await this.people.mustLock(tx, id);
     if (person.platformUserId !== null) return;
     await this.spellings.learnIfNew(tx, spelling);
-    await this.people.update(tx, person, applyLink(person.person, platformKey(spelling), 'linked'), linkedFields(person));
+    await this.people.update(
+      tx,
+      person,
+      applyLink(person.person, platformKey(spelling), 'linked'),
+      linkedFields(person),
+    );
   }
 
   /** The platform has no operation for a changed name or email, so that such a row is finished. */

@@ -77,7 +77,11 @@ export class StartOrder {
     );
   }
 
-  private async rowsOf(tx: PoolClient, { id, phase }: { id: string; phase: number }, atOnce: number): Promise<NextRows> {
+  private async rowsOf(
+    tx: PoolClient,
+    { id, phase }: { id: string; phase: number },
+    atOnce: number,
+  ): Promise<NextRows> {
     const { rows } = await tx.query<{ rowNo: number }>(
       `SELECT row_no AS "rowNo" FROM import_rows WHERE import_id = $1 AND phase = $2 ORDER BY row_no LIMIT $3`,
       [id, phase, atOnce],

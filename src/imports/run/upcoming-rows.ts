@@ -71,7 +71,12 @@ export class UpcomingRows implements UpcomingSource, OnModuleInit {
       [kind, externalIds],
     );
     if (rows.length === 0) return;
-    if (kind === 'client') await this.start(tx, 'provider', rows.flatMap(({ providers }) => providers ?? []));
+    if (kind === 'client')
+      await this.start(
+        tx,
+        'provider',
+        rows.flatMap(({ providers }) => providers ?? []),
+      );
     for (const importId of new Set(rows.map((row) => row.importId))) {
       const rowNos = rows.flatMap((row) => (row.importId === importId ? row.rowNo : []));
       await this.starter.start(tx, importId, rowNos);
@@ -93,6 +98,10 @@ export class UpcomingRows implements UpcomingSource, OnModuleInit {
   }
 
   private open({ importId, rowNo, profile, providers, ...row }: Row): UpcomingPerson {
-    return { ...row, providers: providers ?? [], profile: this.seal.openAt(rowPlace(importId, rowNo, 'profile'), profile) };
+    return {
+      ...row,
+      providers: providers ?? [],
+      profile: this.seal.openAt(rowPlace(importId, rowNo, 'profile'), profile),
+    };
   }
 }

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
-import { lostHint, type ProviderReferences } from '../parse/fhir/provider-references.js';
+import { lostHint } from '../parse/fhir/lost-hint.js';
+import type { ProviderReferences } from '../parse/fhir/provider-references.js';
 import { KnownProviders } from './known-providers.js';
 import type { ResolvedList, StagingRepository } from './staging.repository.js';
 

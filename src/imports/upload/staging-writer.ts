@@ -2,9 +2,11 @@ import type { PoolClient } from 'pg';
 import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../../people/model/person.js';
 import type { ImportFile, ImportRequest } from '../model/import.js';
+import { ignoredProviderColumns } from '../parse/csv/column-names.js';
 import type { FileKind, ImportedPerson, ReadRow } from '../parse/row/import-row.js';
-import { cellsOf, type Rejection, rejection } from '../parse/row/rejection.js';
-import { KnownProviders } from './known-providers.js';
+import { type Rejection, rejection } from '../parse/row/rejection.js';
+import { cellsOf } from '../parse/row/validate-person.js';
+import { KnownProviders, type ProviderStatus } from './known-providers.js';
 import { mentionedIds } from './mentioned-ids.js';
 import type { StagedRow, StagingRepository } from './staging.repository.js';
 
@@ -26,7 +28,10 @@ type Row = StagedRow & { of: ImportFile };
 export class StagingWriter {
   /** Ids of known people in cells with line breaks. */
   readonly mentioned = new Set<string>();
-  private readonly providers: KnownProviders;
+  readonly providers: KnownProviders;
+  /** A provider came after a client whose provider was unknown. */
+  mustRecheck = false;
+  private hasUnknown = false;
   private storing: Promise<void> = Promise.resolve();
   private rows: Row[] = [];
   private texts: string[] = [];
@@ -92,9 +97,21 @@ export class StagingWriter {
 
   private async store(rows: Row[], texts: string[]): Promise<void> {
     if (texts.length > 0) await this.storeMentions(texts);
-    await this.providers.lookUp(rows.flatMap(({ row }) => (row.is === 'person' ? (row.person.providers ?? []) : [])));
     await this.completePartial(rows);
-    for (const one of rows) if (one.row.is === 'person') one.row = this.checked(one.row, one.row.person, one.of);
+    // Providers first, because clients of the same batch may name them.
+    const isClient = ({ row }: Row) => row.is === 'person' && row.person.kind === 'client';
+    await this.storeChecked(rows.filter((row) => !isClient(row)));
+    await this.storeChecked(rows.filter(isClient));
+  }
+
+  private async storeChecked(rows: Row[]): Promise<void> {
+    await this.providers.lookUp(rows.flatMap(({ row }) => (row.is === 'person' ? (row.person.providers ?? []) : [])));
+    for (const one of rows) {
+      if (one.row.is !== 'person') continue;
+      if (one.row.person.kind === 'provider' && this.hasUnknown) this.mustRecheck = true;
+      one.row = this.checked(one.row, one.row.person, one.of);
+      if (one.row.is === 'rejected' && one.row.code === 'unknown-provider') this.hasUnknown = true;
+    }
     await this.staging.store(this.tx, this.importId, rows);
   }
 
@@ -136,14 +153,13 @@ export class StagingWriter {
   private providersFault(person: ImportedPerson, of: ImportFile): Rejection | undefined {
     const { defaultProvider } = this.request;
     if (person.providers?.length === 0) {
-      if (defaultProvider === undefined) return rejection('no-provider', { ignored: ignoredColumns(of) });
+      if (defaultProvider === undefined) return noProvider(of);
       person.providers = [defaultProvider];
     }
     for (const id of person.providers ?? []) {
       const status = this.providers.of(id);
       if (status === 'renamed') return rejection('renamed', { field: 'providers' });
-      if (status === 'rejected') return rejection('rejected-provider', { field: 'providers' });
-      if (status === 'unknown' && id !== defaultProvider) return rejection('unknown-provider', { field: 'providers', cell: id });
+      if (status !== 'known' && id !== defaultProvider) return unknownProvider(id, status);
     }
     return undefined;
   }
@@ -157,7 +173,12 @@ function missingField({ kind, firstName, lastName, email }: ImportedPerson): Rej
   return field && rejection('missing-field', { field });
 }
 
-/** The columns of a CSV file that nothing is read from. */
-export function ignoredColumns({ csv }: ImportFile): string[] {
-  return csv?.mapping.columns.flatMap(({ name, field }) => (field === null ? [name] : [])) ?? [];
+/** The rejection of a client without a provider. @param of its file, whose ignored columns may name providers */
+export function noProvider({ csv }: ImportFile): Rejection {
+  return rejection('no-provider', { field: 'providers', columns: csv ? ignoredProviderColumns(csv.mapping) : [] });
+}
+
+export function unknownProvider(id: string, status: ProviderStatus): Rejection {
+  const detail = { hasSeparator: /[,;]/.test(id), isProviderRejected: status === 'rejected' };
+  return rejection('unknown-provider', { field: 'providers', ...detail });
 }

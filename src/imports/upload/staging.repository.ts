@@ -54,6 +54,7 @@ export class StagingRepository {
    * content, which makes a re-import cheap, unless a row of another import will change the person.
    */
   async store(tx: PoolClient, importId: string, rows: readonly StagedRow[]): Promise<void> {
+    if (rows.length === 0) return;
     const values = rows.map((row) => this.readValues(row));
     const isPlain = ({ row }: StagedRow) => row.is === 'person' && !row.version && !row.person.platformUserId;
     const plain = values.filter((_, at) => isPlain(rows[at] as StagedRow));
@@ -131,11 +132,7 @@ export class StagingRepository {
   }
 
   /** @returns the numbers of the rows that are unchanged, now stored */
-  private async storeUnchanged(
-    tx: PoolClient,
-    importId: string,
-    records: readonly unknown[][],
-  ): Promise<Set<unknown>> {
+  private async storeUnchanged(tx: PoolClient, importId: string, records: readonly unknown[][]): Promise<Set<unknown>> {
     const { table, values } = unnested(READ_COLUMNS, 2, records);
     // A scalar list, not a join: the planner knows little of tables that were filled a moment ago.
     const { rows } = await tx.query<{ rowNo: number }>(

@@ -36,7 +36,8 @@ export class StoredRecords {
     return {
       add: async (file: number, record: StoredRecord): Promise<void> => {
         records.push(record);
-        characters += 'cells' in record ? record.cells.reduce((sum, { length }) => sum + length, 0) : record.text.length;
+        characters +=
+          'cells' in record ? record.cells.reduce((sum, { length }) => sum + length, 0) : record.text.length;
         if (records.length === BLOCK_RECORDS || characters > BLOCK_CHARACTERS) await flush(file);
       },
       end: flush,

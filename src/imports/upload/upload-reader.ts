@@ -5,10 +5,11 @@ import type { ReadImport } from '../model/imports.repository.js';
 import { DetectionFault, detectFile } from '../parse/detect-file.js';
 import { ProviderReferences, TooManyReferences } from '../parse/fhir/provider-references.js';
 import { readPeople, readStored } from '../parse/read-people.js';
-import { FIELDS, type ChosenColumns, type FileKind, type ReadEvent } from '../parse/row/import-row.js';
+import { type ChosenColumns, FIELDS, type FileKind, type ReadEvent } from '../parse/row/import-row.js';
 import { UnreadableFile } from '../parse/row/rejection.js';
 import { Pages } from './pages.js';
 import { resolveReferences } from './resolve-references.js';
+import type { RowCorrector } from './row-corrector.js';
 import type { StagingRepository } from './staging.repository.js';
 import { StagingWriter, tooMany } from './staging-writer.js';
 import type { StoredRecords } from './stored-records.repository.js';
@@ -33,6 +34,7 @@ export class UploadReader {
   constructor(
     private readonly staging: StagingRepository,
     private readonly records: StoredRecords,
+    private readonly corrector: RowCorrector,
     private readonly tx: PoolClient,
     private readonly importId: string,
     private readonly request: ImportRequest,
@@ -49,7 +51,7 @@ export class UploadReader {
     const { beginning, whole } = await peek(content);
     const detected = refusing(() => detectFile({ name, field, mediaType, beginning, wanted: this.request.kind }), name);
     const file: ImportFile = { name, ...detected, rows: 0, emptyIds: 0 };
-    this.checkOrder(file);
+    this.checkFormats(file);
     this.files.push(file);
     if (file.kind === 'clients' || file.kind === 'both') await this.checkDefaultProvider();
     const columns = this.columnsFor(file.kind);
@@ -62,6 +64,7 @@ export class UploadReader {
   async end(): Promise<ReadImport> {
     if (this.files.length === 0) throw new Problem(422, 'no-file', 'The request contains no file. Send at least one.');
     await this.writer.flush();
+    await this.recheck();
     let lostProviders = 0;
     if (this.isFhir()) {
       await this.checkDefaultProvider();
@@ -78,7 +81,13 @@ export class UploadReader {
       const { csv } = file;
       if (!csv?.isStored) continue;
       const columns = { ...csv.chosen, ...this.columnsFor(file.kind) };
-      const options = { kind: file.kind, columns, headerLine: csv.headerLine, now: this.now, whole: this.request.mode === 'snapshot' };
+      const options = {
+        kind: file.kind,
+        columns,
+        headerLine: csv.headerLine,
+        now: this.now,
+        whole: this.request.mode === 'snapshot',
+      };
       const events = readStored(this.records.read(this.tx, this.importId, at + 1), csv.header, options);
       if (file.kind === 'clients' || file.kind === 'both') await this.checkDefaultProvider();
       await this.read(events, file, at + 1);
@@ -87,6 +96,7 @@ export class UploadReader {
       await this.records.delete(this.tx, this.importId, at + 1);
     }
     await this.writer.flush();
+    await this.recheck();
     return this.result(files, 0);
   }
 
@@ -134,16 +144,15 @@ export class UploadReader {
     }
   }
 
-  /** Clients are checked against the providers that were read before them. */
-  private checkOrder({ name, kind, format }: ImportFile): void {
+  private checkFormats({ name, kind, format }: ImportFile): void {
     const refuse = (detail: string) => {
       throw new Problem(422, 'wrong-part', detail, { extensions: { file: name } });
     };
     const first = this.files[0];
-    if (first && (first.kind === 'fhir') !== (kind === 'fhir')) refuse('FHIR and other files cannot be one import. Send them separately.');
-    const isLate = kind === 'providers' && this.files.some((file) => file.kind === 'clients' || file.kind === 'both');
-    if (isLate) refuse('Send the files of providers before those of clients, which name them.');
-    if (this.waits && format !== 'csv') refuse('The columns of an earlier file must be chosen first. Send JSON lines as an import of their own.');
+    if (first && (first.kind === 'fhir') !== (kind === 'fhir'))
+      refuse('FHIR and other files cannot be one import. Send them separately.');
+    if (this.waits && format !== 'csv')
+      refuse('The columns of an earlier file must be chosen first. Send JSON lines as an import of their own.');
   }
 
   private async checkDefaultProvider(): Promise<void> {
@@ -151,6 +160,12 @@ export class UploadReader {
     if (this.isDefaultChecked || this.waits) return;
     this.isDefaultChecked = true;
     await this.writer.checkDefaultProvider();
+  }
+
+  /** Clients may come before the providers that they name. */
+  private async recheck(): Promise<void> {
+    const { mustRecheck, providers } = this.writer;
+    if (mustRecheck) await this.corrector.recheckProviders(this.tx, this.importId, providers);
   }
 
   /** The chosen columns for one kind of file. */
@@ -186,4 +201,3 @@ function rejectsAsSnapshot(file: string): Problem {
   const detail = `${file} contains the rejected rows of an import. As a snapshot it would delete everyone else; import it with mode=upsert.`;
   return new Problem(422, 'rejected-rows', detail, { extensions: { file } });
 }
-

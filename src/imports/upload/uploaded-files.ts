@@ -124,7 +124,9 @@ function uniqueName(given: string, names: Set<string>): string {
 const BEGINNING = 64 * 1024;
 
 /** Reads the beginning of a file. @returns it, and the whole file including it */
-export async function peek(content: AsyncIterable<Buffer>): Promise<{ beginning: Buffer; whole: AsyncIterable<Buffer> }> {
+export async function peek(
+  content: AsyncIterable<Buffer>,
+): Promise<{ beginning: Buffer; whole: AsyncIterable<Buffer> }> {
   const chunks: Buffer[] = [];
   const rest = content[Symbol.asyncIterator]();
   let size = 0;

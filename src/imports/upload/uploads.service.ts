@@ -9,6 +9,7 @@ import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import type { ImportRequest } from '../model/import.js';
 import { ImportsRepository } from '../model/imports.repository.js';
 import { unknownImport, wrongState } from '../model/problems.js';
+import { RowCorrector } from './row-corrector.js';
 import { StagingRepository } from './staging.repository.js';
 import { StoredRecords } from './stored-records.repository.js';
 import { UploadConnectionPool } from './upload-connections.js';
@@ -24,6 +25,7 @@ export class UploadsService {
     private readonly imports: ImportsRepository,
     private readonly staging: StagingRepository,
     private readonly records: StoredRecords,
+    private readonly corrector: RowCorrector,
     private readonly uploads: UploadConnectionPool,
     private readonly formerIds: FormerIdsRepository,
     private readonly notifier: QueueNotifier,
@@ -83,6 +85,16 @@ export class UploadsService {
 
   private reader(tx: PoolClient, id: string, request: ImportRequest, lastRow = 0): UploadReader {
     const { IMPORT_MAX_ROWS } = this.env;
-    return new UploadReader(this.staging, this.records, tx, id, request, this.clock.now(), IMPORT_MAX_ROWS, lastRow);
+    return new UploadReader(
+      this.staging,
+      this.records,
+      this.corrector,
+      tx,
+      id,
+      request,
+      this.clock.now(),
+      IMPORT_MAX_ROWS,
+      lastRow,
+    );
   }
 }

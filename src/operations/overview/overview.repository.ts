@@ -72,13 +72,13 @@ const WAITS = [
   {
     kind: 'import-planned',
     list: '/v1/imports',
-    rows: `imports WHERE state = 'planned' AND NOT apply_wanted AND NOT dry_run`,
+    rows: `imports WHERE state IN ('planned', 'needs-mapping') AND NOT dry_run`,
   },
   // A plan that somebody asked for and may leave at that, while it has something to do.
   {
     kind: 'import-dry-run',
     list: '/v1/imports',
-    rows: `imports WHERE state = 'planned' AND NOT apply_wanted AND dry_run
+    rows: `imports WHERE state = 'planned' AND dry_run
       AND EXISTS (SELECT FROM import_rows r WHERE r.import_id = imports.id AND r.outcome = 'pending')`,
   },
   { kind: 'import-paused', list: '/v1/imports', rows: `imports WHERE state = 'paused'` },
@@ -193,7 +193,7 @@ export async function awaitingDecision(tx: PoolClient): Promise<NonNullable<Told
 /** Of each part, in bulk or not. */
 async function oldestWork(tx: PoolClient, oldest: Map<WorkKind, OldestDue>): Promise<Told['oldestWork']> {
   const { rows } = await tx.query<{ imports: Date | null }>(
-    `SELECT min(coalesce(staged_at, created_at)) AS imports FROM imports WHERE state IN ('staging', 'running')`,
+    `SELECT min(created_at) AS imports FROM imports WHERE state IN ('staging', 'running')`,
   );
   const first = (...kinds: WorkKind[]) =>
     kinds.flatMap((kind) => oldest.get(kind)?.since ?? []).sort((a, b) => a.getTime() - b.getTime())[0] ?? null;

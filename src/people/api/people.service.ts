@@ -92,7 +92,11 @@ export class PeopleService {
         throw new Problem(404, 'client-not-found', 'This client was deleted. PUT it again, with its providers.');
       await this.people.wantProviders(tx, id, providerIds);
       const row = await this.mustFind(tx, id);
-      return { row, person: { ...person, ...RESET_ON_WRITE }, fields: { ...EXPEDITED, wantedAt: row.context.now, statedAt: row.context.now } };
+      return {
+        row,
+        person: { ...person, ...RESET_ON_WRITE },
+        fields: { ...EXPEDITED, wantedAt: row.context.now, statedAt: row.context.now },
+      };
     });
   }
 

@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { retryUntilStored } from '../../database/retries.js';
-import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
+import { IMPORT_QUEUE, USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { DueLoop, DueParts, type DueWork } from '../../queue/due-rows/due-loop.js';
 import { Poller } from '../../queue/notifier/poller.js';
 import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
@@ -17,6 +17,9 @@ const OVERLOOKED_MS = 10_000;
 
 /** An activation that starts within this time is soon enough after a bulk call, whose lane is paced anyway. */
 const BULK_WAIT_MS = 250;
+
+/** How long imports wait before they start more clients, so that one start follows many calls. */
+const IMPORT_WAIT_MS = 500;
 
 /** Maximum time without a notification before the poller claims people itself, and maximum claims per poll. */
 const SILENCE_MS = 3_000;
@@ -97,6 +100,8 @@ export class Reconciler extends DueLoop<ClaimedCall, number, ClaimRepository> im
     if (result.errorCode !== undefined) markFailed(result.errorCode);
     this.log.debug({ person: person.id, operation: step.operation, outcome, state, code });
     if (person.kind === 'provider') await this.requeueClients();
+    // Imports keep only a few clients unfinished, and start the next ones.
+    else if (person.lane === 'bulk') this.parts.notifier.notify(IMPORT_QUEUE, 'client-called', IMPORT_WAIT_MS);
     return pauseMs;
   }
 

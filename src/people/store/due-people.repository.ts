@@ -43,9 +43,7 @@ const BLIND_CREATES = `(
 /** SQL of the time when the first person of a lane is due, leased or not: the earliest head of all steps. */
 export const firstPersonDue = (lane: Lane): string => {
   const conditions = [...QUEUES.map((queue) => `step = '${queue}'`), 'step IS NULL'];
-  const heads = conditions.map((step) =>
-    firstDue('people', `'${lane}'`, step, 'step, due_at'),
-  );
+  const heads = conditions.map((step) => firstDue('people', `'${lane}'`, step, 'step, due_at'));
   return `least(${heads.join(', ')})`;
 };
 

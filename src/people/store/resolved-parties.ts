@@ -73,11 +73,11 @@ export class ResolvedPartiesRepository {
   private async find(sql: Pick<Pool, 'query'>, key: PersonKey, pointer?: string): Promise<NamedPerson | null> {
     const [known] = (await sql.query<NamedPerson>(FIND, [key.kind, key.externalId])).rows;
     if (known) return known;
-    if (await this.upcoming.find(key)) throw notMirrored({ ...key, state: 'pending', errorCode: 'waits-in-import' }, pointer);
+    if (await this.upcoming.find(key))
+      throw notMirrored({ ...key, state: 'pending', errorCode: 'waits-in-import' }, pointer);
     return null;
   }
 }
-
 
 /**
  * Checks that a provider may act for a client on the platform. Pure.

@@ -20,7 +20,7 @@ function headerText(cells: readonly string[]): string {
   return cells.length > 2 * COLUMNS_MAX ? '' : JSON.stringify(withoutPadding(cells).map((cell) => cell.trim()));
 }
 
-/** Turns the records below a header into the mapping and the rows; or into themselves if the mapping has a question. */
+/** Turns the records below a header into the mapping and the rows; or into themselves if they must be stored. */
 export class MappedRecords {
   private readonly headerText: string;
   private sample: StoredRecord[] = [];
@@ -53,8 +53,8 @@ export class MappedRecords {
     const cells = sample.flatMap((record) => ('cells' in record ? [record.cells] : []));
     this.meter.spend(this.sampleSize);
     const map = mapColumns(header, this.line, cells, this.options);
-    this.rows = map.mapping.question ? null : new CsvRows(header, map, this.options);
-    yield { type: 'mapping', header, mapping: map.mapping };
+    this.rows = map.mapping.question || this.options.isStored ? null : new CsvRows(header, map, this.options);
+    yield { type: 'mapping', line: this.line, header, mapping: map.mapping };
     this.sample = [];
     for (const record of sample) yield* this.events(record);
   }

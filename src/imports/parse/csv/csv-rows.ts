@@ -1,5 +1,5 @@
 import type { PersonKind } from '../../../people/model/person.js';
-import { isPlaceholder, usableEmail } from '../row/email-text.js';
+import { isPlaceholder } from '../row/email-text.js';
 import {
   FIELDS,
   type ReadEvent,
@@ -9,13 +9,15 @@ import {
   type StoredRecord,
 } from '../row/import-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';
-import { canonicalId, externalIdFault, rowOf, validatePerson } from '../row/validate-person.js';
+import { candidateOf, canonicalId, externalIdFault, rowOf, validatePerson } from '../row/validate-person.js';
 import { CELLS_MAX } from './csv-records.js';
 import { isGone } from './gone.js';
 import type { ColumnMap } from './mapping.js';
 import { unguardFormula, withoutPadding } from './rejected-cells.js';
 
-export type CsvOptions = Pick<ReadOptions, 'kind' | 'columns' | 'whole'> & { limits: { row: number; cell: number } };
+export type CsvOptions = Pick<ReadOptions, 'kind' | 'columns' | 'whole' | 'isStored'> & {
+  limits: { row: number; cell: number };
+};
 
 const TOTAL = /^(?:(?:grand )?totals?|subtotals?):?$/i;
 
@@ -65,7 +67,10 @@ export class CsvRows {
       return rowOf(line, rejection('not-corrected', { field: 'code' }), known);
     }
     if (!this.map.statuses.some((status) => isGone(status, cells[status.place] ?? ''))) {
-      return rowOf(line, validatePerson({ ...this.candidate(texts), kind }), known);
+      // The rejected row of a FHIR client has no providers, because other resources name them.
+      const { places, mapping } = this.map;
+      const namesProviders = places.providers !== undefined && !(mapping.isRejectedCsv && !texts.providers);
+      return rowOf(line, validatePerson(candidateOf(texts, kind, namesProviders)), known);
     }
     const { externalId = '' } = texts;
     const fault = externalIdFault(externalId);
@@ -84,20 +89,6 @@ export class CsvRows {
       return [field, field === 'externalId' || field === 'providers' ? canonicalId(value) : value] as const;
     });
     return Object.fromEntries(entries.filter(([, value]) => value !== ''));
-  }
-
-  private candidate({ externalId, email = '', firstName, lastName, providers = '', platformUserId = '' }: RowCells) {
-    const named = providers
-      .split('|')
-      .map((id) => id.trim())
-      .filter((id) => id !== '' && !isPlaceholder(id));
-    // The rejected row of a FHIR client has no providers, because other resources name them.
-    const isNamed = this.map.places.providers !== undefined && !(named.length === 0 && this.map.mapping.isRejectedCsv);
-    return {
-      ...{ externalId, firstName, lastName, email: usableEmail(email) },
-      ...(isNamed && { providers: named }),
-      platformUserId: isPlaceholder(platformUserId) ? '' : platformUserId,
-    };
   }
 
   private kindOf(texts: RowCells): { kind?: PersonKind } {

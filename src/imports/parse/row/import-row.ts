@@ -2,15 +2,7 @@ import type { PersonKind } from '../../../people/model/person.js';
 import type { Rejection } from './rejection.js';
 
 /** The fields of a row, as the documented CSV columns name them. */
-export const FIELDS = [
-  'kind',
-  'externalId',
-  'email',
-  'firstName',
-  'lastName',
-  'providers',
-  'platformUserId',
-] as const;
+export const FIELDS = ['kind', 'externalId', 'email', 'firstName', 'lastName', 'providers', 'platformUserId'] as const;
 export type Field = (typeof FIELDS)[number];
 
 /** A provider or client as one row names it. */

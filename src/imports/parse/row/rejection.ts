@@ -71,6 +71,21 @@ export const HINTS = {
     isProviderRejected
       ? 'The row of this provider was rejected, too. Correct it first.'
       : `No provider has this id. providers must contain the external ids of providers, not their names${hasSeparator ? '; separate several ids with | (a bar)' : ''}. Correct the id, or import the provider first.`,
+  // Plan
+  'changed-since-read': () => 'The EHR changed this person after the file was read. The later change counts.',
+  inactive: () =>
+    'The file marks this person as inactive or deceased. Such people are never created and stay as they are.',
+  'already-deleted': () => 'The file says that this person was deleted, and nobody with this id is here.',
+  repeated: () => 'An equal row of the import counts for this person.',
+  'older-version': () => 'A newer version of this record is in the import.',
+  'linked-otherwise': () =>
+    'This person is linked to another platform user. Resolve the person with link to change that, or clear platformUserId.',
+  'platform-user-taken': () =>
+    'This platform user belongs to another person, or to an earlier row. Correct platformUserId.',
+  'provider-in-use': () => 'Clients still name this provider. Give them other providers, then delete it.',
+  'provider-gone': () => 'A provider of this client was deleted after the plan was made. Import the client again.',
+  'not-pushable': () => 'The change is stored here. The platform has no operation that changes a name or an email.',
+  cancelled: () => 'The import was cancelled, or failed, before this row started.',
   // FHIR
   'no-id': () =>
     'The resource has no id. Add one, or name the identifier systems that give the external id (idSystem).',

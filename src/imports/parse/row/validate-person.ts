@@ -9,6 +9,7 @@ import {
   PROVIDERS_MAX,
 } from '../../../people/model/person-field-rules.js';
 import { isPlatformUuid, platformKey } from '../../../platform/contract/wire-types.js';
+import { isPlaceholder, usableEmail } from './email-text.js';
 import type { ImportedPerson, ReadRow, RowCells } from './import-row.js';
 import { type Rejection, rejection } from './rejection.js';
 
@@ -97,6 +98,25 @@ export function validatePerson(candidate: PersonCandidate): ImportedPerson | Rej
   if (providers) person.providers = providers;
   if (platformUserId !== '') person.platformUserId = platformKey(platformUserId);
   return person;
+}
+
+/** The candidate that some texts describe; several providers are separated by `|`. @param namesProviders an empty list counts */
+export function candidateOf(texts: RowCells, kind: PersonKind, namesProviders: boolean): PersonCandidate {
+  const { externalId, email = '', firstName, lastName, providers = '', platformUserId = '' } = texts;
+  const named = providers
+    .split('|')
+    .map((id) => id.trim())
+    .filter((id) => id !== '' && !isPlaceholder(id));
+  return {
+    ...{ kind, externalId, firstName, lastName, email: usableEmail(email) },
+    ...(namesProviders && { providers: named }),
+    platformUserId: isPlaceholder(platformUserId) ? '' : platformUserId,
+  };
+}
+
+/** The texts of a person. */
+export function cellsOf({ providers, ...texts }: ImportedPerson): RowCells {
+  return { ...texts, ...(providers && { providers: providers.join('|') }) };
 }
 
 /**
