@@ -1,79 +1,79 @@
-import { identifierKeys, knownPersonKeys, referenceKey } from './reference-key.js';
+import { identifierKeys, keysOf, knownId, logicalKey, parseLiteralKey, uriKey } from './reference-key.js';
 
 const NPI = 'http://hl7.org/fhir/sid/us-npi';
+const key = (uri: string, base?: string) => uriKey('provider', uri, base);
 
-describe('a reference to a provider', () => {
+describe('the key of a reference', () => {
   it.each([
-    ['literal', { reference: 'Practitioner/p1' }],
-    ['absolute', { reference: 'https://ehr.example.org/fhir/Practitioner/p1' }],
-    ['of a version', { reference: 'Practitioner/p1/_history/3' }],
-    ['with a display', { reference: ' Practitioner/p1 ', display: 'Dr. Roe' }],
-  ])('that is %s means the resource', (_, reference) => {
-    expect(referenceKey('provider', reference)).toBe('provider:Practitioner/p1');
-  });
-
-  it.each([
-    ['logical', { identifier: { system: NPI, value: ' 99 ' } }],
-    ['logical with a type', { type: 'Practitioner', identifier: { system: NPI, value: '99' } }],
-    ['logical beside a contained one', { reference: '#p1', identifier: { system: NPI, value: '99' } }],
-    ['conditional', { reference: `Practitioner?identifier=${NPI}|99` }],
-    ['conditional and encoded', { reference: `Practitioner?identifier=${encodeURIComponent(`${NPI}|99`)}` }],
-    [
-      'conditional among others',
-      { reference: `https://ehr.example.org/fhir/Practitioner?active=true&identifier=${NPI}|99` },
-    ],
-  ])('that is %s means its identifier', (_, reference) => {
-    const key = referenceKey('provider', reference);
-    expect(key).toBe(`provider:${NPI}|99`);
-    expect(identifierKeys('provider', [{ system: NPI, value: '99' }])).toContain(key);
-  });
-
-  it('that is conditional without a system means any system, with an empty one none', () => {
-    expect(identifierKeys('provider', [{ system: NPI, value: '99' }])).toContain(
-      referenceKey('provider', { reference: 'Practitioner?identifier=99' }),
-    );
-    expect(referenceKey('provider', { reference: 'Practitioner?identifier=|99' })).toBe(
-      referenceKey('provider', { identifier: { value: '99' } }),
-    );
-  });
-
-  it('that is a UUID means it in any case', () => {
-    expect(referenceKey('provider', { reference: 'urn:uuid:ABC-1' })).toBe('provider:urn:uuid:abc-1');
-  });
-
-  it('may name a role', () => {
-    expect(referenceKey('provider', { reference: 'PractitionerRole/r1' })).toBe('provider:PractitionerRole/r1');
+    ['Practitioner/p1', undefined, 'provider/Practitioner/p1'],
+    ['Practitioner/p1/_history/3', undefined, 'provider/Practitioner/p1'],
+    ['PractitionerRole/r1', undefined, 'provider/PractitionerRole/r1'],
+    ['Practitioner/p1', 'ehr.example/fhir', 'provider/Practitioner/p1 ~ehr.example/fhir'],
+    ['https://EHR.example/fhir/Practitioner/p1', 'ehr.example/fhir', 'provider/Practitioner/p1 ~ehr.example/fhir'],
+    ['http://ehr.example/fhir/Practitioner/p1', 'ehr.example/fhir', 'provider/Practitioner/p1 ~ehr.example/fhir'],
+    ['https://ehr.example/fhir/Practitioner/p1', undefined, 'provider/Practitioner/p1 ehr.example/fhir'],
+    ['https://ehr.example/FHIR/R4/Practitioner/p1', 'x', 'provider/Practitioner/p1 ehr.example/FHIR/R4'],
+    ['urn:uuid:ABC-1', undefined, 'provider:urn:uuid:abc-1'],
+    [`Practitioner?identifier=${NPI}|99`, 'x', `provider|${NPI}|99`],
+    [`Practitioner?identifier=${encodeURIComponent(`${NPI}|99`)}`, 'x', `provider|${NPI}|99`],
+    [`https://ehr.example/fhir/Practitioner?active=true&identifier=${NPI}|99`, 'x', `provider|${NPI}|99`],
+    ['Practitioner?identifier=99', undefined, 'provider|*|99'],
+    ['Practitioner?identifier=|99', undefined, 'provider||99'],
+    ['Practitioner?identifier=a|%zz', undefined, 'provider|a|%zz'],
+    ['Practitioner?identifier=a|1\\|2\\,3', undefined, 'provider|a|1|2,3'],
+  ])('%s from %s is %s', (uri, base, expected) => {
+    expect(key(uri, base)).toBe(expected);
   });
 
   it.each([
-    [undefined],
-    ['Practitioner/p1'],
-    [{ reference: 'Organization/o1' }],
-    [{ reference: 'Patient/c1' }],
-    [{ reference: '#p1' }],
-    [{ reference: 'Practitioner/' }],
-    [{ reference: 'Practitioner?name=roe' }],
-    [{ reference: 'Practitioner?identifier=' }],
-    [{ reference: 'Practitioner?identifier=a|1&identifier=b|2' }],
-    [{ reference: 'Organization?identifier=a|1' }],
-    [{ type: 'Organization', identifier: { system: NPI, value: '99' } }],
-    [{ identifier: { system: NPI } }],
-    [{ reference: 7 }],
-  ])('is none: %j', (reference) => {
-    expect(referenceKey('provider', reference)).toBeUndefined();
+    'Organization/o1',
+    'Patient/c1',
+    '#p1',
+    'Practitioner/',
+    'Practitioner?name=roe',
+    'Practitioner?identifier=',
+    'Practitioner?identifier=a|1&identifier=b|2',
+    'Organization?identifier=a|1',
+    'ftp://ehr.example/Practitioner/p1',
+    `Practitioner/${'x'.repeat(2_000)}`,
+    '/'.repeat(100_000),
+  ])('is undefined for %.50s', (uri) => {
+    expect(key(uri)).toBeUndefined();
   });
 
-  it('survives broken escapes', () => {
-    expect(referenceKey('provider', { reference: 'Practitioner?identifier=a|%zz' })).toBe('provider:a|%zz');
-    expect(referenceKey('provider', { reference: 'Practitioner?identifier=a|1\\|2\\,3' })).toBe('provider:a|1|2,3');
+  it('is one of the keys of its resource', () => {
+    const identifier = [{ system: NPI, value: ' 99 ' }, { value: '7' }];
+    const resource = { resourceType: 'Practitioner', id: 'p1', identifier };
+    const keys = keysOf('provider', 'Practitioner', resource, 'ehr.example', 'urn:uuid:ABC');
+    const uris = ['https://ehr.example/Practitioner/p1', 'urn:uuid:abc', `Practitioner?identifier=${NPI}|99`];
+    for (const uri of [...uris, 'Practitioner?identifier=99', 'Practitioner?identifier=|7']) {
+      expect(keys).toContain(key(uri));
+    }
+    expect(keys).toContain(logicalKey('provider', { system: NPI, value: '99' }));
+    expect(identifierKeys('client', identifier)).toEqual([`client|${NPI}|99`, 'client||7']);
+  });
+
+  it('can be parsed', () => {
+    expect(parseLiteralKey('provider/Practitioner/p1 ~ehr.example/a b')).toEqual({
+      target: 'provider/Practitioner/p1',
+      type: 'Practitioner',
+      id: 'p1',
+      base: 'ehr.example/a b',
+      isOwn: true,
+    });
+    expect(parseLiteralKey('provider/Practitioner/p1')).toMatchObject({ isOwn: false, base: undefined });
+    expect(parseLiteralKey('provider|a/b/c|1')).toBeUndefined();
   });
 });
 
-describe('a person known from an earlier import', () => {
-  it('is meant by the references that its external id answers', () => {
-    expect(knownPersonKeys('provider', 'p1')).toEqual([referenceKey('provider', { reference: 'Practitioner/p1' })]);
-    expect(knownPersonKeys('client', '7', ['urn:mrn'])).toEqual([
-      referenceKey('client', { identifier: { system: 'urn:mrn', value: '7' } }),
-    ]);
+describe('knownId', () => {
+  it('is the id of the resource, or the value of an identifier that gives external ids', () => {
+    const uuid = '0b1c2d3e-0000-4000-8000-000000000001';
+    expect(knownId('provider', 'provider/Practitioner/p1 ~ehr.example', [])).toBe('p1');
+    expect(knownId('provider', `provider:urn:uuid:${uuid}`, [])).toBe(uuid);
+    expect(knownId('provider', 'provider/PractitionerRole/p1', [])).toBeUndefined();
+    expect(knownId('provider', 'provider|urn:mrn|7', [])).toBeUndefined();
+    expect(knownId('client', 'client|urn:mrn|7|8', ['urn:x', 'urn:mrn'])).toBe('7|8');
+    expect(knownId('client', 'client/Patient/7', ['urn:mrn'])).toBeUndefined();
   });
 });

@@ -1,0 +1,292 @@
+import type { ReadEvent, ReadRow, Version } from '../row/import-row.js';
+import { lostOf, providersOf, readFhir, rowsOf } from './read-fhir.spec-support.js';
+import { isNewer } from './resource-version.js';
+
+const practitioner = {
+  resourceType: 'Practitioner',
+  id: 'p1',
+  name: [{ family: 'Osei', given: ['Ada'] }],
+  telecom: [{ system: 'email', value: 'ada.osei@clinic.example.org' }],
+};
+const gp = [{ reference: 'Practitioner/p1' }];
+const patient = (id: string, more: object = {}) => ({
+  resourceType: 'Patient',
+  id,
+  name: [{ family: 'Ash', given: ['Ann'] }],
+  generalPractitioner: gp,
+  ...more,
+});
+const bundle = (type: string, entry: unknown[], more: object = {}) => ({
+  resourceType: 'Bundle',
+  type,
+  ...more,
+  entry,
+});
+const deletion = (url: string, response?: object) => ({ request: { method: 'DELETE', url }, response });
+
+const idsOf = (events: ReadEvent[]) =>
+  rowsOf(events).map((row) => (row.is === 'person' ? row.person.externalId : `${row.is} ${row.externalId}`));
+
+/** The newest row of each person. */
+function newest(events: ReadEvent[]): ReadRow[] {
+  const rows = new Map<string, ReadRow & { version: Version }>();
+  for (const row of rowsOf(events)) {
+    const id = row.is === 'person' ? row.person.externalId : (row.externalId ?? '');
+    const known = rows.get(id);
+    if (row.version && (!known || isNewer(row.version, known.version))) rows.set(id, { ...row, version: row.version });
+  }
+  return [...rows.values()];
+}
+
+describe('a Bundle', () => {
+  it.each(['collection', 'searchset', 'history', 'transaction', 'batch', 'batch-response'])(
+    'of type %s is read',
+    (type) => {
+      const file = bundle(type, [
+        { resource: practitioner, request: { method: 'PUT', url: 'Practitioner/p1' } },
+        { resource: patient('c1'), response: { status: '200' } },
+      ]);
+      expect(idsOf(readFhir(file))).toEqual(['p1', 'c1']);
+      expect(idsOf(readFhir([file]))).toEqual(['p1', 'c1']);
+      expect(providersOf('c1', readFhir(file))).toEqual(['p1']);
+    },
+  );
+
+  it('is read without requests, responses and outcomes', () => {
+    const file = bundle('batch-response', [
+      { request: { method: 'GET', url: 'Patient/c1' } },
+      { response: { status: '404', outcome: { resourceType: 'OperationOutcome' } } },
+      { resource: { resourceType: 'OperationOutcome' }, search: { mode: 'outcome' } },
+      { resource: null },
+    ]);
+    expect(readFhir(file)).toEqual([]);
+    expect(readFhir([file])).toEqual([]);
+  });
+
+  it('rejects entries whose resource is not one', () => {
+    const file = bundle('collection', [{ resource: [patient('c1')] }, 'x', { resource: { id: 'c1' } }]);
+    const rejected = { is: 'rejected', code: 'not-a-person' };
+    expect(rowsOf(readFhir(file))).toMatchObject([rejected, rejected, rejected]);
+    expect(rowsOf(readFhir([file]))).toMatchObject([rejected, rejected, rejected]);
+  });
+
+  it('in an entry or on a line is streamed, regardless of its size', () => {
+    const many = Array.from({ length: 3_000 }, (_, at) => ({ resource: patient(`c${at}`) }));
+    const nested = bundle('batch-response', [{ resource: bundle('searchset', many) }, { resource: practitioner }]);
+    for (const file of [nested, [nested]]) {
+      const events = readFhir(file, { limits: { row: 2_000, cell: 2_000 }, chunk: 5_000 });
+      expect(idsOf(events)).toEqual([...many.map(({ resource }) => resource.id), 'p1']);
+    }
+  });
+
+  it('nested more than eight times is rejected', () => {
+    const nest = (levels: number): object =>
+      bundle('collection', [{ resource: levels > 1 ? nest(levels - 1) : patient('c1') }]);
+    expect(idsOf(readFhir([nest(8)]))).toEqual(['c1']);
+    expect(rowsOf(readFhir([nest(9)]))).toMatchObject([{ is: 'rejected', code: 'nested-bundle' }]);
+    const deep = `${'{"resourceType":"Bundle","entry":[{"resource":'.repeat(5_000)}7${'}]}'.repeat(5_000)}`;
+    expect(rowsOf(readFhir(deep))).toMatchObject([{ is: 'rejected', code: 'nested-bundle' }]);
+  });
+
+  it('with links is a page', () => {
+    const link = [
+      { relation: 'self', url: 'https://ehr.example/fhir/Patient?_count=1' },
+      { relation: 'next', url: 'https://ehr.example/fhir?page=2' },
+      { relation: 'prev', url: 'https://ehr.example/fhir?page=0' },
+    ];
+    const page = {
+      type: 'page',
+      self: 'https://ehr.example/fhir/Patient?_count=1',
+      next: 'https://ehr.example/fhir?page=2',
+      previous: 'https://ehr.example/fhir?page=0',
+    };
+    const file = bundle('searchset', [], { link });
+    expect(readFhir(file)).toEqual([page]);
+    expect(readFhir([file, {}])).toContainEqual(page);
+    expect(readFhir(bundle('batch-response', [{ resource: file }]))).toEqual([page]);
+    expect(readFhir(bundle('collection', []))).toEqual([]);
+  });
+});
+
+describe('a deletion', () => {
+  it('in a history is newer than what it deletes', () => {
+    const put = (id: string, no: number, family: string) => ({
+      fullUrl: `https://ehr.example/fhir/Patient/${id}`,
+      resource: patient(id, {
+        name: [{ family, given: ['Ann'] }],
+        meta: { versionId: `${no}`, lastUpdated: `2026-06-0${no}T00:00:00Z` },
+      }),
+      request: { method: 'PUT', url: `Patient/${id}` },
+    });
+    const c9 = {
+      ...deletion('Patient/c9', { lastModified: '2026-06-03T00:00:00Z' }),
+      fullUrl: 'https://ehr.example/fhir/Patient/c9',
+    };
+    const entries = [c9, put('c9', 2, 'Person'), put('c9', 1, 'Person'), put('c8', 2, 'New'), put('c8', 1, 'Old')];
+    for (const entry of [entries, entries.toReversed()]) {
+      const rows = newest(readFhir(bundle('history', entry)));
+      expect(rows).toHaveLength(2);
+      expect(rows).toContainEqual(
+        expect.objectContaining({
+          is: 'deleted',
+          kind: 'client',
+          externalId: 'c9',
+          version: { at: new Date('2026-06-03T00:00:00Z'), place: expect.any(Number) },
+        }),
+      );
+      expect(rows).toContainEqual(
+        expect.objectContaining({ person: expect.objectContaining({ externalId: 'c8', lastName: 'New' }) }),
+      );
+    }
+  });
+
+  it('is read from the transactions of a Bulk Data file of deleted resources', () => {
+    const file = [
+      bundle('transaction', [deletion('Patient/c1'), deletion('Practitioner/p1')]),
+      bundle('transaction', [deletion('Encounter/e1'), deletion('https://ehr.example/fhir/Patient/c2/_history/3')]),
+    ];
+    expect(rowsOf(readFhir(file))).toMatchObject([
+      { is: 'deleted', kind: 'client', externalId: 'c1', line: 1 },
+      { is: 'deleted', kind: 'provider', externalId: 'p1', line: 1 },
+      { is: 'deleted', kind: 'client', externalId: 'c2', line: 2 },
+    ]);
+  });
+
+  it('is skipped if an identifier is the external id, unless its URL names that', () => {
+    const file = [bundle('transaction', [deletion('Patient/c1'), deletion('Patient?identifier=urn:mrn|7')])];
+    expect(idsOf(readFhir(file, { idSystems: ['urn:mrn'] }))).toEqual(['deleted 7']);
+    expect(idsOf(readFhir(file))).toEqual(['deleted c1']);
+  });
+});
+
+describe('the version of a row', () => {
+  const versionsOf = (file: object) => rowsOf(readFhir(file)).map(({ version }) => version);
+
+  it('has time and number of the resource, or else of its response', () => {
+    const meta = { versionId: '7', lastUpdated: '2026-06-01T02:00:00+02:00' };
+    const response = { etag: 'W/"3"', lastModified: '2026-01-01' };
+    const file = bundle('batch-response', [
+      { resource: patient('c1', { meta }), response },
+      { resource: patient('c2', { meta: { versionId: 'x' } }), response },
+      { resource: patient('c3') },
+    ]);
+    expect(versionsOf(file)).toMatchObject([
+      { at: new Date('2026-06-01T00:00:00Z'), no: 7 },
+      { at: new Date('2026-01-01T00:00:00Z'), no: 3 },
+      { place: expect.any(Number) },
+    ]);
+  });
+
+  it('is newer further down, except in a history', () => {
+    const resources = ['c1', 'c2', 'c3', 'c4'].map((id) => patient(id));
+    const entries = resources.map((resource) => ({ resource }));
+    const deletions = resources.flatMap((resource, at) => (at % 2 ? deletion(`Patient/${resource.id}`) : { resource }));
+    const files = [resources, bundle('collection', entries), [bundle('collection', deletions), ...resources]];
+    for (const file of files) {
+      const places = versionsOf(file).map((version) => version?.place ?? 0);
+      expect(new Set(places).size).toBe(places.length);
+      expect(places.toSorted((a, b) => a - b)).toEqual(places);
+    }
+    for (const file of [bundle('history', deletions), [bundle('history', deletions), bundle('history', entries)]]) {
+      const places = versionsOf(file).map((version) => version?.place ?? 0);
+      expect(new Set(places).size).toBe(places.length);
+      expect(places.toSorted((a, b) => b - a)).toEqual(places);
+    }
+  });
+
+  it('decides which general practitioner counts', () => {
+    const older = patient('c1', { meta: { versionId: '1' }, generalPractitioner: [{ reference: 'Practitioner/p2' }] });
+    const newer = patient('c1', { meta: { versionId: '2' } });
+    const without = patient('c1', { meta: { versionId: '3' }, generalPractitioner: [] });
+    const providers = [practitioner, { ...practitioner, id: 'p2' }];
+    expect(providersOf('c1', readFhir([...providers, older, newer]))).toEqual(['p1']);
+    expect(providersOf('c1', readFhir([...providers, newer, older]))).toEqual(['p1']);
+    expect(providersOf('c1', readFhir([...providers, without, newer, older]))).toBeUndefined();
+    expect(providersOf('c1', readFhir([...providers, older, newer, without]))).toBeUndefined();
+  });
+});
+
+describe('references in Bundles', () => {
+  const on = (base: string, resource: { resourceType: string; id: string }) => ({
+    fullUrl: `${base}/${resource.resourceType}/${resource.id}`,
+    resource,
+  });
+  const [ehr, directory] = ['https://ehr.example/fhir', 'https://directory.example/fhir'];
+  const refersTo = (reference: string) => patient('c1', { generalPractitioner: [{ reference }] });
+
+  it('lead to a fullUrl', () => {
+    const events = readFhir(
+      bundle('collection', [
+        { fullUrl: 'urn:uuid:1', resource: refersTo('urn:uuid:3') },
+        { fullUrl: 'urn:uuid:2', resource: practitioner },
+        {
+          fullUrl: 'urn:uuid:3',
+          resource: { resourceType: 'PractitionerRole', practitioner: { reference: 'urn:uuid:2' } },
+        },
+        { fullUrl: 'urn:uuid:4', resource: { resourceType: 'Observation' } },
+      ]),
+    );
+    expect(rowsOf(events).map(({ line }) => line)).toEqual([5, 25]);
+    expect(providersOf('c1', events)).toEqual(['p1']);
+  });
+
+  it('lead to the same server if they are absolute', () => {
+    const own = readFhir(bundle('collection', [on(ehr, practitioner), on(ehr, refersTo(`${ehr}/Practitioner/p1`))]));
+    expect(providersOf('c1', own)).toEqual(['p1']);
+    const other = readFhir(
+      bundle('collection', [on(ehr, practitioner), on(ehr, refersTo(`${directory}/Practitioner/p1`))]),
+    );
+    expect(providersOf('c1', other)).toEqual([]);
+    expect(lostOf('c1', other)).toEqual({ 'other-server': 1 });
+    const both = readFhir(
+      bundle('collection', [on(directory, practitioner), on(ehr, refersTo(`${directory}/Practitioner/p1`))]),
+    );
+    expect(providersOf('c1', both)).toEqual(['p1']);
+  });
+
+  it('lead to the server of their resource if they are relative', () => {
+    const elsewhere = readFhir(
+      bundle('collection', [on(directory, practitioner), on(ehr, refersTo('Practitioner/p1'))]),
+    );
+    expect(lostOf('c1', elsewhere)).toEqual({ unknown: 1 });
+    const same = readFhir(bundle('collection', [on(ehr, practitioner), on(ehr, refersTo('Practitioner/p1'))]));
+    expect(providersOf('c1', same)).toEqual(['p1']);
+  });
+
+  it('are on the server that the self link names, without a fullUrl', () => {
+    for (const path of [
+      '/Patient?_count=1',
+      '?_getpages=1',
+      '/Patient/c1/$everything',
+      '/_history',
+      '/Patient/_search',
+      '',
+    ]) {
+      const link = [{ relation: 'self', url: `${ehr}${path}` }];
+      const entry = [{ resource: practitioner }, { resource: refersTo(`${ehr}/Practitioner/p1`) }];
+      expect(providersOf('c1', readFhir(bundle('searchset', entry, { link })))).toEqual(['p1']);
+      expect(providersOf('c1', readFhir([bundle('searchset', entry, { link })]))).toEqual(['p1']);
+    }
+  });
+
+  it('lead nowhere if they are absolute in a file without any base URL', () => {
+    const events = readFhir([practitioner, refersTo(`${ehr}/Practitioner/p1`)]);
+    expect(lostOf('c1', events)).toEqual({ 'other-server': 1 });
+  });
+
+  it('lead from lines to a Bundle, and from a Bundle to lines, if they are relative', () => {
+    const lines = readFhir([refersTo('Practitioner/p1')]);
+    expect(providersOf('c1', [...lines, ...readFhir(bundle('collection', [on(ehr, practitioner)]))])).toEqual(['p1']);
+    const entry = readFhir(bundle('collection', [on(ehr, refersTo('Practitioner/p1'))]));
+    expect(providersOf('c1', [...entry, ...readFhir([practitioner])])).toEqual(['p1']);
+  });
+
+  it('lead to providers from earlier imports if they are relative or on the same server', () => {
+    const earlier = ['p1'];
+    const file = (reference: string) => readFhir(bundle('collection', [on(ehr, refersTo(reference))]));
+    expect(providersOf('c1', readFhir([refersTo('Practitioner/p1')]), { earlier })).toEqual(['p1']);
+    expect(providersOf('c1', file('Practitioner/p1'), { earlier })).toEqual(['p1']);
+    expect(providersOf('c1', file(`${ehr}/Practitioner/p1`), { earlier })).toEqual(['p1']);
+    expect(lostOf('c1', file(`${directory}/Practitioner/p1`), { earlier })).toEqual({ 'other-server': 1 });
+  });
+});

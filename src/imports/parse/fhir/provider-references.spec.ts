@@ -1,0 +1,390 @@
+import fc from 'fast-check';
+import { propertyRuns } from '../../../config/property-runs.spec-support.js';
+import { PROVIDERS_MAX } from '../../../people/model/person-field-rules.js';
+import type { LinkReference, LostReason, ReadRow, ResourceReference, Version } from '../row/import-row.js';
+import {
+  type FoundProviders,
+  ProviderReferences,
+  type ResolvedProviders,
+  TooManyReferences,
+} from './provider-references.js';
+
+type Alias = Extract<ResourceReference, { type: 'alias' }>;
+
+const alias = (kind: Alias['kind'], key: string, externalId: string): Alias => ({
+  type: 'alias',
+  kind,
+  key,
+  externalId,
+});
+const provider = (id: string): Alias => alias('provider', `provider/Practitioner/${id}`, id);
+const role = (key: string, practitionerKey: string | null): ResourceReference => ({
+  type: 'role',
+  key,
+  practitionerKey,
+});
+const link = (
+  to: string | { lost: LostReason },
+  rank: 1 | 2 | 3 = 1,
+  at?: number,
+  position = 0,
+  client: LinkReference['client'] = { key: 'client/Patient/c1' },
+): LinkReference => ({
+  ...{ type: 'link', client, rank, position },
+  provider:
+    typeof to === 'string' ? { key: to.includes('/') || to.includes('|') ? to : `provider/Practitioner/${to}` } : to,
+  ...(at !== undefined && { at: new Date(Date.UTC(at, 0)) }),
+});
+
+function filled(events: (ReadRow | ResourceReference)[], idSystems: readonly string[] = []): ProviderReferences {
+  const references = new ProviderReferences(1_000_000, idSystems);
+  for (const event of events) references.add(event);
+  return references;
+}
+
+const known = (...ids: string[]): FoundProviders => ({ mirrorable: new Set(ids), rejected: new Set() });
+const all = known('a', 'b', 'c', 'd', 'e');
+const resolved = (events: (ReadRow | ResourceReference)[], found = all, idSystems: readonly string[] = []) =>
+  filled(events, idSystems).resolve(found).get('c1');
+
+describe("a client's providers", () => {
+  it('are ordered by rank, then latest first, then by position', () => {
+    const links = [
+      link('e', 3, 2025),
+      link('d', 3, 2026),
+      link('c', 2, 2001),
+      link('b', 1, undefined, 1),
+      link('a', 1),
+      link('a', 3, 2026, 1),
+    ];
+    expect(resolved(links)).toEqual({ providers: ['a', 'b', 'c', 'd', 'e'], replaces: true, lost: new Map() });
+  });
+
+  it('are last in their rank if their time is unknown', () => {
+    expect(resolved([link('a', 3), link('b', 3, 1950)])).toMatchObject({ providers: ['b', 'a'], replaces: false });
+  });
+
+  it('are ordered by the UTF-8 of their ids if nothing else differs', () => {
+    const ids = ['\u{1f600}', '\uff61', 'a'];
+    expect(
+      resolved(
+        ids.map((id) => link(id)),
+        known(...ids),
+      )?.providers,
+    ).toEqual(['a', '\uff61', '\u{1f600}']);
+  });
+
+  it('are at most PROVIDERS_MAX', () => {
+    const ids = Array.from({ length: PROVIDERS_MAX + 9 }, (_, at) => `p${at}`);
+    const links = ids.map((id, position) => link(id, 1, undefined, position));
+    expect(resolved(links, known(...ids))?.providers).toEqual(ids.slice(0, PROVIDERS_MAX));
+  });
+
+  it('replace the current ones only if a general practitioner is among those that can be mirrored', () => {
+    expect(resolved([link('a', 1), link('b', 2)])?.replaces).toBe(true);
+    expect(resolved([link('x', 1), link('b', 2)])).toEqual({
+      providers: ['b'],
+      replaces: false,
+      lost: new Map([['unknown', 1]]),
+    });
+  });
+
+  it('are found through roles, also if a role names its practitioner by identifier', () => {
+    const events = [
+      role('provider/PractitionerRole/r1', 'provider|npi|1'),
+      alias('provider', 'provider|npi|1', 'a'),
+      provider('a'),
+      link('provider/PractitionerRole/r1', 2),
+      link('a', 3, 2020),
+    ];
+    expect(resolved(events)).toMatchObject({ providers: ['a'], lost: new Map() });
+  });
+
+  it('are lost if their key means two people, unless they have the same id', () => {
+    const events = [
+      alias('provider', 'provider|npi|1', 'a'),
+      alias('provider', 'provider|npi|2', 'b'),
+      link('provider|npi|1', 1),
+      link('provider|npi|2', 3),
+    ];
+    expect(resolved([...events, alias('provider', 'provider|npi|1', 'a')])?.providers).toEqual(['a', 'b']);
+    expect(resolved([...events, alias('provider', 'provider|npi|1', 'b')])).toEqual({
+      providers: ['b'],
+      replaces: false,
+      lost: new Map([['ambiguous', 1]]),
+    });
+  });
+
+  it('are lost if they were rejected or cannot be mirrored', () => {
+    const found = { mirrorable: new Set<string>(), rejected: new Set(['a']) };
+    expect(resolved([provider('a'), provider('b'), link('a'), link('b'), link('c')], found)?.lost).toEqual(
+      new Map([
+        ['rejected', 1],
+        ['unknown', 2],
+      ]),
+    );
+  });
+
+  it('are those of an earlier import only if no resource of this import has the key', () => {
+    const idSystems = ['npi'];
+    const linkTo = (key: string) => link(key, 1, undefined, 0, { externalId: 'c1' });
+    expect(resolved([linkTo('provider|npi|a')], all, idSystems)?.providers).toEqual(['a']);
+    const own = alias('provider', 'provider|npi|a', 'b');
+    expect(resolved([linkTo('provider|npi|a'), own], all, idSystems)?.providers).toEqual(['b']);
+    expect(resolved([linkTo('a')], all, idSystems)?.lost).toEqual(new Map([['unknown', 1]]));
+  });
+
+  it('are linked by the external id, an alias, or a key that tells the external id', () => {
+    const events = [
+      alias('client', 'client/Patient/c1', 'c1'),
+      alias('client', 'client|mrn|7', 'c1'),
+      link('a', 1, undefined, 0, { externalId: 'c1' }),
+      link('b', 2, undefined, 0, { key: 'client|mrn|7' }),
+      link('c', 2, undefined, 1, { key: 'client/Patient/c1' }),
+      link('d', 2, undefined, 1, { key: 'client|mrn|8' }),
+    ];
+    expect(filled(events).resolve(all)).toEqual(
+      new Map([['c1', { providers: ['a', 'b', 'c'], replaces: true, lost: new Map() }]]),
+    );
+  });
+
+  it("are not linked by the key of another server's client", () => {
+    const onA = alias('client', 'client/Patient/c1 a.example', 'c1');
+    for (const key of ['client/Patient/c1 b.example', 'client/Patient/c1 ~b.example']) {
+      expect(resolved([onA, link('a', 2, undefined, 0, { key })])).toBeUndefined();
+    }
+    for (const key of ['client/Patient/c1 a.example', 'client/Patient/c1 ~a.example', 'client/Patient/c1']) {
+      expect(resolved([onA, link('a', 2, undefined, 0, { key })])?.providers).toEqual(['a']);
+    }
+  });
+});
+
+describe('candidates', () => {
+  it('are the providers of this or an earlier import to which links lead', () => {
+    const events = [
+      alias('provider', 'provider|npi|1', 'a'),
+      provider('unlinked'),
+      role('provider/PractitionerRole/r1', 'provider/Practitioner/c'),
+      link('provider|npi|1'),
+      link('provider|npi|2'),
+      link('b'),
+      link('b', 3),
+      link('provider/PractitionerRole/r1'),
+      link('provider/Practitioner/d other.example'),
+    ];
+    expect(filled(events).candidates().sort()).toEqual(['a', 'b', 'c']);
+  });
+});
+
+describe('versions of a client', () => {
+  const row = (version: Version): ReadRow => ({
+    ...{ type: 'row', line: 1, is: 'person', version },
+    person: { kind: 'client', externalId: 'c1', firstName: 'Ada', lastName: 'Osei' },
+  });
+  const own = (to: string) => link(to, 1, undefined, 0, { externalId: 'c1' });
+
+  it('count only in the newest one, in any order', () => {
+    const older = [row({ no: 1, place: 9 }), own('a'), own('b')];
+    const newer = [row({ no: 2, place: 0 }), own('c')];
+    for (const events of [
+      [...older, ...newer],
+      [...newer, ...older],
+    ]) {
+      expect(resolved([...events, link('d', 2)])?.providers).toEqual(['c', 'd']);
+    }
+  });
+});
+
+describe('memory', () => {
+  it('does not grow with repeated links', () => {
+    const references = new ProviderReferences(110);
+    const events = fc.sample(fc.tuple(fc.nat(9), fc.nat(4), fc.integer({ min: 2000, max: 2026 })), {
+      numRuns: 20_000,
+      seed: 1,
+    });
+    for (const [client, to, at] of events) {
+      references.add(link(`p${to}`, 3, at, 0, { key: `client/Patient/c${client}` }));
+      references.add(link({ lost: 'display-only' }, 3, at, 0, { key: `client/Patient/c${client}` }));
+      references.add(provider(`p${to}`));
+      references.add(alias('client', `client/Patient/c${client}`, `c${client}`));
+    }
+    expect(references.resolve(known('p0')).size).toBe(10);
+  });
+
+  it('is limited', () => {
+    const references = new ProviderReferences(100);
+    const add = (at: number) => references.add(link(`p${at}`));
+    for (let at = 0; at < 49; at++) add(at);
+    expect(() => add(49)).toThrow(TooManyReferences);
+  });
+
+  it('does not grow with the people who share an identifier', () => {
+    const references = new ProviderReferences(10);
+    for (let at = 0; at < 1_000; at++) references.add(alias('provider', 'provider|npi|0', `p${at}`));
+    references.add(link('provider|npi|0'));
+    expect(references.resolve(all).get('c1')?.lost).toEqual(new Map([['ambiguous', 1]]));
+  });
+});
+
+/** The same rules without memory limits: looks at every event for each link. */
+function resolveNaively(
+  events: ResourceReference[],
+  found: FoundProviders,
+  idSystems: readonly string[],
+): Map<string, ResolvedProviders> {
+  const aliases = events.filter((event) => event.type === 'alias');
+  const roles = events.filter((event) => event.type === 'role');
+  const parts = (key: string) => {
+    const [target = '', base] = key.split(' ');
+    return { target, base: base?.replace('~', ''), isForeign: base !== undefined && !base.startsWith('~') };
+  };
+  const keysFor = <Item extends { key: string }>(items: Item[], wanted: string): Item[] => {
+    const { target, base, isForeign } = parts(wanted);
+    const same = items.filter(({ key }) => parts(key).target === target);
+    const on = (server: string | undefined) => same.filter(({ key }) => parts(key).base === server);
+    if (isForeign || on(base).length > 0) return on(base);
+    return base === undefined ? same : on(undefined);
+  };
+  const earlier = (kind: Alias['kind'], key: string): string | undefined => {
+    const { target, base, isForeign } = parts(key);
+    if (isForeign && (kind === 'client' || !aliases.some((one) => parts(one.key).base === base))) return undefined;
+    if (aliases.some((one) => one.kind === kind && parts(one.key).target === target)) return undefined;
+    const [, system, value] = key.split('|');
+    if (idSystems.length > 0) return system && idSystems.includes(system) ? value : undefined;
+    return /^\w+\/(?:Practitioner|Patient)\/(.*)$/.exec(target)?.[1];
+  };
+  const people = (kind: Alias['kind'], key: string) =>
+    keysFor(aliases, key)
+      .filter((one) => one.kind === kind)
+      .map(({ externalId }) => externalId);
+  const lead = (key: string): { externalId: string } | { lost: LostReason } => {
+    const named = keysFor(roles, key).map(({ practitionerKey }) => practitionerKey);
+    const practitioners = named.filter((one) => one !== null);
+    const ids = new Set([key, ...practitioners].flatMap((one) => people('provider', one)));
+    if (ids.size > 1) return { lost: 'ambiguous' };
+    if (named.length > 0 && practitioners.length === 0 && ids.size === 0) return { lost: 'role-without-practitioner' };
+    const last = practitioners[0] ?? key;
+    const externalId = [...ids][0] ?? earlier('provider', last);
+    if (externalId !== undefined && found.mirrorable.has(externalId)) return { externalId };
+    const { base, isForeign } = parts(last);
+    const isElsewhere = isForeign && !aliases.some((one) => parts(one.key).base === base);
+    if (externalId === undefined) return { lost: isElsewhere ? 'other-server' : 'unknown' };
+    return { lost: found.rejected.has(externalId) ? 'rejected' : 'unknown' };
+  };
+  const clientOf = ({ client }: LinkReference): string | undefined => {
+    if ('externalId' in client) return client.externalId;
+    const [id, another] = new Set(people('client', client.key));
+    return another === undefined ? (id ?? earlier('client', client.key)) : undefined;
+  };
+
+  const links = events
+    .filter((event) => event.type === 'link')
+    .map((event) => ({ ...event, externalId: clientOf(event) }));
+  const clients = new Set(links.flatMap(({ externalId }) => externalId ?? []));
+  return new Map(
+    [...clients].map((id) => {
+      const mine = links.filter(({ externalId }) => externalId === id);
+      const leads = mine.map((one) => ({ ...one, to: 'key' in one.provider ? lead(one.provider.key) : one.provider }));
+      const lost = new Map<LostReason, number>();
+      const seen = new Set<string>();
+      for (const {
+        to,
+        provider: { key },
+      } of leads as { to: object; provider: { key?: string } }[]) {
+        if (!('lost' in to) || (key && seen.has(key))) continue;
+        seen.add(key ?? '');
+        lost.set(to.lost as LostReason, (lost.get(to.lost as LostReason) ?? 0) + 1);
+      }
+      const kept = leads.flatMap((one) => ('externalId' in one.to ? [{ ...one, id: one.to.externalId }] : []));
+      const time = ({ at }: LinkReference) => at?.getTime() ?? -1e15;
+      kept.sort((a, b) => a.rank - b.rank || time(b) - time(a) || a.position - b.position || (a.id < b.id ? -1 : 1));
+      return [
+        id,
+        { providers: [...new Set(kept.map((one) => one.id))], replaces: kept.some(({ rank }) => rank === 1), lost },
+      ];
+    }),
+  );
+}
+
+describe('ProviderReferences', () => {
+  const bases = ['', ' x.example', ' y.example'];
+  const literal = (kind: string, type: string, ids: string[], marks: string[]) =>
+    fc
+      .tuple(fc.constantFrom(...ids), fc.constantFrom(...marks))
+      .map(([id, mark]) => ({ key: `${kind}/${type}/${id}${mark}`, id }));
+  const marks = [...bases, ' ~x.example', ' ~y.example'];
+  const identifier = (kind: string) => fc.constantFrom('mrn|1', 'mrn|2', 'npi|a', '*|3').map((one) => `${kind}|${one}`);
+  const ids = ['a', 'b', 'c'];
+  const aliasesOf = (kind: Alias['kind'], type: string, hasIdSystems: boolean) =>
+    fc.oneof(
+      fc.tuple(literal(kind, type, ids, bases), fc.constantFrom(...ids)).map(([{ key, id }, other]) => {
+        return alias(kind, key, hasIdSystems ? other : id);
+      }),
+      fc.tuple(identifier(kind), fc.constantFrom(...ids)).map(([key, id]) => alias(kind, key, id)),
+    );
+  const practitionerKey = fc.oneof(
+    literal('provider', 'Practitioner', ids, marks).map(({ key }) => key),
+    identifier('provider'),
+  );
+  const roleId = (some: string[]) => literal('provider', 'PractitionerRole', ['r', 's'], some).map(({ key }) => key);
+  const links = fc
+    .record({
+      client: fc.oneof(
+        fc.record({ externalId: fc.constantFrom(...ids) }),
+        fc.record({
+          key: fc.oneof(
+            literal('client', 'Patient', ids, marks).map(({ key }) => key),
+            identifier('client'),
+          ),
+        }),
+      ),
+      provider: fc.oneof(
+        { arbitrary: fc.record({ key: fc.oneof(practitionerKey, roleId(marks)) }), weight: 6 },
+        { arbitrary: fc.constant({ lost: 'display-only' } as const), weight: 1 },
+      ),
+      rank: fc.constantFrom(1, 2, 3),
+      at: fc.option(
+        fc.integer({ min: 2000, max: 2003 }).map((year) => new Date(Date.UTC(year, 0))),
+        { nil: undefined },
+      ),
+      position: fc.nat(2),
+    })
+    .map((parts): LinkReference => ({ type: 'link', ...parts }));
+  const eventsWith = (hasIdSystems: boolean) =>
+    fc.array(
+      fc.oneof(
+        aliasesOf('provider', 'Practitioner', hasIdSystems),
+        aliasesOf('client', 'Patient', hasIdSystems),
+        // One practitioner each, because only one that is not in the import is tried.
+        roleId(bases).map((key) => role(key, key.includes('/r') ? 'provider/Practitioner/a' : null)),
+        { arbitrary: links, weight: 4 } as never,
+      ) as fc.Arbitrary<ResourceReference>,
+      { maxLength: 30 },
+    );
+  const found = fc
+    .tuple(fc.subarray([...ids, '1', '2']), fc.subarray(ids))
+    .map(([mirrorable, rejected]) => ({ mirrorable: new Set(mirrorable), rejected: new Set(rejected) }));
+
+  it('resolves like a naive implementation, in any order of events', () => {
+    const world = fc
+      .boolean()
+      .chain((hasIdSystems) =>
+        fc.tuple(eventsWith(hasIdSystems), found, fc.constant(hasIdSystems ? ['mrn', 'npi'] : [])),
+      );
+    fc.assert(
+      fc.property(world, ([events, who, idSystems]) => {
+        // Such keys are not stored, because they tell the external id. A client is on one server only.
+        const isPlain = (one: ResourceReference) =>
+          one.type === 'alias' && idSystems.length === 0 && one.key === `client/Patient/${one.externalId}`;
+        const expected = resolveNaively(
+          events.filter((one) => !isPlain(one)),
+          who,
+          idSystems,
+        );
+        expect(filled(events, idSystems).resolve(who)).toEqual(expected);
+        expect(filled(events.toReversed(), idSystems).resolve(who)).toEqual(expected);
+      }),
+      propertyRuns(),
+    );
+  });
+});
