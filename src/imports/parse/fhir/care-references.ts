@@ -64,7 +64,7 @@ function subjectOf({ resource, base }: Referrer, rank: LinkReference['rank']): L
   return key ? { client: { key }, rank } : undefined;
 }
 
-/** True if a period began, and ended if it says so, before a date. */
+/** True if a period ended before a date, or began before it without a known end. */
 function isBefore(period: unknown, date: Date): boolean {
   const { start, end } = objectIn(period);
   const last = momentIn(end)?.ends ?? momentIn(start)?.begins;

@@ -1,6 +1,7 @@
 import { providersOf, readFhir, rowsOf } from './read-fhir.spec-support.js';
 
 const NPI = 'http://hl7.org/fhir/sid/us-npi';
+const DIRECT = { url: 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-direct', valueBoolean: true };
 const patient = { resourceType: 'Patient', id: 'c1', name: [{ family: 'Osei', given: ['Ada', 'May'] }] };
 const practitioner = {
   resourceType: 'Practitioner',
@@ -184,10 +185,6 @@ describe('the email', () => {
   });
 
   it('is the first usable one: neither a placeholder nor a Direct address', () => {
-    const direct = {
-      url: 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-direct',
-      valueBoolean: true,
-    };
     const none = point('none', { use: 'home' });
     expect(emailOf(patient, none, point('em@example.org', { use: 'work' }))).toBe('em@example.org');
     expect(emailOf(patient, point('mailto:em2@example.org'))).toBe('em2@example.org');
@@ -195,21 +192,25 @@ describe('the email', () => {
     expect(
       emailOf(
         practitioner,
-        point('pd@direct.example.org', { use: 'work', extension: [direct] }),
+        point('pd@direct.example.org', { use: 'work', extension: [DIRECT] }),
         point('pd@example.org'),
       ),
     ).toBe('pd@example.org');
     expect(emailOf(practitioner, point('n/a', { use: 'work' }), point('pe@example.org', { use: 'home' }))).toBe(
       'pe@example.org',
     );
-    expect(emailOf(practitioner, point('pd@direct.example.org', { extension: [direct] }))).toEqual([
-      'missing-field',
-      'email',
-    ]);
+  });
+
+  it('is a Direct address only for a provider without another one', () => {
+    const direct = point('pd@direct.example.org', { rank: 1, extension: [DIRECT] });
+    expect(emailOf(practitioner, direct, point('none'))).toBe('pd@direct.example.org');
+    expect(emailOf(practitioner, direct, point('pd@example.org', { rank: 9 }))).toBe('pd@example.org');
+    expect(emailOf(patient, direct)).toBeUndefined();
   });
 
   it('is rejected if there is only a text that is not an address', () => {
     expect(emailOf(practitioner, point('none'), point('ann roe@'))).toEqual(['bad-email', 'email']);
+    expect(emailOf(practitioner, point('ann.de roe@example.org'))).toEqual(['bad-email', 'email']);
     expect(emailOf(practitioner, point('ann roe@'), point('ann@example.org'))).toBe('ann@example.org');
   });
 });

@@ -26,7 +26,7 @@ const EMAIL_USES = {
   client: ['home', undefined, 'mobile', 'work', 'temp'],
 };
 
-/** An address that only other Direct mailboxes can write to. */
+/** Marks an address that only other Direct mailboxes can write to. */
 const DIRECT_ADDRESS = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-direct';
 
 /** Items in ascending order of each rank in turn. */
@@ -61,21 +61,29 @@ function nameOf(resource: JsonObject, now: Date): FhirPerson {
   return name;
 }
 
-/** The best email address. A text that is not an address only if there is none. */
+/**
+ * The best email address, or a text that is not an address only if there is none. A Direct address counts last, and only
+ * for providers, because they need an email; some exports mark every address as Direct.
+ */
 function emailOf(resource: JsonObject, kind: PersonKind, now: Date): string | undefined {
   const emails = objectsIn(resource.telecom).filter(
-    ({ system, use, period, extension }) =>
-      system === 'email' &&
-      use !== 'old' &&
-      !hasEnded(period, now) &&
-      !objectsIn(extension).some(({ url, valueBoolean }) => url === DIRECT_ADDRESS && valueBoolean === true),
+    (point) =>
+      point.system === 'email' &&
+      point.use !== 'old' &&
+      !hasEnded(point.period, now) &&
+      !(kind === 'client' && isDirect(point)),
   );
-  const texts = ranked(emails, ({ period, rank, use }) => [
-    isCurrent(period, now) ? 0 : 1,
-    typeof rank === 'number' ? rank : Number.MAX_VALUE,
-    rankOfUse(use, EMAIL_USES[kind]),
+  const texts = ranked(emails, (point) => [
+    isDirect(point) ? 1 : 0,
+    isCurrent(point.period, now) ? 0 : 1,
+    typeof point.rank === 'number' ? point.rank : Number.MAX_VALUE,
+    rankOfUse(point.use, EMAIL_USES[kind]),
   ]).map(({ value }) => usableEmail(textIn(value) ?? ''));
   return texts.find(isEmailAddress) ?? texts.find((text) => text !== '');
+}
+
+function isDirect({ extension }: JsonObject): boolean {
+  return objectsIn(extension).some(({ url, valueBoolean }) => url === DIRECT_ADDRESS && valueBoolean === true);
 }
 
 /** The value of the first of these systems that the resource has: current before ended, then official ones. */

@@ -31,7 +31,7 @@ export class KeyIndex<Value> {
 
   /**
    * Finds the resources to which a key leads. An absolute URL leads to a resource of that server only. A relative one
-   * leads to a resource of its own server. If either server is unknown, the type and id must suffice.
+   * leads to a resource of the same server. If either server is unknown, the type and id must suffice.
    */
   find(key: string): Value[] {
     const { target, base, isOwn } = parseLiteralKey(key) ?? { target: key, base: undefined, isOwn: false };

@@ -5,7 +5,7 @@ const IMPORT_OR_DEFAULT = 'or give the import a default provider.';
 /** What was found and what to do, by reason. The first reason that applies is the easiest to correct. */
 const HINTS: Record<LostReason, string> = {
   rejected: `The provider's own row was rejected. Correct that row, ${IMPORT_OR_DEFAULT}`,
-  ambiguous: `Two or more practitioners have the identifier by which the provider is given. Refer to one Practitioner, ${IMPORT_OR_DEFAULT}`,
+  ambiguous: `Two or more practitioners have the provider's identifier. Refer to one Practitioner, ${IMPORT_OR_DEFAULT}`,
   'role-without-practitioner': `The provider is given by a PractitionerRole without a practitioner. Add the practitioner to the role, ${IMPORT_OR_DEFAULT}`,
   unknown: `The reference to the provider leads to no known practitioner. Import practitioners and roles first or together, ${IMPORT_OR_DEFAULT}`,
   'other-server': `The reference to the provider is a URL of another server. Import its practitioners together, with their fullUrl, ${IMPORT_OR_DEFAULT}`,

@@ -53,7 +53,7 @@ export class ProviderReferences {
   private readonly practitionersByRole = new KeyIndex<string | null>();
   /** Base URLs of the people in the import. */
   private readonly bases = new Set<string | undefined>();
-  /** The index of each key by which a link names its provider. */
+  /** The index of each provider key that a link has. */
   private readonly indexByKey = new Map<string, number>();
   private readonly linksById = new Map<string, ClientLinks>();
   private readonly linksByKey = new Map<string, ClientLinks>();

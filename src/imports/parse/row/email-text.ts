@@ -21,9 +21,13 @@ export function isPlaceholder(text: string): boolean {
 export function usableEmail(text: string): string {
   const trimmed = text.trim();
   if (trimmed === '' || isPlaceholder(trimmed)) return '';
+  // `ann roe@example.org` does not mean roe@example.org, which may be another person's.
   const parts = trimmed
     .slice(0, TEXT_MAX)
-    .split(/[\s;,<>"|]+/)
-    .map((part) => part.replace(/^mailto:/i, ''));
-  return parts.find(isEmailAddress) ?? trimmed;
+    .split(/[;,<>"|]+/)
+    .map((part) => part.split(/\s+/).map((word) => word.replace(/^mailto:/i, '')))
+    .map((words) => words.filter((word) => word !== ''))
+    .filter((words) => words.every(isEmailAddress))
+    .flat();
+  return parts[0] ?? trimmed;
 }
