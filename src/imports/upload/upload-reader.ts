@@ -26,7 +26,7 @@ export class UploadReader {
   private readonly files: ImportFile[] = [];
   private readonly writer: StagingWriter;
   private readonly stored: ReturnType<StoredRecords['writer']>;
-  private readonly references = new ProviderReferences(MAX_REFERENCES);
+  private readonly references: ProviderReferences;
   private readonly pages = new Pages();
   private isDefaultChecked = false;
   private waits = false;
@@ -44,6 +44,7 @@ export class UploadReader {
   ) {
     this.writer = new StagingWriter(staging, tx, importId, request, mostRows, lastRow);
     this.stored = records.writer(tx, importId);
+    this.references = new ProviderReferences(MAX_REFERENCES, request.idSystems);
   }
 
   /** @throws {Problem} 415 or 422 if the file cannot be read as a whole */
@@ -130,6 +131,7 @@ export class UploadReader {
   private async take(event: ReadEvent, file: ImportFile, ordinal: number): Promise<void> {
     switch (event.type) {
       case 'row':
+        if (file.kind === 'fhir') this.references.add(event);
         return this.writer.row(ordinal, event, file);
       case 'record':
         return this.stored.add(ordinal, event.record);
