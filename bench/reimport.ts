@@ -2,33 +2,41 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { ImportResponse } from '../src/imports/api/import-view.js';
-import { type BenchRow, median } from './bench-row.js';
+import { type BenchRow, median, percentile } from './bench-row.js';
 import { peakMbDuring } from './big-upload.js';
 import { bareReimport } from './reimport-floor.js';
 import { withScratchPostgres } from './scratch-postgres.js';
 import { type ServiceProcess, startService } from './service-process.js';
 
 const ROWS = 100_000;
+const NEW_ROWS = 30_000;
 const MANY_ROWS = 1_000_000;
 const ROUNDS = 5;
-/** With sealing, times the floor. */
-const MOST_RATIO = 3;
-const MOST_PLAN_SECONDS = 15;
-/** Taking back stays in proportion to wanting; it was hundreds of times as long when each person was looked for in all rows. */
-const MOST_CANCEL_RATIO = 2;
-const MOST_MB = 400;
-/** V8 lets its old space grow by as much as the machine has, however little of it lives: within this bound it must do. */
-const OLD_SPACE_MB = 256;
-const LOOK_MS = 100;
+const MAX_RATIO = 2.5;
+const MAX_START_SECONDS = 15;
+const MAX_PUT_MS = 250;
+const MAX_MB = 350;
+/** Heap of the process that reads a million rows. V8 lets it grow as far as the machine allows, however little is in use. */
+const HEAP_MB = 256;
+/** PUTs during an import, and the pause between two. */
+const PUTS = 100;
+const PUT_PAUSE_MS = 50;
+const POLL_MS = 100;
 
 const ADMIN_KEY = randomBytes(24).toString('hex');
+const AUTHORIZATION = { authorization: `Bearer ${ADMIN_KEY}` };
 
-/** Imports beside the least that they can be, on a durable PostgreSQL; nothing is sent, since nothing is configured. */
+/** Imports into a durable PostgreSQL. Nothing is sent, because no platform is configured. */
 export async function benchReimport(): Promise<BenchRow[]> {
+  const first = await withScratchPostgres(async (url) => {
+    await query(url, 'ALTER SYSTEM SET autovacuum = off');
+    await query(url, 'SELECT pg_reload_conf()');
+    return withService(url, {}, measureStart);
+  });
   return withScratchPostgres(async (url) => {
-    const rows = await withService(url, {}, (service) => measure(service, url));
-    const bound = { NODE_OPTIONS: `--max-old-space-size=${OLD_SPACE_MB}` };
-    return [...rows, await withService(url, bound, measureMemory)];
+    const rows = await withService(url, {}, (service) => measureReimport(service, url));
+    const heap = { NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}` };
+    return [...first, ...rows, await withService(url, heap, measureMemory)];
   });
 }
 
@@ -45,137 +53,141 @@ async function withService<T>(
   }
 }
 
-async function measureMemory(service: ServiceProcess): Promise<BenchRow> {
-  const csv = csvOf(MANY_ROWS);
-  const { peakMb } = await peakMbDuring(service.child.pid ?? 0, importSeconds(service, csv, 'dryRun=true', 'planned'));
-  return {
-    name: `1,000,000 rows read and planned in a heap of ${OLD_SPACE_MB} MB, peak memory`,
-    value: peakMb,
-    unit: 'MB',
-    target: `< ${MOST_MB}`,
-    ok: peakMb < MOST_MB,
-  };
+/** An empty database without autovacuum: how soon clients start, and how fast PUTs are meanwhile. */
+async function measureStart(service: ServiceProcess): Promise<BenchRow[]> {
+  await put(service, 'providers/P', { email: 'p@example.org' });
+  const seconds = await secondsUntil(service, clientsCsv('A', NEW_ROWS), '', 'running');
+  const importing = secondsUntil(service, clientsCsv('B', ROWS), '', 'running');
+  const putsMs: number[] = [];
+  for (let count = 0; count < PUTS; count++) {
+    const began = performance.now();
+    await put(service, `clients/I-${count}`, { providers: ['P'] });
+    putsMs.push(performance.now() - began);
+    await delay(PUT_PAUSE_MS);
+  }
+  await importing;
+  const p95 = percentile(putsMs, 0.95);
+  return [
+    {
+      name: '30,000 new clients into an empty database without autovacuum, until they start',
+      value: seconds,
+      unit: 's',
+      target: `≤ ${MAX_START_SECONDS}`,
+      ok: seconds <= MAX_START_SECONDS,
+    },
+    {
+      name: 'PUT during an import of 100,000 rows, p95',
+      value: p95,
+      unit: 'ms',
+      target: `< ${MAX_PUT_MS}`,
+      ok: p95 < MAX_PUT_MS,
+    },
+  ];
 }
 
-async function measure(service: ServiceProcess, databaseUrl: string): Promise<BenchRow[]> {
-  const csv = csvOf(ROWS);
-  const planSeconds = await importSeconds(service, csv, 'dryRun=true', 'planned');
-  const running = await runSeconds(service, csv, databaseUrl);
-  const cancelled = await cancelSeconds(service);
-  await runSeconds(service, csv, databaseUrl);
+async function measureReimport(service: ServiceProcess, databaseUrl: string): Promise<BenchRow[]> {
+  const csv = providersCsv(ROWS);
+  const planSeconds = await secondsUntil(service, csv, 'dryRun=true', 'planned');
+  await secondsUntil(service, csv, '', 'running');
+  while (
+    (await query(
+      databaseUrl,
+      'SELECT FROM import_rows i WHERE phase = 1 AND import_id = (SELECT id FROM imports ORDER BY opened_at DESC LIMIT 1) LIMIT 1',
+    )) > 0
+  ) {
+    await delay(POLL_MS);
+  }
   await pretendMirrored(databaseUrl);
   const rounds = [];
   for (let round = 0; round < ROUNDS; round++) {
     const floor = (await bareReimport(databaseUrl, csv)) / 1_000;
-    rounds.push({ floor, service: await importSeconds(service, csv, '', 'completed') });
+    rounds.push({ floor, service: await secondsUntil(service, csv, '', 'completed') });
   }
   const ratio = median(rounds.map((round) => round.service / round.floor));
+  const seconds = (of: 'floor' | 'service') => median(rounds.map((round) => round[of]));
   return [
-    {
-      name: '100,000 new rows, from the first byte to the plan',
-      value: planSeconds,
-      unit: 's',
-      target: `< ${MOST_PLAN_SECONDS}`,
-      ok: planSeconds < MOST_PLAN_SECONDS,
-    },
-    { name: '… to the start of its run', value: running, unit: 's' },
-    {
-      name: 'cancelled then, as times of that, until everybody is taken back',
-      value: cancelled / running,
-      unit: '',
-      ratio: cancelled / running,
-      target: `≤ ${MOST_CANCEL_RATIO}`,
-      ok: cancelled / running <= MOST_CANCEL_RATIO,
-    },
-    {
-      name: '100,000 unchanged rows: parse, HMAC, COPY, diff',
-      value: median(rounds.map((round) => round.floor)),
-      unit: 's',
-    },
-    {
-      name: '100,000 unchanged rows through the service, sealed',
-      value: median(rounds.map((round) => round.service)),
-      unit: 's',
-    },
+    { name: '100,000 new rows, from the first byte to the plan', value: planSeconds, unit: 's' },
+    { name: '100,000 unchanged rows: parse, HMAC, COPY, diff', value: seconds('floor'), unit: 's' },
+    { name: '100,000 unchanged rows through the service', value: seconds('service'), unit: 's' },
     {
       name: '… as times of the floor',
       value: ratio,
       unit: '',
       ratio,
-      target: `≤ ${MOST_RATIO}`,
-      ok: ratio <= MOST_RATIO,
+      target: `≤ ${MAX_RATIO}`,
+      ok: ratio <= MAX_RATIO,
     },
   ];
 }
 
-function csvOf(rows: number): Buffer<ArrayBuffer> {
+async function measureMemory(service: ServiceProcess): Promise<BenchRow> {
+  const reading = secondsUntil(service, providersCsv(MANY_ROWS), 'dryRun=true', 'planned');
+  const { peakMb } = await peakMbDuring(service.child.pid ?? 0, reading);
+  return {
+    name: `1,000,000 rows read and planned in a heap of ${HEAP_MB} MB, peak memory`,
+    value: peakMb,
+    unit: 'MB',
+    target: `< ${MAX_MB}`,
+    ok: peakMb < MAX_MB,
+  };
+}
+
+function providersCsv(rows: number): Buffer<ArrayBuffer> {
   const lines = Array.from({ length: rows }, (_, n) => `R-${n},r-${n}@example.org,First ${n},Last ${n}\n`);
   return Buffer.from(`externalId,email,firstName,lastName\n${lines.join('')}`);
 }
 
-/** Seconds from the first byte until the import is where it is to be. */
-async function importSeconds(
+function clientsCsv(prefix: string, rows: number): Buffer<ArrayBuffer> {
+  const lines = Array.from(
+    { length: rows },
+    (_, n) => `${prefix}-${n},${prefix}-${n}@example.org,First ${n},Last ${prefix}${n},P\n`,
+  );
+  return Buffer.from(`externalId,email,firstName,lastName,providers\n${lines.join('')}`);
+}
+
+/** Seconds from the first byte until an import is in a state. */
+async function secondsUntil(
   service: ServiceProcess,
   csv: Buffer<ArrayBuffer>,
-  query: string,
-  state: string,
+  parameters: string,
+  state: ImportResponse['state'],
 ): Promise<number> {
-  const headers = { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'text/csv', prefer: 'wait=1' };
-  const begun = performance.now();
-  const answer = await fetch(`${service.url}/v1/imports?kind=providers&${query}`, {
-    method: 'POST',
-    headers,
-    body: csv,
-  });
+  const kind = csv.includes('providers') ? 'clients' : 'providers';
+  const headers = { ...AUTHORIZATION, 'content-type': 'text/csv', prefer: 'wait=1' };
+  const began = performance.now();
+  const url = `${service.url}/v1/imports`;
+  const answer = await fetch(`${url}?kind=${kind}&${parameters}`, { method: 'POST', headers, body: csv });
   let view = (await answer.json()) as ImportResponse;
   while (view.state !== state) {
-    if (view.state === 'failed' || !answer.ok) throw new Error(`The import ended as ${view.state}.`);
-    const look = await fetch(`${service.url}/v1/imports/${view.id}`, { headers });
-    view = (await look.json()) as ImportResponse;
+    if (view.state === 'failed' || !answer.ok) throw new Error(`The import is ${view.state}.`);
+    view = (await (await fetch(`${url}/${view.id}`, { headers })).json()) as ImportResponse;
   }
-  return (performance.now() - begun) / 1_000;
+  return (performance.now() - began) / 1_000;
 }
 
-/** Seconds from the first byte until everybody is wanted, and may go. */
-async function runSeconds(service: ServiceProcess, csv: Buffer<ArrayBuffer>, databaseUrl: string): Promise<number> {
-  const client = new pg.Client({ connectionString: databaseUrl });
-  await client.connect();
-  try {
-    const begun = performance.now();
-    await importSeconds(service, csv, '', 'running');
-    while ((await client.query('SELECT 1 FROM imports WHERE apply_wanted')).rowCount) await delay(LOOK_MS);
-    return (performance.now() - begun) / 1_000;
-  } finally {
-    await client.end();
-  }
+async function put(service: ServiceProcess, path: string, more: object): Promise<void> {
+  const headers = { ...AUTHORIZATION, 'content-type': 'application/json' };
+  const body = JSON.stringify({ firstName: 'Ida', lastName: 'Ives', ...more });
+  const answer = await fetch(`${service.url}/v1/${path}`, { method: 'PUT', headers, body });
+  if (!answer.ok) throw new Error(`PUT ${path} was answered ${answer.status}.`);
 }
 
-/** Seconds from the word to the end of the newest import, none of whose rows was sent. */
-async function cancelSeconds(service: ServiceProcess): Promise<number> {
-  const headers = { authorization: `Bearer ${ADMIN_KEY}` };
-  const show = async (path: string, method = 'GET') =>
-    (await fetch(`${service.url}/v1/imports${path}`, { method, headers })).json();
-  const { items } = (await show('?limit=1')) as { items: ImportResponse[] };
-  const begun = performance.now();
-  let view = (await show(`/${items[0]?.id}/cancel`, 'POST')) as ImportResponse;
-  while (view.counts.pending > 0) {
-    await delay(LOOK_MS); // counting again and again would take half the machine
-    view = (await show(`/${view.id}`)) as ImportResponse;
-  }
-  if (view.state !== 'cancelled') throw new Error(`The import ended as ${view.state}.`);
-  return (performance.now() - begun) / 1_000;
-}
-
-/** Puts the people into the state in which a mirror of five hours would have left them, and ends their import. */
+/** Puts people into the state that hours of mirroring would leave. */
 async function pretendMirrored(databaseUrl: string): Promise<void> {
+  await query(
+    databaseUrl,
+    `UPDATE people SET state = 'synced', step = NULL, due_at = NULL, platform_user_id = 'u-' || external_id,
+       applied_profile = profile, origin = 'created'`,
+  );
+  await query(databaseUrl, 'VACUUM ANALYZE');
+}
+
+/** @returns the number of rows */
+async function query(databaseUrl: string, sql: string): Promise<number> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   try {
-    await client.query(
-      `UPDATE people SET state = 'synced', step = NULL, due_at = NULL, platform_user_id = 'u-' || external_id,
-         applied_profile = profile, origin = 'created'`,
-    );
-    await client.query('VACUUM ANALYZE');
+    return (await client.query(sql)).rowCount ?? 0;
   } finally {
     await client.end();
   }

@@ -654,7 +654,6 @@ ALTER TABLE "client_providers" ADD CONSTRAINT "client_providers_provider_id_fkey
 ALTER TABLE "dependent_requeues" ADD CONSTRAINT "dependent_requeues_provider_id_fkey" FOREIGN KEY ("provider_id") REFERENCES "people"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "email_claims" ADD CONSTRAINT "email_claims_person_id_fkey" FOREIGN KEY ("person_id") REFERENCES "people"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "platform_calls" ADD CONSTRAINT "platform_calls_account_fkey" FOREIGN KEY ("account") REFERENCES "call_budgets"("account") ON DELETE RESTRICT ON UPDATE CASCADE;
-ALTER TABLE "import_rows" ADD CONSTRAINT "import_rows_import_id_fkey" FOREIGN KEY ("import_id") REFERENCES "imports"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "import_records" ADD CONSTRAINT "import_records_import_id_fkey" FOREIGN KEY ("import_id") REFERENCES "imports"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "session_documents" ADD CONSTRAINT "session_documents_session_fkey" FOREIGN KEY ("session") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "document_revisions" ADD CONSTRAINT "document_revisions_document_fkey" FOREIGN KEY ("document") REFERENCES "session_documents"("id") ON DELETE CASCADE ON UPDATE CASCADE;

@@ -19,7 +19,7 @@ export class PlanRepository {
   /** @param files of the import */
   async plan(tx: PoolClient, record: ImportRecord, files: readonly ImportFile[]): Promise<void> {
     const { id } = record;
-    await this.reset(tx, id);
+    if (record.guards) await this.reset(tx, id);
     await this.analyse(tx);
     await this.repeated.useOneSpelling(tx, id);
     await rejectFormerIds(tx, `r.import_id = $1 AND r.outcome IN ('pending', 'unchanged')`, [id]);
@@ -27,10 +27,10 @@ export class PlanRepository {
     await this.repeated.unite(tx, id);
     await this.completeProviders(tx, record, files);
     await this.checkLinks(tx, id);
-    await this.compare(tx, id);
+    const compared = await this.compare(tx, id);
     if (record.mode === 'snapshot') await this.deletes.add(tx, record);
     // Without statistics, the planner would take the rows written just now for few.
-    await this.analyse(tx);
+    if (compared > 0) await this.analyse(tx);
     await this.deletes.keepReferencedProviders(tx, id);
     await this.markTakenEmails(tx, id);
     await this.markClientsOfStuckProviders(tx, id);
@@ -57,12 +57,16 @@ export class PlanRepository {
   /** Whatever the EHR said after the upload began wins. */
   private async skipOutdated(tx: PoolClient, { id, openedAt }: ImportRecord): Promise<void> {
     const { code, hint } = rejection('changed-since-read');
+    const skip = `UPDATE import_rows r SET outcome = 'skipped', code = $3, hint = $4, planned = NULL`;
     await tx.query(
-      `UPDATE import_rows r SET outcome = 'skipped', code = $3, hint = $4, planned = NULL
-       WHERE r.import_id = $1 AND r.outcome IN ('pending', 'unchanged') AND (
-         (SELECT p.stated_at > $2 OR r.outcome = 'unchanged' AND p.wanted_at <> r.person_wanted_at FROM people p
-           WHERE p.kind = r.kind AND p.external_id = r.external_id)
+      `${skip} WHERE r.import_id = $1 AND r.outcome = 'pending' AND (
+         (SELECT p.stated_at > $2 FROM people p WHERE p.kind = r.kind AND p.external_id = r.external_id)
          OR (SELECT d.deleted_at > $2 FROM deleted_ids d WHERE d.kind = r.kind AND d.external_id = r.external_id))`,
+      [id, openedAt, code, hint],
+    );
+    await tx.query(
+      `${skip} FROM people p WHERE r.import_id = $1 AND r.outcome = 'unchanged' AND p.id = r.person_id
+         AND (p.stated_at > $2 OR p.wanted_at <> r.person_wanted_at)`,
       [id, openedAt, code, hint],
     );
   }
@@ -114,11 +118,13 @@ export class PlanRepository {
   /**
    * Compares each row with its person: what is planned, when it starts, and the calls it needs. Rows that need nothing get
    * their outcome immediately.
+   *
+   * @returns how many rows were not known to be unchanged
    */
-  private async compare(tx: PoolClient, importId: string): Promise<void> {
+  private async compare(tx: PoolClient, importId: string): Promise<number> {
     const gone = rejection('inactive');
     const deleted = rejection('already-deleted');
-    await tx.query(
+    const { rowCount } = await tx.query(
       `WITH compared AS (
          SELECT r.row_no, p.id AS person_id, p.wanted_at, p.error_code, p.wanted IS TRUE AS is_wanted,
            p.platform_user_id IS NOT NULL AS is_mapped, r.email_fingerprint IS NOT NULL AS has_email,
@@ -160,6 +166,7 @@ export class PlanRepository {
        FROM compared c WHERE r.import_id = $1 AND r.row_no = c.row_no`,
       [importId, gone.code, gone.hint, deleted.code, deleted.hint],
     );
+    return rowCount ?? 0;
   }
 
   /** An email belongs to the person that has it, otherwise to the first row, unless the same plan deletes that person. */
