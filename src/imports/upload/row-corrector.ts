@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import { ProfileSeal } from '../../people/model/profile.js';
 import type { ImportedPerson, RowCells } from '../parse/row/import-row.js';
 import { type Rejection, rejection } from '../parse/row/rejection.js';
-import { candidateOf, canonicalId, validatePerson } from '../parse/row/validate-person.js';
+import { candidateOf, canonicalId, isLinkOnly, validatePerson } from '../parse/row/validate-person.js';
 import type { KnownProviders } from './known-providers.js';
 import { rowPlace } from './row-places.js';
 import { profileOf, StagingRepository } from './staging.repository.js';
@@ -28,7 +28,7 @@ export class RowCorrector {
     cells: RowCells,
     providers: KnownProviders,
   ): Promise<void> {
-    const checked = await this.check(cells, providers);
+    const checked = await this.check(await this.completed(tx, cells), providers);
     if ('code' in checked) await this.reject(tx, importId, rowNo, cells, checked);
     else await this.accept(tx, importId, rowNo, checked);
   }
@@ -49,6 +49,16 @@ export class RowCorrector {
       }
       if (rows.length < BATCH) return;
     }
+  }
+
+  /** The texts of a row that only links its person, with the stored names and email. */
+  private async completed(tx: PoolClient, cells: RowCells): Promise<RowCells> {
+    const { kind = '', externalId = '' } = cells;
+    if (!isLinkOnly(cells) || (kind !== 'provider' && kind !== 'client')) return cells;
+    const profile = (await this.staging.knownProfiles(tx, kind, [externalId])).get(externalId);
+    if (!profile) return cells;
+    const { firstName, lastName, email } = profile;
+    return { ...cells, firstName, lastName, email: cells.email || (email ?? '') };
   }
 
   private async check(cells: RowCells, providers: KnownProviders): Promise<ImportedPerson | Rejection> {

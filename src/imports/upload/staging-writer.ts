@@ -109,7 +109,7 @@ export class StagingWriter {
     for (const one of rows) {
       if (one.row.is !== 'person') continue;
       if (one.row.person.kind === 'provider' && this.hasUnknown) this.mustRecheck = true;
-      one.row = this.checked(one.row, one.row.person, one.of);
+      one.row = this.checked(one.row, one.of);
       if (one.row.is === 'rejected' && one.row.code === 'unknown-provider') this.hasUnknown = true;
     }
     await this.staging.store(this.tx, this.importId, rows);
@@ -143,8 +143,9 @@ export class StagingWriter {
   }
 
   /** The row, or its rejection because of its providers or, in a part of a record, because of what is missing. */
-  private checked(row: ReadRow, person: ImportedPerson, of: ImportFile): ReadRow {
-    const fault = missingField(person) ?? (person.kind === 'client' ? this.providersFault(person, of) : undefined);
+  private checked(row: ReadRow & { is: 'person' }, of: ImportFile): ReadRow {
+    const { person } = row;
+    const fault = missingField(row) ?? (person.kind === 'client' ? this.providersFault(person, of) : undefined);
     if (!fault) return row;
     const { kind, externalId } = person;
     return { type: 'row', line: row.line, is: 'rejected', kind, externalId, cells: cellsOf(person), ...fault };
@@ -168,9 +169,10 @@ export class StagingWriter {
 /** Whom the rejected rows of a file name that do not say it. */
 const PEOPLE: Partial<Record<FileKind, PersonKind>> = { providers: 'provider', clients: 'client' };
 
-function missingField({ kind, firstName, lastName, email }: ImportedPerson): Rejection | undefined {
+function missingField({ person, isPartial }: ReadRow & { is: 'person' }): Rejection | undefined {
+  const { kind, firstName, lastName, email } = person;
   const field = !firstName ? 'firstName' : !lastName ? 'lastName' : kind === 'provider' && !email ? 'email' : undefined;
-  return field && rejection('missing-field', { field });
+  return field && rejection('missing-field', { field, isUnknown: isPartial === true });
 }
 
 /** The rejection of a client without a provider. @param of its file, whose ignored columns may name providers */

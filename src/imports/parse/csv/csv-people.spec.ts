@@ -169,7 +169,7 @@ describe('a CSV file of people', () => {
     const head = 'id,first,last,Platform User ID\n';
     const { rows } = await csv(`${head}1,Ann,Roe,${id}\n2,Bea,Roe,n/a\n3,Cy,Roe,7\n`);
     expect(people(rows)).toMatchObject([
-      { platformUserId: id.toLowerCase() },
+      { platformUserId: id },
       expect.not.objectContaining({ platformUserId: expect.anything() }),
       [4, 'bad-platform-user-id', 'platformUserId'],
     ]);
@@ -358,5 +358,37 @@ describe('the file of rejected rows', () => {
   it('other columns make it an ordinary file', async () => {
     const { mapping } = await csv(`${REJECTED},Room\nclient,c-1,,Ann,Ash,,,f.csv,7,x,,\n`, 'both');
     expect(mapping?.isRejectedCsv).toBe(false);
+  });
+});
+
+describe('a file that links people without naming them', () => {
+  const id = '0190c9d2-0000-4000-8000-000000000001';
+
+  it('shows a part of each person', async () => {
+    const { rows } = await csv(
+      `kind,externalId,platformUserId\nprovider,p-1,${id}\nclient,'=c-1,\nclient,c-2,7\n`,
+      'both',
+    );
+    expect(rows).toMatchObject([
+      { isPartial: true, person: { kind: 'provider', externalId: 'p-1', firstName: '', platformUserId: id } },
+      { isPartial: true, person: { kind: 'client', externalId: '=c-1', lastName: '' } },
+      { code: 'bad-platform-user-id' },
+    ]);
+  });
+
+  it('needs no kind if all are of one kind, and keeps what looks like a guard', async () => {
+    const { rows } = await csv(`id,platformUserId\n'=p-1,${id}\n`, 'providers');
+    expect(rows).toMatchObject([{ isPartial: true, person: { kind: 'provider', externalId: "'=p-1" } }]);
+  });
+
+  it('needs both names if it has one', async () => {
+    const fault = await refusal(`id,firstName,platformUserId\n1,Ann,${id}\n`);
+    expect(fault.hint).toContain('No column is known to be lastName.');
+  });
+
+  it('may be a corrected row of the file of rejected rows', async () => {
+    const head = 'kind,externalId,email,firstName,lastName,providers,platformUserId,file,line,code,hint';
+    const { rows } = await csv(`${head}\nclient,c-1,,,,,${id},f.csv,7,,\nclient,c-2,,,,,,f.csv,8,,\n`);
+    expect(rows).toMatchObject([{ isPartial: true }, { code: 'missing-field' }]);
   });
 });

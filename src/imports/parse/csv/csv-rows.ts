@@ -9,11 +9,18 @@ import {
   type StoredRecord,
 } from '../row/import-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';
-import { candidateOf, canonicalId, externalIdFault, rowOf, validatePerson } from '../row/validate-person.js';
+import {
+  candidateOf,
+  canonicalId,
+  externalIdFault,
+  isLinkOnly,
+  rowOf,
+  validatePerson,
+} from '../row/validate-person.js';
 import { CELLS_MAX } from './csv-records.js';
 import { isGone } from './gone.js';
 import type { ColumnMap } from './mapping.js';
-import { unguardFormula, withoutPadding } from './rejected-cells.js';
+import { isOwnHeader, unguardFormula, withoutPadding } from './rejected-cells.js';
 
 export type CsvOptions = Pick<ReadOptions, 'kind' | 'columns' | 'whole' | 'isStored'> & {
   limits: { row: number; cell: number };
@@ -30,6 +37,8 @@ export class CsvRows {
   /** Cells that a row must have. Unnamed columns at the end may be missing. */
   private readonly cellsMin: number;
   private readonly kind: PersonKind | undefined;
+  /** Cells that begin like a formula have a quote before them. */
+  private readonly isGuarded: boolean;
 
   constructor(
     private readonly header: readonly string[],
@@ -37,6 +46,7 @@ export class CsvRows {
     private readonly options: CsvOptions,
   ) {
     this.cellsMin = withoutPadding(header).length;
+    this.isGuarded = isOwnHeader(header);
     const kinds: Partial<Record<string, PersonKind>> = { providers: 'provider', clients: 'client' };
     this.kind = map.places.kind === undefined ? kinds[options.kind] : undefined;
   }
@@ -51,7 +61,7 @@ export class CsvRows {
       const texts = record.cells.filter((cell) => /[\r\n]/.test(cell));
       if (texts.length > 0) yield { type: 'mention', texts };
     }
-    const cells = this.map.code === undefined ? record.cells : record.cells.map(unguardFormula);
+    const cells = this.isGuarded ? record.cells.map(unguardFormula) : record.cells;
     if (!this.isTotal(cells)) yield this.row(record.line, cells);
   }
 
@@ -70,7 +80,10 @@ export class CsvRows {
       // The rejected row of a FHIR client has no providers, because other resources name them.
       const { places, mapping } = this.map;
       const namesProviders = places.providers !== undefined && !(mapping.isRejectedCsv && !texts.providers);
-      return rowOf(line, validatePerson(candidateOf(texts, kind, namesProviders)), known);
+      const candidate = candidateOf(texts, kind, namesProviders);
+      const isPartial = this.map.isLinkFile || (mapping.isRejectedCsv && isLinkOnly(texts));
+      const row = rowOf(line, validatePerson(candidate, isPartial), known);
+      return isPartial && row.is === 'person' ? { ...row, isPartial } : row;
     }
     const { externalId = '' } = texts;
     const fault = externalIdFault(externalId);

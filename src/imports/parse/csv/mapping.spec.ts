@@ -142,6 +142,19 @@ describe('chosen columns', () => {
     expect(mapping?.columns[3]).toMatchObject({ name: 'email', field: null });
   });
 
+  it('may be none', async () => {
+    const { rows, mapping } = await read('id,uuid,first,last,email\n1,u-1,Ann,Ash,a@x.org\n', 'clients', {
+      ...{ externalId: 'id', email: '' },
+    });
+    expect(rows).toEqual([expect.objectContaining({ person: expect.not.objectContaining({ email: 'a@x.org' }) })]);
+    expect(mapping?.columns[4]).toMatchObject({ name: 'email', field: null });
+  });
+
+  it('cannot be none for a required field', async () => {
+    const { mapping } = await read('id,NR,first,last\n1,7,Ann,Ash\n', 'clients', { externalId: '' });
+    expect(mapping?.question).toMatchObject({ fields: ['externalId'] });
+  });
+
   it('identify the header', async () => {
     const { rows } = await read(`Klinik\n${file}`, 'clients', {
       externalId: 'NR',
@@ -182,14 +195,14 @@ describe('records of a file whose mapping has a question', () => {
   it('give the rows of the file when they are read with the chosen columns', async () => {
     const { header, records } = await read(file);
     const options = { kind: 'clients', columns, whole: true } as const;
-    const later = await collect(readStored(stored(records), header, options));
+    const later = await collect(readStored(stored(records), header, { ...options, headerLine: 1 }));
     expect(later).toEqual(await readAll(file, { format: 'csv', ...options }));
     expect(later.rows).not.toEqual([]);
   });
 
   it('are yielded again while a question remains', async () => {
     const { header, records, mapping } = await read(file);
-    const later = await collect(readStored(stored(records), header, { kind: 'clients' }));
+    const later = await collect(readStored(stored(records), header, { kind: 'clients', headerLine: 1 }));
     expect(later).toMatchObject({ records, mapping, rows: [] });
   });
 });

@@ -18,6 +18,8 @@ export interface ColumnMap {
   statuses: StatusColumn[];
   /** Of a file of rejected rows: the column that must be empty. */
   code?: number;
+  /** The file names no one, so that its rows link people who are known. */
+  isLinkFile: boolean;
 }
 
 interface Candidate extends KnownName {
@@ -38,7 +40,8 @@ class Mapper {
   private readonly names: string[];
   private readonly isRejectedCsv: boolean;
   private readonly kind: FileKind;
-  private readonly chosen: Partial<Record<Field, number>>;
+  /** Columns by field; null: the field is read from no column. */
+  private readonly chosen: Partial<Record<Field, number | null>>;
   private readonly candidates: Candidate[];
   private readonly problems: { fields: Field[]; detail: string }[] = [];
   private idReason: string | null = null;
@@ -85,16 +88,21 @@ class Mapper {
       isRejectedCsv: this.isRejectedCsv,
     };
     const code = this.isRejectedCsv ? REJECTED_COLUMNS.indexOf('code') : undefined;
-    return { mapping, places, emails, statuses, ...(code !== undefined && { code }) };
+    const isLinkFile = places.firstName === undefined && places.lastName === undefined;
+    return { mapping, places, emails, statuses, ...(code !== undefined && { code }), isLinkFile };
   }
 
   private title(place: number): string {
     return this.names[place] ?? '';
   }
 
-  private findChosen(columns: ChosenColumns): Partial<Record<Field, number>> {
-    const chosen: Partial<Record<Field, number>> = {};
+  private findChosen(columns: ChosenColumns): Mapper['chosen'] {
+    const chosen: Mapper['chosen'] = {};
     for (const [field, name] of Object.entries(columns) as [Field, string][]) {
+      if (name === '') {
+        chosen[field] = null;
+        continue;
+      }
       const exact = this.names.indexOf(name);
       const plain = plainName(name);
       const place = exact >= 0 || plain === '' ? exact : this.names.findIndex((each) => plainName(each) === plain);
@@ -109,7 +117,8 @@ class Mapper {
   }
 
   private emailPlaces(kind: PersonKind): number[] {
-    if (this.chosen.email !== undefined) return [this.chosen.email];
+    const { email } = this.chosen;
+    if (email !== undefined) return email === null ? [] : [email];
     const preference = ({ name }: Candidate) => EMAIL_PREFERENCE[kind].indexOf(name);
     return this.candidates
       .filter(({ field }) => field === 'email')
@@ -119,7 +128,7 @@ class Mapper {
 
   /** The best column of a field. Asks if two are equally good. */
   private placeOf(field: Field): number | undefined {
-    if (this.chosen[field] !== undefined) return this.chosen[field];
+    if (this.chosen[field] !== undefined) return this.chosen[field] ?? undefined;
     const ranked = this.candidates.filter((each) => each.field === field).sort((a, b) => a.rank - b.rank);
     const best = ranked.filter(({ rank }) => rank === ranked[0]?.rank);
     if (best.length < 2) return best[0]?.place;
@@ -129,9 +138,11 @@ class Mapper {
 
   /** The column of the external id. A wrong one would create everyone again, so any doubt is a question. */
   private idPlace(): number | undefined {
-    if (this.chosen.externalId !== undefined) {
-      this.idReason = `You chose "${this.title(this.chosen.externalId)}".`;
-      return this.chosen.externalId;
+    const { externalId } = this.chosen;
+    if (externalId === null) return undefined;
+    if (externalId !== undefined) {
+      this.idReason = `You chose "${this.title(externalId)}".`;
+      return externalId;
     }
     const known = this.candidates.filter(({ field }) => field === 'externalId');
     const documented = known.filter(({ place }) => plainName(this.header[place] ?? '') === 'externalid');
@@ -158,7 +169,7 @@ class Mapper {
   /** Asks for required fields that have no column but may have one, and refuses the file if they cannot. */
   private requireFields(fields: ReadonlyMap<number, unknown>): void {
     const settled = new Set<unknown>([...fields.values(), ...this.problems.flatMap((problem) => problem.fields)]);
-    const missing = requiredFields(this.kind).filter((field) => !settled.has(field));
+    const missing = requiredFields(this.kind, settled).filter((field) => !settled.has(field));
     if (missing.length === 0) return;
     const detail = `No column is known to be ${joined(missing, 'or')}.`;
     const understood = missing.map((field) => `${field} (${EXAMPLE_NAMES[field]})`).join('; ');

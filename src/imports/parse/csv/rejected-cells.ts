@@ -13,6 +13,9 @@ export const REJECTED_COLUMNS = [
   'hint',
 ] as const;
 
+/** The columns of the file of all people (`GET /v1/people.csv`). */
+const PEOPLE_COLUMNS = ['kind', 'externalId', 'platformUserId'];
+
 /** A text that a spreadsheet may execute as a formula, or that leaves its cell, after quotes that already guard it. */
 const RISKY = /^'*(?:\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|[\t\r\n])/;
 
@@ -33,6 +36,15 @@ export function withoutPadding(cells: readonly string[]): string[] {
 
 /** True if this is the header of a file of rejected rows. */
 export function isRejectedHeader(header: readonly string[]): boolean {
+  return isHeader(header, REJECTED_COLUMNS);
+}
+
+/** True if this is the header of a file that the service wrote, so that its cells are guarded. */
+export function isOwnHeader(header: readonly string[]): boolean {
+  return isRejectedHeader(header) || isHeader(header, PEOPLE_COLUMNS);
+}
+
+function isHeader(header: readonly string[], columns: readonly string[]): boolean {
   const names = withoutPadding(header).map((name) => name.trim());
-  return names.length === REJECTED_COLUMNS.length && REJECTED_COLUMNS.every((name, place) => names[place] === name);
+  return names.length === columns.length && columns.every((name, place) => names[place] === name);
 }

@@ -1,13 +1,19 @@
 import type { Field, FileKind } from '../row/import-row.js';
 
-/** The fields that a file must have a column for. */
-export function requiredFields(kind: FileKind): Field[] {
-  const fields: Field[] = ['externalId', 'firstName', 'lastName'];
-  if (kind === 'both') return ['kind', ...fields];
-  return kind === 'providers' ? [...fields, 'email'] : fields;
+/**
+ * The fields that a file must have a column for. A file without names that links people to platform users needs no more,
+ * because it can only name people who are known.
+ *
+ * @param settled fields that have a column, or may have several
+ */
+export function requiredFields(kind: FileKind, settled: ReadonlySet<unknown>): Field[] {
+  const identity: Field[] = kind === 'both' ? ['kind', 'externalId'] : ['externalId'];
+  if (settled.has('platformUserId') && !NAMES.some((field) => settled.has(field))) return identity;
+  return [...identity, ...NAMES, ...(kind === 'providers' ? (['email'] as const) : [])];
 }
 
-const isName = (field: Field) => field === 'firstName' || field === 'lastName';
+const NAMES: readonly Field[] = ['firstName', 'lastName'];
+const isName = (field: Field) => NAMES.includes(field);
 
 /** True if a column with these filled cells could contain a field. */
 function couldBe(field: Field, cells: readonly string[], rows: number): boolean {

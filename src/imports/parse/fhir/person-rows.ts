@@ -1,7 +1,7 @@
 import type { PersonKind } from '../../../people/model/person.js';
 import type { ReadOptions, ReadRow, RowCells, Version } from '../row/import-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';
-import { isImportableId, type PersonCandidate, validatePerson } from '../row/validate-person.js';
+import { externalIdFault, isImportableId, type PersonCandidate, validatePerson } from '../row/validate-person.js';
 import type { JsonObject } from '../text/json-records.js';
 import { type FhirPerson, isGone, isReplaced, isSubsetted } from './fhir-person.js';
 import { objectIn, textIn } from './fhir-values.js';
@@ -15,9 +15,6 @@ export const PERSON_KINDS = new Map<unknown, PersonKind>([
 
 /** Maximum characters of a text that a rejected row shows. */
 const CELL_MAX = 1_000;
-
-/** Passes validation where a name is not needed. */
-const ANY_NAME = { firstName: '-', lastName: '-' };
 
 interface RowSource {
   line: number;
@@ -52,15 +49,12 @@ export function personRow(
   if (isReplaced(resource)) return reject(rejection('merged-record'));
 
   if (isGone(resource)) {
-    const outcome = validatePerson({ ...ANY_NAME, kind: 'client', externalId });
-    return 'code' in outcome ? reject(outcome) : { ...row, is: 'gone', kind, externalId };
+    const fault = externalIdFault(externalId);
+    return fault ? reject(fault) : { ...row, is: 'gone', kind, externalId };
   }
   if (isSubsetted(resource)) {
-    // Clients need no email, and a partial provider does not, either.
-    const outcome = validatePerson({ ...ANY_NAME, ...read, kind: 'client' });
-    const { firstName = '', lastName = '' } = read;
-    if ('code' in outcome) return reject(outcome);
-    return { ...row, is: 'person', person: { ...outcome, kind, firstName, lastName }, isPartial: true };
+    const outcome = validatePerson(candidate, true);
+    return 'code' in outcome ? reject(outcome) : { ...row, is: 'person', person: outcome, isPartial: true };
   }
   if (nameText) return reject(rejection('unsplit-name', { field: 'firstName' }));
   const outcome = validatePerson(candidate);

@@ -15,6 +15,8 @@ interface Detail {
   line?: number;
   /** `no-provider`: ignored columns that may name providers. */
   columns?: readonly string[];
+  /** `missing-field`: the row shows only a part of a person who is not known. */
+  isUnknown?: boolean;
   /** `unknown-provider`: the cell contains a comma or a semicolon. */
   hasSeparator?: boolean;
   /** `unknown-provider`: the row of this provider was rejected. */
@@ -22,8 +24,10 @@ interface Detail {
 }
 
 export const HINTS = {
-  'missing-field': ({ field }) =>
-    field === 'providers' ? 'providers contains an empty id. Remove it.' : `${field} is empty. Fill it in.`,
+  'missing-field': ({ field, isUnknown }) => {
+    if (isUnknown) return `This person is unknown, so the row needs ${field}, too. Add it, or correct externalId.`;
+    return field === 'providers' ? 'providers contains an empty id. Remove it.' : `${field} is empty. Fill it in.`;
+  },
   'bad-email': ({ kind }) =>
     kind === 'client'
       ? 'email is not an email address. A client needs no email: clear the cell, or correct the address.'

@@ -8,7 +8,7 @@ import {
   NAME_MAX,
   PROVIDERS_MAX,
 } from '../../../people/model/person-field-rules.js';
-import { isPlatformUuid, platformKey } from '../../../platform/contract/wire-types.js';
+import { isPlatformUuid } from '../../../platform/contract/wire-types.js';
 import { isPlaceholder, usableEmail } from './email-text.js';
 import type { ImportedPerson, ReadRow, RowCells } from './import-row.js';
 import { type Rejection, rejection } from './rejection.js';
@@ -48,16 +48,16 @@ export function externalIdFault(id: string): Rejection | undefined {
   return idFault('externalId', id);
 }
 
-function nameFault(field: string, name: string): Rejection | undefined {
-  if (name === '') return rejection('missing-field', { field });
+function nameFault(field: string, name: string, isPartial: boolean): Rejection | undefined {
+  if (name === '') return isPartial ? undefined : rejection('missing-field', { field });
   if (name.length > NAME_MAX) return rejection('too-long', { field, limit: NAME_MAX });
   if (/[\r\n]/.test(name)) return rejection('line-break', { field });
   return isPersonName(name) ? undefined : rejection('bad-character', { field });
 }
 
-function emailFault(kind: PersonKind, email: string): Rejection | undefined {
+function emailFault(kind: PersonKind, email: string, isPartial: boolean): Rejection | undefined {
   const field = 'email';
-  if (email === '') return kind === 'provider' ? rejection('missing-field', { field }) : undefined;
+  if (email === '') return kind === 'provider' && !isPartial ? rejection('missing-field', { field }) : undefined;
   if (email.length > EMAIL_MAX) return rejection('too-long', { field, limit: EMAIL_MAX });
   return isEmailAddress(email) ? undefined : rejection('bad-email', { field, kind });
 }
@@ -76,8 +76,10 @@ function platformUserFault(id: string): Rejection | undefined {
 /**
  * The person to import, or the first fault of the candidate. Trims names, email and `platformUserId`, but no external
  * id. A provider needs an email, a client does not (spec, User management). Repeated providers count once.
+ *
+ * @param isPartial the source may leave out names and email, which are then empty
  */
-export function validatePerson(candidate: PersonCandidate): ImportedPerson | Rejection {
+export function validatePerson(candidate: PersonCandidate, isPartial = false): ImportedPerson | Rejection {
   const { kind, externalId = '' } = candidate;
   const firstName = (candidate.firstName ?? '').trim();
   const lastName = (candidate.lastName ?? '').trim();
@@ -87,16 +89,16 @@ export function validatePerson(candidate: PersonCandidate): ImportedPerson | Rej
 
   const fault =
     idFault('externalId', externalId) ??
-    nameFault('firstName', firstName) ??
-    nameFault('lastName', lastName) ??
-    emailFault(kind, email) ??
+    nameFault('firstName', firstName, isPartial) ??
+    nameFault('lastName', lastName, isPartial) ??
+    emailFault(kind, email, isPartial) ??
     providersFault(providers ?? []) ??
     platformUserFault(platformUserId);
   if (fault) return fault;
   const person: ImportedPerson = { kind, externalId, firstName, lastName };
   if (email !== '') person.email = email;
   if (providers) person.providers = providers;
-  if (platformUserId !== '') person.platformUserId = platformKey(platformUserId);
+  if (platformUserId !== '') person.platformUserId = platformUserId;
   return person;
 }
 
@@ -112,6 +114,11 @@ export function candidateOf(texts: RowCells, kind: PersonKind, namesProviders: b
     ...(namesProviders && { providers: named }),
     platformUserId: isPlaceholder(platformUserId) ? '' : platformUserId,
   };
+}
+
+/** True for a row without names that links its person, who must be known. */
+export function isLinkOnly({ firstName, lastName, platformUserId }: RowCells): boolean {
+  return !firstName && !lastName && !!platformUserId && !isPlaceholder(platformUserId);
 }
 
 /** The texts of a person. */
