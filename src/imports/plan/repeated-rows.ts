@@ -38,8 +38,8 @@ export class RepeatedRows {
   }
 
   /**
-   * Keeps one row of each person: the newest version; otherwise the first row, with the providers of all rows that are
-   * equal to it. Other rows contradict it and are rejected.
+   * Keeps one row of each person: the newest version; otherwise the first row, of those with a platform user if there are any,
+   * with the providers of all rows that are equal to it. Other rows contradict it and are rejected.
    */
   async unite(tx: PoolClient, importId: string): Promise<void> {
     const [repeated, older, duplicate] = [rejection('repeated'), rejection('older-version'), rejection('duplicate-id')];
@@ -48,20 +48,21 @@ export class RepeatedRows {
          SELECT kind, external_id FROM import_rows WHERE import_id = $1 AND outcome IN ('pending', 'unchanged')
          GROUP BY kind, external_id HAVING count(*) > 1),
        rows AS MATERIALIZED (
-         SELECT r.row_no, r.line, r.kind, r.external_id, r.says,
+         SELECT r.row_no, r.line, r.kind, r.external_id, r.says, r.platform_user_id AS user_id,
            coalesce(r.profile_hash, (SELECT p.profile_hash FROM people p WHERE p.id = r.person_id)) AS hash,
            CASE WHEN r.outcome = 'unchanged' THEN ${providersOf('r.person_id')} ELSE r.providers END AS providers,
            bool_or(r.version_at IS NOT NULL OR r.version_no IS NOT NULL OR r.says = 'deleted') OVER person AS has_versions,
            row_number() OVER (person ORDER BY r.version_at DESC NULLS LAST, r.version_no DESC NULLS LAST,
              r.version_place DESC NULLS LAST, r.row_no) AS by_version,
-           row_number() OVER (person ORDER BY r.says = 'person' AND r.profile IS NULL, r.row_no) AS by_place
+           row_number() OVER (person ORDER BY r.says = 'person' AND r.profile IS NULL, r.platform_user_id IS NULL, r.row_no) AS by_place
          FROM import_rows r JOIN repeated USING (kind, external_id)
          WHERE r.import_id = $1 AND r.outcome IN ('pending', 'unchanged')
          WINDOW person AS (PARTITION BY r.kind, r.external_id)),
        kept AS MATERIALIZED (SELECT * FROM rows WHERE CASE WHEN has_versions THEN by_version ELSE by_place END = 1),
        others AS MATERIALIZED (
          SELECT r.row_no, k.row_no AS kept_row, k.line AS kept_line, r.has_versions, r.providers,
-           r.says = k.says AND r.hash IS NOT DISTINCT FROM k.hash AS is_equal
+           r.says = k.says AND r.hash IS NOT DISTINCT FROM k.hash
+             AND coalesce(lower(r.user_id) = lower(k.user_id), true) AS is_equal
          FROM rows r JOIN kept k USING (kind, external_id) WHERE r.row_no <> k.row_no),
        named AS (
          SELECT row_no AS kept_row, row_no, providers FROM kept WHERE NOT has_versions
