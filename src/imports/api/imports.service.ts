@@ -186,13 +186,12 @@ export class ImportsService {
   private async offeredColumns({ kind, openedAt }: ImportRecord): Promise<Record<string, string> | null> {
     const last = kind && (await this.imports.lastApplied(kind, openedAt));
     const files = last ? this.readableFiles(last) : [];
-    const columns = files.flatMap(({ kind: fileKind, csv }) =>
-      (csv?.mapping.columns ?? []).flatMap(({ name, field }) =>
-        field === null || field === 'status'
-          ? []
-          : [[kind === 'mixed' ? `${fileKind}.${field}` : field, name] as const],
-      ),
-    );
+    const columns = files.flatMap(({ kind: fileKind, csv }) => {
+      const prefix = kind === 'mixed' ? `${fileKind}.` : '';
+      const read = (csv?.mapping.columns ?? []).filter(({ field }) => field !== null && field !== 'status');
+      const none = Object.entries(csv?.chosen ?? {}).filter(([, name]) => name === '');
+      return [...read.map(({ field, name }) => [prefix + field, name]), ...none.map(([field]) => [prefix + field, ''])];
+    });
     return columns.length === 0 ? null : Object.fromEntries(columns.reverse()); // of several columns, the first
   }
 
