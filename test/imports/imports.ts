@@ -20,6 +20,7 @@ export type ImportBody = ImportResponse & {
   file?: string;
   line?: number;
   code?: string;
+  detail?: string;
 };
 
 export interface Uploaded {
@@ -43,14 +44,19 @@ export function importsIn(world: World) {
     return { status: response.status, headers: response.headers, body: (await response.json()) as ImportBody };
   }
 
+  /** Sends files as the parts of a form. The name of a part follows from the file's name, unless it is given. */
+  function uploadFiles(query: string, files: readonly (ImportFile & { part?: string })[]): Promise<Uploaded> {
+    const form = new FormData();
+    for (const { name, type, content, part } of files) {
+      const named = part ?? /^(providers|clients)\b/.exec(name)?.[0] ?? 'file';
+      form.append(named, new Blob([new Uint8Array(Buffer.from(content))], { type }), name);
+    }
+    return upload(query, '', form);
+  }
+
   /** Sends files as one import. @returns its id */
   async function start(query: string, files: readonly ImportFile[]): Promise<string> {
-    const form = new FormData();
-    for (const { name, type, content } of files) {
-      const part = /^(providers|clients)\b/.exec(name)?.[0] ?? 'file';
-      form.append(part, new Blob([new Uint8Array(Buffer.from(content))], { type }), name);
-    }
-    const { status, body } = await upload(query, '', form);
+    const { status, body } = await uploadFiles(query, files);
     if (status !== 202) throw new Error(`The import was answered ${status}: ${JSON.stringify(body)}`);
     return body.id;
   }
@@ -67,6 +73,10 @@ export function importsIn(world: World) {
     await world.work.imports();
     return shownAs(id, state);
   }
+
+  /** Chooses the columns of an import that waits for them. */
+  const map = (id: string, columns: Record<string, string>) =>
+    world.call<ImportBody>('POST', `/v1/imports/${id}/mapping`, { body: { columns } });
 
   async function rows(id: string, query = ''): Promise<ImportRowView[]> {
     const path = `/v1/imports/${id}/rows?limit=200${query && `&${query}`}`;
@@ -94,7 +104,10 @@ export function importsIn(world: World) {
   return {
     show,
     upload,
+    uploadFiles,
     start,
+    map,
+    settled,
     prepared,
     rows,
     steer,
