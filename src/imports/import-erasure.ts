@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { type ErasedCopies, type ErasedPerson, ErasesCopies } from '../people/store/erasure.js';
 import { ERASED } from './model/import.js';
-import { StoredRecords } from './upload/stored-records.repository.js';
+import { IS_OPENED_BEFORE_DELETION, StoredRecords } from './upload/stored-records.repository.js';
 
 /** Erases what imports store about deleted people. */
 @Injectable()
@@ -25,10 +25,9 @@ export class ImportErasure {
          code = CASE WHEN ${isOpen} THEN $3 ELSE r.code END, hint = CASE WHEN ${isOpen} THEN $4 ELSE r.hint END
        FROM imports i
        WHERE r.external_id = ANY ($2::text[]) AND (r.kind = $1 OR r.kind IS NULL) AND (r.profile IS NOT NULL OR r.cells IS NOT NULL)
-         AND i.id = r.import_id AND i.opened_at <= coalesce((
-           SELECT max(p.stated_at) FROM people p WHERE p.kind = $1 AND p.external_id = ANY ($2::text[])), clock_timestamp())`,
+         AND i.id = r.import_id AND ${IS_OPENED_BEFORE_DELETION('$1', '$2')}`,
       [kind, externalIds, ERASED.code, ERASED.hint],
     );
-    return { rows: (rowCount ?? 0) + (await this.records.erase(tx, externalIds)) };
+    return { rows: (rowCount ?? 0) + (await this.records.erase(tx, kind, externalIds)) };
   }
 }

@@ -8,6 +8,9 @@ import { RepeatedRows } from './repeated-rows.js';
 import { listAfter, namesOneOf, providersOf, rejectFormerIds } from './row-sql.js';
 import { SnapshotDeletes } from './snapshot-deletes.repository.js';
 
+/** SQL condition: the references of a FHIR client lead to no provider, which the plan cannot find out again. */
+const IS_UNRESOLVED = `code = 'unresolved-provider'`;
+
 /** Makes the plan of an import with set-based SQL. Changes no person. */
 @Injectable()
 export class PlanRepository {
@@ -47,7 +50,8 @@ export class PlanRepository {
   private async reset(tx: PoolClient, importId: string): Promise<void> {
     await tx.query('DELETE FROM import_rows WHERE import_id = $1 AND file = 0', [importId]);
     await tx.query(
-      `UPDATE import_rows SET outcome = 'pending', planned = NULL, phase = NULL, code = NULL, field = NULL, hint = NULL,
+      `UPDATE import_rows SET outcome = 'pending', planned = NULL, phase = NULL, field = NULL,
+         code = CASE WHEN ${IS_UNRESOLVED} THEN code END, hint = CASE WHEN ${IS_UNRESOLVED} THEN hint END,
          calls_min = 0, calls_max = 0
        WHERE import_id = $1 AND planned IS NOT NULL AND (says = 'person' AND profile IS NOT NULL OR says IN ('gone', 'deleted'))`,
       [importId],
@@ -57,9 +61,9 @@ export class PlanRepository {
   /** Whatever the EHR said after the upload began wins. */
   private async skipOutdated(tx: PoolClient, { id, openedAt }: ImportRecord): Promise<void> {
     const { code, hint } = rejection('changed-since-read');
-    const skip = `UPDATE import_rows r SET outcome = 'skipped', code = $3, hint = $4, planned = NULL`;
+    const skip = `UPDATE import_rows r SET outcome = 'skipped', code = $3, hint = $4, planned = NULL, profile = NULL, cells = NULL`;
     await tx.query(
-      `${skip} WHERE r.import_id = $1 AND r.outcome = 'pending' AND (
+      `${skip} WHERE r.import_id = $1 AND (r.outcome = 'pending' OR r.code = 'erased') AND (
          (SELECT p.stated_at > $2 FROM people p WHERE p.kind = r.kind AND p.external_id = r.external_id)
          OR (SELECT d.deleted_at > $2 FROM deleted_ids d WHERE d.kind = r.kind AND d.external_id = r.external_id))`,
       [id, openedAt, code, hint],

@@ -1,12 +1,20 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
+import type { PersonKind } from '../../people/model/person.js';
 import { Vault } from '../../vault/vault.js';
-import type { StoredRecord } from '../parse/row/import-row.js';
+import { ImportsRepository } from '../model/imports.repository.js';
+import type { FileKind, StoredRecord } from '../parse/row/import-row.js';
+import { canonicalId } from '../parse/row/validate-person.js';
 import { recordsPlace } from './row-places.js';
 
 /** Records of one block, and their characters: one block is encrypted as a whole. */
 const BLOCK_RECORDS = 1_000;
 const BLOCK_CHARACTERS = 256 * 1024;
+
+/** SQL condition: import `i` was opened before the deletion of a person was stated. @param ids parameter with all its ids */
+export const IS_OPENED_BEFORE_DELETION = (kind: string, ids: string): string =>
+  `i.opened_at <= coalesce((SELECT max(p.stated_at) FROM people p
+    WHERE p.kind = ${kind} AND p.external_id = ANY (${ids}::text[])), clock_timestamp())`;
 
 /** A stored block. */
 interface Block {
@@ -18,7 +26,10 @@ interface Block {
 /** The records of CSV files whose columns are not clear yet, encrypted. */
 @Injectable()
 export class StoredRecords {
-  constructor(private readonly vault: Vault) {}
+  constructor(
+    private readonly imports: ImportsRepository,
+    private readonly vault: Vault,
+  ) {}
 
   /** Stores the records of one import, in order. Call `end` after the last one. */
   writer(tx: PoolClient, importId: string) {
@@ -65,23 +76,35 @@ export class StoredRecords {
     await tx.query(`DELETE FROM import_records WHERE import_id = $1 AND (${ofFile})`, [importId, file ?? null]);
   }
 
-  /** Removes all records that contain one of these ids in a cell. @returns how many there were */
-  async erase(tx: Pool | PoolClient, externalIds: readonly string[]): Promise<number> {
-    const { rows } = await tx.query<Omit<Block, 'sealed'>>(
-      'SELECT import_id AS "importId", block_no AS "blockNo" FROM import_records ORDER BY import_id, block_no',
+  /**
+   * Erases all records in which a cell is one of a person's ids. Those of imports that were opened after the deletion
+   * stay, because they bring the person back.
+   *
+   * @returns how many there were
+   */
+  async erase(tx: Pool | PoolClient, kind: PersonKind, externalIds: readonly string[]): Promise<number> {
+    const { rows } = await tx.query<
+      Omit<Block, 'sealed'> & { id: string; file: number; files: Uint8Array<ArrayBuffer> }
+    >(
+      `SELECT i.id, i.files, b.import_id AS "importId", b.block_no AS "blockNo", b.file
+       FROM import_records b JOIN imports i ON i.id = b.import_id
+       WHERE ${IS_OPENED_BEFORE_DELETION('$1', '$2')} ORDER BY b.import_id, b.block_no`,
+      [kind, externalIds],
     );
-    const ids = new Set(externalIds);
+    const ids = new Set(externalIds.map(canonicalId));
     let erased = 0;
-    for (const { importId, blockNo } of rows) {
+    for (const { importId, blockNo, file, ...record } of rows) {
+      if (this.imports.filesOf(record)[file - 1]?.kind === OTHER_FILES[kind]) continue;
       const where = 'WHERE import_id = $1 AND block_no = $2';
       const found = await tx.query<Block>(`SELECT sealed FROM import_records ${where} FOR UPDATE`, [importId, blockNo]);
       const [block] = found.rows;
       if (!block) continue;
       const records = this.open({ importId, blockNo, sealed: block.sealed });
-      const kept = records.filter((record) => !namesOne(record, ids));
-      if (kept.length === records.length) continue;
-      erased += records.length - kept.length;
-      const sealed = this.vault.seal(recordsPlace(importId, blockNo), JSON.stringify(kept));
+      const left = records.map((one) => withoutPerson(one, ids));
+      const count = left.filter((one, at) => one !== records[at]).length;
+      if (count === 0) continue;
+      erased += count;
+      const sealed = this.vault.seal(recordsPlace(importId, blockNo), JSON.stringify(left));
       await tx.query(`UPDATE import_records SET sealed = $3 ${where}`, [importId, blockNo, sealed]);
     }
     return erased;
@@ -92,8 +115,15 @@ export class StoredRecords {
   }
 }
 
-/** Whether one of the cells is one of these ids, or, in a line that is not readable, whether its text contains one. */
-function namesOne(record: StoredRecord, ids: ReadonlySet<string>): boolean {
-  if ('cells' in record) return record.cells.some((cell) => ids.has(cell.trim()));
-  return [...ids].some((id) => record.text.includes(id));
+/** Kinds of files that name no one of a kind by an id of their own. */
+const OTHER_FILES: Record<PersonKind, FileKind> = { client: 'providers', provider: 'clients' };
+
+/** The record, or what is left of it if a cell is one of these ids. An unreadable line loses its text if it contains one. */
+function withoutPerson(record: StoredRecord, ids: ReadonlySet<string>): StoredRecord {
+  if (!('cells' in record)) {
+    return [...ids].some((id) => record.text.includes(id)) ? { ...record, text: '' } : record;
+  }
+  const isId = (cell: string) => ids.has(canonicalId(cell.trim()));
+  if (record.isErased || !record.cells.some(isId)) return record;
+  return { ...record, cells: record.cells.map((cell) => (isId(cell) ? cell : '')), isErased: true };
 }

@@ -57,6 +57,11 @@ export class CsvRows {
       yield rowOf(record.line, brokenLine(record.broken, this.options.limits.row, this.cellsMin), this.kindOf({}));
       return;
     }
+    if (record.isErased) {
+      const { kind, externalId } = this.texts(record.cells);
+      yield rowOf(record.line, rejection('erased'), { ...this.kindOf({ kind }), externalId });
+      return;
+    }
     if (this.options.whole) {
       const texts = record.cells.filter((cell) => /[\r\n]/.test(cell));
       if (texts.length > 0) yield { type: 'mention', texts };

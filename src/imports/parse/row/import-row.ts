@@ -73,9 +73,12 @@ export interface FileMapping {
   isRejectedCsv: boolean;
 }
 
-/** A record of a CSV file whose mapping is not clear yet, stored until it is: cells, or a line that is not readable. */
+/**
+ * A record of a CSV file whose mapping is not clear yet, stored until it is: cells, or a line that is not readable.
+ * `isErased`: only the id of a deleted person is left of the cells.
+ */
 export type StoredRecord =
-  | { line: number; span: number; cells: string[] }
+  | { line: number; span: number; cells: string[]; isErased?: true }
   | { line: number; span: 1; broken: 'bad-quote' | 'row-too-large' | 'cell-count'; text: string };
 
 /** What a reference to a provider leads to, if it leads to nobody. */
