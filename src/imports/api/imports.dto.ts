@@ -35,7 +35,7 @@ const toBoolean = ({ value }: { value: unknown }) =>
 
 /** A field, or a field of one kind of people. */
 const COLUMN_FIELD =
-  /^(?:(?:providers|clients)\.)?(?:kind|externalId|email|firstName|lastName|providers|platformUserId)$/;
+  /^(?:(?:providers|clients|both)\.)?(?:kind|externalId|email|firstName|lastName|providers|platformUserId)$/;
 
 /** Columns by field, such as `{externalId: "PAT_ID"}` or, for one kind only, `{"clients.externalId": "PAT_ID"}`. */
 function isColumns(value: unknown): boolean {

@@ -173,8 +173,9 @@ export class ImportsService {
   private async view(record: ImportRecord): Promise<ImportResponse> {
     this.audit.about('import', record.id);
     const totals = await this.outcomes.totals(record);
-    const offered = record.state === 'needs-mapping' ? await this.offeredColumns(record) : null;
-    return showImport(record, totals, await this.pace(record, totals), this.readableFiles(record), offered);
+    const files = this.readableFiles(record);
+    const offered = record.state === 'needs-mapping' ? await this.offeredColumns(record, files) : null;
+    return showImport(record, totals, await this.pace(record, totals), files, offered);
   }
 
   /** @returns none if they cannot be decrypted, which health reports */
@@ -182,12 +183,14 @@ export class ImportsService {
     return ifReadable(() => this.imports.filesOf(record)) ?? [];
   }
 
-  /** The columns of the last import of the same kind, by field, with the kind of its file if there are several. */
-  private async offeredColumns({ kind, openedAt }: ImportRecord): Promise<Record<string, string> | null> {
-    const last = kind && (await this.imports.lastApplied(kind, openedAt));
-    const files = last ? this.readableFiles(last) : [];
-    const columns = files.flatMap(({ kind: fileKind, csv }) => {
-      const prefix = kind === 'mixed' ? `${fileKind}.` : '';
+  /** The columns of the last files of the same kinds, by field, with the kind of the file if there are several. */
+  private async offeredColumns(
+    { openedAt }: ImportRecord,
+    files: readonly ImportFile[],
+  ): Promise<Record<string, string> | null> {
+    const kinds = new Set(files.map(({ kind }) => kind));
+    const columns = (await this.imports.filesBefore(openedAt, kinds)).flatMap(({ kind, csv }) => {
+      const prefix = kinds.size > 1 ? `${kind}.` : '';
       const read = (csv?.mapping.columns ?? []).filter(({ field }) => field !== null && field !== 'status');
       const none = Object.entries(csv?.chosen ?? {}).filter(([, name]) => name === '');
       return [...read.map(({ field, name }) => [prefix + field, name]), ...none.map(([field]) => [prefix + field, ''])];

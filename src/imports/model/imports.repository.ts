@@ -4,7 +4,9 @@ import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Feed } from '../../feed/feed.js';
 import type { Import } from '../../generated/prisma/client.js';
+import { ifReadable } from '../../vault/unreadable-value.js';
 import { type SealedPlace, Vault } from '../../vault/vault.js';
+import type { FileKind } from '../parse/row/import-row.js';
 import type { ImportFile, ImportKind, ImportRequest, ImportState } from './import.js';
 import type { Guard } from './import-guards.js';
 import type { ImportTotals } from './totals.js';
@@ -26,6 +28,12 @@ export interface ReadImport {
   mentioned: readonly string[];
   lostProviders: number;
 }
+
+/** A file of an earlier import, and the FHIR identifier systems of its ids. */
+export type EarlierFile = ImportFile & Pick<ImportRequest, 'idSystems'>;
+
+/** Maximum imports in which earlier files are looked for. */
+const MAX_EARLIER = 50;
 
 /** How long an import waits for a mapping, with its records stored. */
 export const MAPPING_HOURS = 24;
@@ -58,13 +66,21 @@ export class ImportsRepository {
     return (await this.prisma.import.findMany({ where: older, orderBy, take })) as ImportRecord[];
   }
 
-  /** The last import of a kind that was applied before another one was opened. */
-  async lastApplied(kind: ImportKind, openedAt: Date, tx?: PoolClient): Promise<ImportRecord | undefined> {
+  /** The newest file of each kind in the imports that were applied before this one was opened. */
+  async filesBefore(openedAt: Date, kinds: ReadonlySet<FileKind>, tx?: PoolClient): Promise<EarlierFile[]> {
     const prisma = tx ? await this.prisma.of(tx) : this.prisma;
-    const where = { kind, appliedAt: { not: null }, openedAt: { lt: openedAt } };
-    return ((await prisma.import.findFirst({ where, orderBy: { openedAt: 'desc' } })) ?? undefined) as
-      | ImportRecord
-      | undefined;
+    const where = { appliedAt: { not: null }, openedAt: { lt: openedAt } };
+    const earlier = await prisma.import.findMany({ where, orderBy: { openedAt: 'desc' }, take: MAX_EARLIER });
+    const found = new Map<FileKind, EarlierFile>();
+    for (const record of earlier) {
+      const files = ifReadable(() => this.filesOf(record)) ?? [];
+      for (const file of files) {
+        const isWanted = kinds.has(file.kind) && !file.csv?.mapping.isRejectedCsv;
+        if (isWanted && !found.has(file.kind)) found.set(file.kind, { ...file, idSystems: record.idSystems });
+      }
+      if (found.size === kinds.size) break;
+    }
+    return [...found.values()];
   }
 
   /** The files of an import. Rows name their file by its ordinal, from 1. */

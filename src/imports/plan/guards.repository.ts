@@ -4,7 +4,8 @@ import { Env } from '../../config/env.js';
 import { ROLES } from '../../people/store/platform-users.repository.js';
 import type { ImportFile } from '../model/import.js';
 import { type Guard, guardsOf, type PlanCounts, parseThreshold } from '../model/import-guards.js';
-import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
+import { type EarlierFile, type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
+import { plainName } from '../parse/csv/column-names.js';
 import type { FileKind } from '../parse/row/import-row.js';
 import { providersOf } from './row-sql.js';
 
@@ -17,6 +18,9 @@ export const IS_LINKED_BY_EMAIL = `p.origin = 'linked' AND NOT EXISTS (SELECT FR
 const another = (column: string): string =>
   `(SELECT true FROM people p WHERE p.${column} = r.${column} AND p.kind = r.kind AND p.wanted
     AND p.external_id <> r.external_id LIMIT 1)`;
+
+/** SQL condition: a row `r` adds a person, also if that needs review because of the email. */
+const IS_NEW = `(r.person_id IS NULL AND (r.planned = 'create-or-link' OR r.planned = 'needs-review' AND r.code = 'email-taken'))`;
 
 /** Compares a plan with the guards. */
 @Injectable()
@@ -35,9 +39,8 @@ export class GuardsRepository {
            r.planned = 'delete' AND (r.file > 0 OR (SELECT ${IS_LINKED_BY_EMAIL} FROM people p WHERE p.id = r.person_id)) AS confirmed,
            r.planned IN ('provider-change', 'needs-review') AND r.providers IS NOT NULL AND NOT r.adds_providers
              AND NOT r.providers @> ${providersOf('r.person_id')} AS removes,
-           r.planned = 'create-or-link' AND r.person_id IS NULL AS creates,
-           r.planned = 'create-or-link' AND r.person_id IS NULL
-             AND (${another('email_fingerprint')} OR ${another('profile_hash')}) IS TRUE AS doubled
+           ${IS_NEW} AS creates,
+           ${IS_NEW} AND (${another('email_fingerprint')} OR ${another('profile_hash')}) IS TRUE AS doubled
          FROM import_rows r WHERE r.import_id = $1 AND r.outcome = 'pending')
        SELECT count(*) FILTER (WHERE r.deletes)::int AS deletes, count(*) FILTER (WHERE r.confirmed)::int AS "confirmedDeletes",
          count(*) FILTER (WHERE r.removes)::int AS "providerRemovals", count(*) FILTER (WHERE r.creates)::int AS creates,
@@ -60,10 +63,9 @@ export class GuardsRepository {
     record: ImportRecord,
     files: readonly ImportFile[],
   ): Promise<number> {
-    const last = record.kind && (await this.imports.lastApplied(record.kind, record.openedAt, tx));
-    if (!last) return 0;
-    const before = idColumns(this.imports.filesOf(last), last.idSystems);
-    const now = idColumns(files, record.idSystems);
+    const now = idColumns(files.map((file) => ({ ...file, idSystems: record.idSystems })));
+    const earlier = await this.imports.filesBefore(record.openedAt, new Set(now.keys()), tx);
+    const before = idColumns(earlier);
     const kinds = [...now].filter(([kind, column]) => (before.get(kind) ?? column) !== column).map(([kind]) => kind);
     const people = kinds.flatMap((kind) =>
       kind === 'providers' ? 'provider' : kind === 'clients' ? 'client' : ['provider', 'client'],
@@ -77,13 +79,13 @@ export class GuardsRepository {
 }
 
 /** The column, or the FHIR identifier systems, of the ids of each kind of file. */
-function idColumns(files: readonly ImportFile[], idSystems: readonly string[]): Map<FileKind, string> {
+function idColumns(files: readonly EarlierFile[]): Map<FileKind, string> {
   const columns = new Map<FileKind, string>();
-  for (const { kind, csv } of files) {
+  for (const { kind, csv, idSystems } of files) {
     if (kind === 'fhir') columns.set(kind, idSystems.join(','));
     if (!csv || csv.mapping.isRejectedCsv) continue;
     const id = csv.mapping.columns.find(({ field }) => field === 'externalId');
-    if (id) columns.set(kind, id.name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, ''));
+    if (id) columns.set(kind, plainName(id.name));
   }
   return columns;
 }
