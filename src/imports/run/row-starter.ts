@@ -41,6 +41,10 @@ interface Row {
   /** The EHR said something later than the upload. */
   isOutdated: boolean | null;
   isDeletedSince: boolean | null;
+  /** The platform user of the person. */
+  mappedUserId: string | null;
+  /** A call of the person may still make a user. */
+  isCallOpen: boolean | null;
 }
 
 /** A person as a row wants it. */
@@ -75,7 +79,7 @@ export class RowStarter {
     const startable: Row[] = [];
     const gone = await this.goneProviders(tx, importId, batch);
     for (const row of await this.read(tx, importId, batch)) {
-      const reason = (await this.takenUser(tx, row)) ?? skipReason(row, gone);
+      const reason = (await this.linkFault(tx, row)) ?? skipReason(row, gone);
       if (reason) await this.skip(tx, importId, row, reason);
       else startable.push(row);
     }
@@ -106,7 +110,9 @@ export class RowStarter {
          CASE WHEN r.providers IS NOT NULL THEN ${listAfter(ofPerson(providersOf('p.id')))} END AS providers,
          ${ofPerson('p.id')} AS "personId", ${ofPerson('p.wanted')} AS "isWanted",
          ${ofPerson('p.stated_at > i.opened_at')} AS "isOutdated",
-         (SELECT d.deleted_at > i.opened_at FROM deleted_ids d WHERE d.kind = r.kind AND d.external_id = r.external_id) AS "isDeletedSince"
+         (SELECT d.deleted_at > i.opened_at FROM deleted_ids d WHERE d.kind = r.kind AND d.external_id = r.external_id) AS "isDeletedSince",
+         ${ofPerson('p.platform_user_id')} AS "mappedUserId",
+         ${ofPerson(`p.attempt_call_id IS NOT NULL AND p.state NOT IN ('needs-review', 'failed')`)} AS "isCallOpen"
        FROM import_rows r JOIN imports i ON i.id = r.import_id WHERE ${UNSTARTED} ORDER BY r.row_no`,
       [importId, rowNos],
     );
@@ -128,15 +134,19 @@ export class RowStarter {
     return new Set(named.rows.flatMap(({ id }) => (known.has(id) ? [] : [id])));
   }
 
-  /** Why a row cannot be linked to its platform user, if the user belongs to someone else by now. */
-  private async takenUser(tx: PoolClient, row: Row): Promise<Rejection | undefined> {
+  /** Why a row cannot be linked to its platform user by now. */
+  private async linkFault(tx: PoolClient, row: Row): Promise<Rejection | undefined> {
     if (row.platformUserId === null) return undefined;
     const platformUserId = platformKey(row.platformUserId);
+    if (row.mappedUserId === platformUserId) return undefined;
+    const field = 'platformUserId';
+    if (row.mappedUserId !== null) return rejection('linked-otherwise', { field });
+    if (row.isCallOpen) return rejection('call-under-way', { field });
     const { person, formerPerson } = await this.users.describe(platformUserId, tx);
     // The user of a merged client is kept for its survivor.
     const holder = person ?? ((await this.users.isKept(tx, platformUserId)) ? formerPerson : null);
     const isOther = holder && !(holder.kind === row.kind && holder.externalId === row.externalId);
-    return isOther ? rejection('platform-user-taken') : undefined;
+    return isOther ? rejection('platform-user-taken', { field }) : undefined;
   }
 
   private async skip(

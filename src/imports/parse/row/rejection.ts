@@ -88,6 +88,8 @@ export const HINTS = {
     'This person is linked to another platform user. Resolve the person with link to change that, or clear platformUserId.',
   'platform-user-taken': () =>
     'This platform user belongs to another person, or to an earlier row. Correct platformUserId.',
+  'call-under-way': () =>
+    'A call for this person may still create another platform user. Import the row again once the person is settled.',
   'provider-in-use': () => 'Clients still name this provider. Give them other providers, then delete it.',
   'provider-gone': () => 'A provider of this client was deleted after the plan was made. Import the client again.',
   'not-pushable': () => 'The change is stored here. The platform has no operation that changes a name or an email.',
