@@ -32,7 +32,7 @@ export class GuardsRepository {
 
   /** @param files of the import */
   async evaluate(tx: PoolClient, record: ImportRecord, files: readonly ImportFile[]): Promise<Guard[]> {
-    const { rows } = await tx.query<PlanCounts>(
+    const { rows } = await tx.query<PlanCounts & { pending: number }>(
       `WITH present AS MATERIALIZED (SELECT kind, count(*)::int AS people FROM people WHERE wanted GROUP BY kind),
        rows AS MATERIALIZED (
          SELECT r.kind, r.planned = 'delete' AS deletes,
@@ -45,7 +45,7 @@ export class GuardsRepository {
        SELECT count(*) FILTER (WHERE r.deletes)::int AS deletes, count(*) FILTER (WHERE r.confirmed)::int AS "confirmedDeletes",
          count(*) FILTER (WHERE r.removes)::int AS "providerRemovals", count(*) FILTER (WHERE r.creates)::int AS creates,
          count(*) FILTER (WHERE r.doubled)::int AS doubled,
-         coalesce((SELECT people FROM present WHERE kind = k.kind), 0) AS people
+         count(r.kind)::int AS pending, coalesce((SELECT people FROM present WHERE kind = k.kind), 0) AS people
        FROM unnest(ARRAY['provider', 'client']::person_kind[]) AS k(kind) LEFT JOIN rows r ON r.kind = k.kind
        GROUP BY k.kind ORDER BY k.kind DESC`,
       [record.id],
@@ -54,7 +54,9 @@ export class GuardsRepository {
       deletes: parseThreshold(this.env.IMPORT_MAX_DELETES),
       providerRemovals: parseThreshold(this.env.IMPORT_MAX_PROVIDER_REMOVALS),
     };
-    return guardsOf(rows, thresholds, await this.peopleUnderOtherColumn(tx, record, files));
+    // Ids under which nobody changes are the right ones.
+    const isIdle = rows.every(({ pending }) => pending === 0);
+    return guardsOf(rows, thresholds, isIdle ? 0 : await this.peopleUnderOtherColumn(tx, record, files));
   }
 
   /** How many people of this kind are known, if the ids came from another column in the last import; otherwise 0. */
