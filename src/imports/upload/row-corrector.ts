@@ -71,7 +71,9 @@ export class RowCorrector {
     if ('code' in person) return person;
     await providers.lookUp(person.providers ?? []);
     const unknown = person.providers?.find((id) => providers.of(id) !== 'known');
-    return unknown === undefined ? person : unknownProvider(unknown, providers.of(unknown));
+    if (unknown === undefined) return person;
+    const status = providers.of(unknown);
+    return status === 'renamed' ? rejection('renamed', { field: 'providers' }) : unknownProvider(unknown, status);
   }
 
   private async accept(tx: PoolClient, importId: string, rowNo: number, person: ImportedPerson): Promise<void> {

@@ -37,11 +37,13 @@ export class UploadsService {
    * leaves nothing. Planning follows in the background.
    *
    * @param id the same for every attempt of one request; what an earlier one has read is not read again
-   * @throws {Problem} 422 if a file as a whole cannot be read, 409 `renamed` for the default provider, 413, 415, 503
+   * @throws {Problem} 404 for `correctionOf`; 422 if a file as a whole cannot be read, 409 `renamed` for the default provider, 413, 415, 503
    */
   async create(id: string, request: ImportRequest, files: AsyncIterable<UploadedFile>): Promise<void> {
     const named = request.defaultProvider === undefined ? [] : [request.defaultProvider];
     await this.formerIds.refuse('provider', named, undefined, () => '/defaultProvider');
+    const { correctionOf } = request;
+    if (correctionOf !== undefined && !(await this.imports.find(correctionOf))) throw unknownImport();
     await this.uploads.transaction(async (tx) => {
       if (await this.imports.open(tx, id, request)) {
         this.audit.about('import', id);
