@@ -15,6 +15,7 @@ import { MergedClientsRepository } from '../store/merged-clients.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
 import { usersOf } from '../store/person-users.js';
+import { UpcomingPeople } from '../store/upcoming-people.js';
 import { PeopleService } from './people.service.js';
 import type { PersonResponse } from './person-view.js';
 
@@ -27,6 +28,7 @@ export class IdentityService {
     private readonly views: PeopleService,
     private readonly formerIds: FormerIdsRepository,
     private readonly clients: MergedClientsRepository,
+    private readonly upcoming: UpcomingPeople,
     private readonly feed: Feed,
     private readonly notifier: QueueNotifier,
     private readonly audit: Audit,
@@ -150,6 +152,7 @@ export class IdentityService {
 
   /** Locks two clients in a fixed order, because two merges may name them the other way round. */
   private async lockBoth(tx: PoolClient, ...externalIds: [string, string]) {
+    await this.upcoming.start(tx, 'client', externalIds);
     await tx.query(
       `SELECT FROM people WHERE kind = 'client' AND external_id = ANY ($1::text[]) ORDER BY id FOR UPDATE`,
       [externalIds],

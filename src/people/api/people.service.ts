@@ -40,6 +40,9 @@ const SEARCH_MAX = 200;
 /** Moves a person ahead of all imports. */
 const EXPEDITED = { lane: 'interactive' } as const;
 
+/** False if the person is unknown or deleted, so that an import may bring it. */
+const isHere = (row: PersonRow | undefined) => row !== undefined && row.state !== 'deleted';
+
 /** A locked person with a change that is stored together with the resulting step. */
 interface Change {
   row: PersonRow;
@@ -130,8 +133,9 @@ export class PeopleService {
     const read = async () => {
       const row = await this.people.find({ kind: key.kind, externalId: key.externalId });
       if (!row || row.mergedInto !== null) await this.formerIds.redirect(key.kind, key.externalId);
-      if (row) return this.view(row);
-      return this.viewUpcoming((await this.upcoming.find(key)) ?? this.unknown(key.kind));
+      const upcoming = isHere(row) ? undefined : await this.upcoming.find(key);
+      if (upcoming) return this.viewUpcoming(upcoming);
+      return row ? this.view(row) : this.unknown(key.kind);
     };
     return pollUntil(seconds, read, ({ sync }) => SETTLED.includes(sync.state), signal);
   }
@@ -230,7 +234,7 @@ export class PeopleService {
   async trace(key: PersonKey): Promise<TraceResponse> {
     const { kind, externalId } = key;
     const known = await this.people.find({ kind, externalId });
-    const upcoming = known ? undefined : await this.upcoming.find(key);
+    const upcoming = isHere(known) ? undefined : await this.upcoming.find(key);
     if (upcoming) {
       this.audit.about(kind, externalId);
       return traceOfUpcoming(upcoming);

@@ -72,10 +72,10 @@ export class ResolvedPartiesRepository {
   /** @throws {Problem} 409 if an import will bring the person */
   private async find(sql: Pick<Pool, 'query'>, key: PersonKey, pointer?: string): Promise<NamedPerson | null> {
     const [known] = (await sql.query<NamedPerson>(FIND, [key.kind, key.externalId])).rows;
-    if (known) return known;
+    if (known && known.state !== 'deleted') return known;
     if (await this.upcoming.find(key))
       throw notMirrored({ ...key, state: 'pending', errorCode: 'waits-in-import' }, pointer);
-    return null;
+    return known ?? null;
   }
 }
 
