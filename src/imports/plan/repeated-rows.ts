@@ -38,8 +38,8 @@ export class RepeatedRows {
   }
 
   /**
-   * Keeps one row of each person: the newest version; otherwise the first row, of those with a platform user if there are any,
-   * with the providers of all rows that are equal to it. Other rows contradict it and are rejected.
+   * Keeps one row of each person: the newest version; otherwise the first row, with the providers of all rows that are
+   * equal to it, or one of these if only that was stored with its content. Other rows contradict it and are rejected.
    */
   async unite(tx: PoolClient, importId: string): Promise<void> {
     const [repeated, older, duplicate] = [rejection('repeated'), rejection('older-version'), rejection('duplicate-id')];
@@ -47,22 +47,28 @@ export class RepeatedRows {
       `WITH repeated AS MATERIALIZED (
          SELECT kind, external_id FROM import_rows WHERE import_id = $1 AND outcome IN ('pending', 'unchanged')
          GROUP BY kind, external_id HAVING count(*) > 1),
-       rows AS MATERIALIZED (
-         SELECT r.row_no, r.line, r.kind, r.external_id, r.says, r.platform_user_id AS user_id,
-           coalesce(r.profile_hash, (SELECT p.profile_hash FROM people p WHERE p.id = r.person_id)) AS hash,
+       read AS MATERIALIZED (
+         SELECT r.row_no, r.line, r.kind, r.external_id, r.says, r.version_at, r.version_no, r.version_place,
+           r.platform_user_id AS user_id,
+           r.says = 'person' AND r.profile IS NULL AS is_empty,
+           concat(r.says, coalesce(r.profile_hash, (SELECT p.profile_hash FROM people p WHERE p.id = r.person_id))) AS content,
            CASE WHEN r.outcome = 'unchanged' THEN ${providersOf('r.person_id')} ELSE r.providers END AS providers,
-           bool_or(r.version_at IS NOT NULL OR r.version_no IS NOT NULL OR r.says = 'deleted') OVER person AS has_versions,
-           row_number() OVER (person ORDER BY r.version_at DESC NULLS LAST, r.version_no DESC NULLS LAST,
-             r.version_place DESC NULLS LAST, r.row_no) AS by_version,
-           row_number() OVER (person ORDER BY r.says = 'person' AND r.profile IS NULL, r.platform_user_id IS NULL, r.row_no) AS by_place
+           bool_or(r.version_at IS NOT NULL OR r.version_no IS NOT NULL OR r.says = 'deleted')
+             OVER (PARTITION BY r.kind, r.external_id) AS has_versions
          FROM import_rows r JOIN repeated USING (kind, external_id)
-         WHERE r.import_id = $1 AND r.outcome IN ('pending', 'unchanged')
-         WINDOW person AS (PARTITION BY r.kind, r.external_id)),
+         WHERE r.import_id = $1 AND r.outcome IN ('pending', 'unchanged')),
+       compared AS (
+         SELECT *, content = first_value(content) OVER (PARTITION BY kind, external_id ORDER BY row_no) AS is_first
+         FROM read),
+       rows AS MATERIALIZED (
+         SELECT *, row_number() OVER (person ORDER BY version_at DESC NULLS LAST, version_no DESC NULLS LAST,
+             version_place DESC NULLS LAST, row_no) AS by_version,
+           row_number() OVER (person ORDER BY is_first DESC, is_empty, user_id IS NULL, row_no) AS by_place
+         FROM compared WINDOW person AS (PARTITION BY kind, external_id)),
        kept AS MATERIALIZED (SELECT * FROM rows WHERE CASE WHEN has_versions THEN by_version ELSE by_place END = 1),
        others AS MATERIALIZED (
          SELECT r.row_no, k.row_no AS kept_row, k.line AS kept_line, r.has_versions, r.providers,
-           r.says = k.says AND r.hash IS NOT DISTINCT FROM k.hash
-             AND coalesce(lower(r.user_id) = lower(k.user_id), true) AS is_equal
+           r.content = k.content AND coalesce(lower(r.user_id) = lower(k.user_id), true) AS is_equal
          FROM rows r JOIN kept k USING (kind, external_id) WHERE r.row_no <> k.row_no),
        named AS (
          SELECT row_no AS kept_row, row_no, providers FROM kept WHERE NOT has_versions
