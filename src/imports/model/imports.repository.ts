@@ -126,11 +126,17 @@ export class ImportsRepository {
     return (await this.database.pool.query<{ id: string }>(sql, [states])).rows.map(({ id }) => id);
   }
 
-  /** Begins to plan the next import, and counts the attempt, so that one that kills the process counts, too. */
+  /**
+   * Begins to plan the next import, and counts the attempt, so that one that kills the process counts, too.
+   *
+   * @returns undefined if none waits, or if another process plans it
+   */
   async beginPlan(tx: PoolClient): Promise<ImportRecord | undefined> {
     const { rows } = await tx.query<{ id: string }>(
       `UPDATE imports SET attempts = attempts + 1 WHERE id = (
-         SELECT id FROM imports WHERE state = 'staging' ORDER BY opened_at LIMIT 1 FOR NO KEY UPDATE) RETURNING id`,
+         SELECT id FROM imports WHERE state = 'staging' AND id = (
+           SELECT id FROM imports WHERE state = 'staging' ORDER BY opened_at LIMIT 1) FOR NO KEY UPDATE SKIP LOCKED)
+       RETURNING id`,
     );
     return rows[0] && this.find(rows[0].id, tx);
   }
@@ -169,10 +175,15 @@ export class ImportsRepository {
     await update(tx, id, `state = 'staging', dry_run = true, attempts = 0`);
   }
 
-  /** Fails an import. Rows that have not started will be skipped. @returns false if it has another state by now */
-  fail(tx: PoolClient, id: string, code: string, detail: string): Promise<boolean> {
+  /** Fails an import in one of some states. Rows that have not started will be skipped. */
+  async fail(
+    tx: PoolClient,
+    id: string,
+    from: readonly ImportState[],
+    { code, detail }: { code: string; detail: string },
+  ): Promise<void> {
     const failed = `state = 'failed', error_code = $2, error_detail = $3`;
-    return update(tx, id, failed, `state IN ('staging', 'running', 'paused')`, code, detail);
+    await update(tx, id, failed, 'state = ANY ($4::text[])', code, detail, from);
   }
 
   /** Cancels imports that waited too long for a mapping. */

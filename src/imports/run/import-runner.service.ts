@@ -14,6 +14,7 @@ import { StoredRecords } from '../upload/stored-records.repository.js';
 import { OutcomesRepository } from './outcomes.repository.js';
 import { RowStarter } from './row-starter.js';
 import { StartOrder } from './start-order.repository.js';
+import { UpcomingRows } from './upcoming-rows.js';
 
 /** Plans that may crash their process before the import fails. */
 const MAX_CRASHES = 3;
@@ -55,6 +56,8 @@ function oneAtATime(work: () => Promise<void>): () => Promise<void> {
 export class ImportRunner implements OnModuleInit {
   private readonly log = new Logger(ImportRunner.name);
   private readonly countAgainAt = new Map<string, number>();
+  /** Imports whose plan ended because the database was unavailable. */
+  private readonly interrupted = new Set<string>();
 
   constructor(
     private readonly database: Database,
@@ -63,6 +66,7 @@ export class ImportRunner implements OnModuleInit {
     private readonly guards: GuardsRepository,
     private readonly order: StartOrder,
     private readonly starter: RowStarter,
+    private readonly upcoming: UpcomingRows,
     private readonly outcomes: OutcomesRepository,
     private readonly records: StoredRecords,
     private readonly notifier: QueueNotifier,
@@ -83,6 +87,8 @@ export class ImportRunner implements OnModuleInit {
   });
 
   private async planAll(): Promise<void> {
+    for (const id of this.interrupted) await this.imports.forgetAttempt(id);
+    this.interrupted.clear();
     for (;;) {
       const record = await this.database.transaction((tx) => this.imports.beginPlan(tx));
       if (!record) return;
@@ -108,7 +114,7 @@ export class ImportRunner implements OnModuleInit {
       if (state) this.log.log({ msg: 'import planned', import: id, state });
     } catch (error) {
       if (isDatabaseUnavailable(error)) {
-        await this.imports.forgetAttempt(id).catch(() => undefined);
+        this.interrupted.add(id); // forgets the attempt once the database is available
         throw error; // the poller runs this again
       }
       this.log.error({ msg: 'an import could not be planned', import: id, ...errorTrace(error) });
@@ -118,13 +124,15 @@ export class ImportRunner implements OnModuleInit {
 
   /** Starts as many rows as may be unfinished at the same time. */
   private async startRows(): Promise<void> {
-    let importId: string | undefined;
     for (let started = 1; started > 0; ) {
+      let importId: string | undefined;
       try {
         started = await this.database.transaction(async (tx) => {
           const next = await this.order.next(tx);
           importId = next?.importId;
-          return next ? this.starter.start(tx, next.importId, next.rowNos) : 0;
+          if (!next) return 0;
+          await this.upcoming.startProvidersOf(tx, next.importId, next.rowNos);
+          return this.starter.start(tx, next.importId, next.rowNos);
         }, 'bulk');
       } catch (error) {
         if (isDatabaseUnavailable(error) || !importId) throw error;
@@ -136,8 +144,8 @@ export class ImportRunner implements OnModuleInit {
   }
 
   private async fail(id: string, fault: keyof typeof FAULTS): Promise<void> {
-    const { code, detail } = FAULTS[fault];
-    await this.database.transaction((tx) => this.imports.fail(tx, id, code, detail));
+    const from = fault === 'start' ? (['running', 'paused'] as const) : (['staging'] as const);
+    await this.database.transaction((tx) => this.imports.fail(tx, id, from, FAULTS[fault]));
   }
 
   private async countInTime(id: string): Promise<void> {

@@ -83,17 +83,31 @@ export class UpcomingRows implements UpcomingSource, OnModuleInit {
     }
   }
 
+  /** Starts providers that some rows of an import name, because another import, which may be paused, has not. */
+  async startProvidersOf(tx: PoolClient, importId: string, rowNos: readonly number[]): Promise<void> {
+    const { rows } = await tx.query<{ id: string }>(
+      `SELECT DISTINCT unnest(providers) AS id FROM import_rows
+       WHERE import_id = $1 AND row_no = ANY ($2::int[]) AND kind = 'client' AND phase IS NOT NULL`,
+      [importId, rowNos],
+    );
+    await this.start(
+      tx,
+      'provider',
+      rows.map(({ id }) => id),
+    );
+  }
+
   /** Erases and skips the rows that name the person. While an upload is open, remembers the id for its rows, too. */
   async wasDeleted({ kind, externalId }: PersonKey): Promise<void> {
     await this.database.transaction(async (tx) => {
-      await this.erasure.erase(tx, { kind, externalIds: [externalId] });
-      // An upload holds this lock in shared mode until its rows are visible.
+      // An upload holds this lock in shared mode until its rows are visible, so this comes before looking at them.
       await tx.query(
         `INSERT INTO deleted_ids (kind, external_id)
          SELECT $1, $2 WHERE NOT pg_try_advisory_xact_lock($3) OR EXISTS (SELECT FROM imports WHERE state = 'needs-mapping')
          ON CONFLICT (kind, external_id) DO UPDATE SET deleted_at = clock_timestamp()`,
         [kind, externalId, OPEN_UPLOAD_LOCK],
       );
+      await this.erasure.erase(tx, { kind, externalIds: [externalId] });
     });
   }
 
