@@ -10,6 +10,9 @@ import { SnapshotDeletes } from './snapshot-deletes.repository.js';
 
 /** SQL condition: the references of a FHIR client lead to no provider, which the plan cannot find out again. */
 const IS_UNRESOLVED = `code = 'unresolved-provider'`;
+/** SQL condition: another import will change the person of a row `r`, perhaps before this one is applied. */
+const IS_UPCOMING = `EXISTS (SELECT FROM import_rows o WHERE o.external_id = r.external_id AND o.profile IS NOT NULL
+  AND o.kind = r.kind AND o.phase IS NOT NULL AND o.import_id <> r.import_id)`;
 
 /** Makes the plan of an import with set-based SQL. Changes no person. */
 @Injectable()
@@ -26,7 +29,7 @@ export class PlanRepository {
     await this.analyse(tx);
     await this.repeated.useOneSpelling(tx, id);
     await rejectFormerIds(tx, `r.import_id = $1 AND r.outcome IN ('pending', 'unchanged')`, [id]);
-    await this.skipOutdated(tx, record);
+    await this.skipOutdated(tx, id);
     await this.repeated.unite(tx, id);
     await this.completeProviders(tx, record, files);
     await this.checkLinks(tx, id);
@@ -59,19 +62,20 @@ export class PlanRepository {
   }
 
   /** Whatever the EHR said after the upload began wins. */
-  private async skipOutdated(tx: PoolClient, { id, openedAt }: ImportRecord): Promise<void> {
+  private async skipOutdated(tx: PoolClient, importId: string): Promise<void> {
     const { code, hint } = rejection('changed-since-read');
-    const skip = `UPDATE import_rows r SET outcome = 'skipped', code = $3, hint = $4, planned = NULL, profile = NULL, cells = NULL`;
+    const openedAt = '(SELECT opened_at FROM imports WHERE id = $1)';
+    const skip = `UPDATE import_rows r SET outcome = 'skipped', code = $2, hint = $3, planned = NULL, profile = NULL, cells = NULL`;
     await tx.query(
       `${skip} WHERE r.import_id = $1 AND (r.outcome = 'pending' OR r.code = 'erased') AND (
-         (SELECT p.stated_at > $2 FROM people p WHERE p.kind = r.kind AND p.external_id = r.external_id)
-         OR (SELECT d.deleted_at > $2 FROM deleted_ids d WHERE d.kind = r.kind AND d.external_id = r.external_id))`,
-      [id, openedAt, code, hint],
+         (SELECT p.stated_at > ${openedAt} FROM people p WHERE p.kind = r.kind AND p.external_id = r.external_id)
+         OR (SELECT d.deleted_at > ${openedAt} FROM deleted_ids d WHERE d.kind = r.kind AND d.external_id = r.external_id))`,
+      [importId, code, hint],
     );
     await tx.query(
       `${skip} FROM people p WHERE r.import_id = $1 AND r.outcome = 'unchanged' AND p.id = r.person_id
-         AND (p.stated_at > $2 OR p.wanted_at <> r.person_wanted_at)`,
-      [id, openedAt, code, hint],
+         AND (p.stated_at > ${openedAt} OR p.wanted_at <> r.person_wanted_at)`,
+      [importId, code, hint],
     );
   }
 
@@ -138,7 +142,7 @@ export class PlanRepository {
              WHEN r.says <> 'person' THEN CASE WHEN r.says = 'deleted' AND p.wanted THEN 'delete' WHEN p.wanted THEN 'unchanged' END
              WHEN p.id IS NULL OR NOT p.wanted OR r.platform_user_id IS NOT NULL AND p.platform_user_id IS NULL THEN 'create-or-link'
              WHEN p.profile_hash = r.profile_hash AND (r.kind = 'provider' OR lists.after = lists.before) THEN
-               CASE WHEN p.state = 'synced' THEN 'unchanged'
+               CASE WHEN p.state = 'synced' AND NOT ${IS_UPCOMING} THEN 'unchanged'
                  WHEN p.state IN ('needs-review', 'failed') THEN 'needs-review'
                  WHEN p.platform_user_id IS NULL THEN 'create-or-link' ELSE 'provider-change' END
              WHEN p.platform_user_id IS NULL THEN 'create-or-link'

@@ -14,7 +14,7 @@ export class SnapshotDeletes {
    * Adds a row for each person to delete, after the last one. A snapshot speaks only of the kinds that it contains. A
    * rejected row names its person, too, and a former id its successor. While a row is unclear, nobody is deleted.
    */
-  async add(tx: PoolClient, { id, openedAt, mentioned }: ImportRecord): Promise<void> {
+  async add(tx: PoolClient, { id, mentioned }: ImportRecord): Promise<void> {
     const unclear = await tx.query(`SELECT 1 FROM import_rows WHERE import_id = $1 AND ${IS_UNCLEAR} LIMIT 1`, [id]);
     if (unclear.rowCount !== 0) return;
     const { rows: successors } = await tx.query<{ externalId: string }>(
@@ -32,11 +32,11 @@ export class SnapshotDeletes {
            + row_number() OVER (ORDER BY p.kind DESC, p.external_id), 0, 0, p.kind, p.external_id, 'deleted', 'delete',
          CASE p.kind WHEN 'client' THEN 3 ELSE 4 END, p.id, p.wanted_at, (p.platform_user_id IS NOT NULL)::int, 1
        FROM people p
-       WHERE p.wanted AND p.stated_at <= $3 AND p.kind IN (SELECT DISTINCT kind FROM import_rows WHERE import_id = $1)
+       WHERE p.wanted AND p.stated_at <= (SELECT opened_at FROM imports WHERE id = $1) AND p.kind IN (SELECT DISTINCT kind FROM import_rows WHERE import_id = $1)
          AND NOT EXISTS (SELECT 1 FROM unnest($2::text[]) AS mentioned(id) WHERE mentioned.id = p.external_id)
          AND NOT EXISTS (SELECT 1 FROM import_rows r
            WHERE r.import_id = $1 AND coalesce(r.kind, p.kind) = p.kind AND r.external_id = p.external_id)`,
-      [id, named, openedAt],
+      [id, named],
     );
   }
 

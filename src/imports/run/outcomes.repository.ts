@@ -39,9 +39,10 @@ const isHopeless = (client: string) => `EXISTS (SELECT 1 FROM client_providers c
 /** Clients whose list on the platform contains a provider that will be deleted. */
 const LISTING = 'SELECT 1 FROM people c WHERE c.applied_providers @> ARRAY[p.platform_user_id] AND c.wanted';
 
-/** The person who has this person's email is being deleted. */
+/** The person who has this person's email is being deleted, or will be by import $1. */
 const LEAVING = `EXISTS (SELECT 1 FROM email_claims e JOIN people h ON h.id = e.person_id
-  WHERE e.fingerprint = p.email_fingerprint AND NOT h.wanted AND h.state = 'deleting')`;
+  WHERE e.fingerprint = p.email_fingerprint AND (NOT h.wanted AND h.state = 'deleting'
+    OR h.id IN (SELECT person_id FROM import_rows WHERE import_id = $1 AND phase > 2)))`;
 
 /** Outcomes after which the content of a row is no longer needed. */
 const DONE = `('created', 'linked', 'updated', 'deleted', 'skipped')`;
@@ -53,7 +54,7 @@ export class OutcomesRepository {
 
   /** Gives started rows the outcome of their people. @returns how many rows are not finished, started or not */
   async resolve(tx: PoolClient, importId: string): Promise<number> {
-    const { code } = rejection('changed-since-read');
+    const { code, hint } = rejection('changed-since-read');
     await tx.query(
       `WITH resolved AS (
          SELECT r.row_no, p.error_code,
@@ -74,9 +75,10 @@ export class OutcomesRepository {
          WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.started_at IS NOT NULL)
        UPDATE import_rows r SET outcome = resolved.outcome::row_outcome,
          profile = CASE WHEN resolved.outcome NOT IN ${DONE} THEN r.profile END,
-         code = CASE WHEN resolved.outcome = 'skipped' THEN $2 WHEN resolved.outcome IN ('failed', 'needsReview') THEN resolved.error_code END
+         code = CASE WHEN resolved.outcome = 'skipped' THEN $2 WHEN resolved.outcome IN ('failed', 'needsReview') THEN resolved.error_code END,
+         hint = CASE WHEN resolved.outcome = 'skipped' THEN $3 END
        FROM resolved WHERE r.import_id = $1 AND r.row_no = resolved.row_no AND resolved.outcome IS NOT NULL`,
-      [importId, code],
+      [importId, code, hint],
     );
     const { rows } = await tx.query<{ open: number }>(
       `SELECT (SELECT count(*) FROM import_rows WHERE import_id = $1 AND outcome = 'pending' AND started_at IS NOT NULL)::int

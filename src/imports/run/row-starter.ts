@@ -45,6 +45,8 @@ interface Row {
   mappedUserId: string | null;
   /** A call of the person may still make a user. */
   isCallOpen: boolean | null;
+  /** Clients name this provider. */
+  isNamed: boolean;
 }
 
 /** A person as a row wants it. */
@@ -112,7 +114,9 @@ export class RowStarter {
          ${ofPerson('p.stated_at > i.opened_at')} AS "isOutdated",
          (SELECT d.deleted_at > i.opened_at FROM deleted_ids d WHERE d.kind = r.kind AND d.external_id = r.external_id) AS "isDeletedSince",
          ${ofPerson('p.platform_user_id')} AS "mappedUserId",
-         ${ofPerson(`p.attempt_call_id IS NOT NULL AND p.state NOT IN ('needs-review', 'failed')`)} AS "isCallOpen"
+         ${ofPerson(`p.attempt_call_id IS NOT NULL AND p.state NOT IN ('needs-review', 'failed')`)} AS "isCallOpen",
+         r.planned = 'delete' AND EXISTS (SELECT FROM client_providers cp JOIN people c ON c.id = cp.client_id
+           WHERE cp.provider_id = ${ofPerson('p.id')} AND c.wanted) AS "isNamed"
        FROM import_rows r JOIN imports i ON i.id = r.import_id WHERE ${UNSTARTED} ORDER BY r.row_no`,
       [importId, rowNos],
     );
@@ -164,17 +168,17 @@ export class RowStarter {
   /** A confirmed plan covers the deletion of accounts that are linked only by email. */
   private async wantAbsence(tx: PoolClient, importId: string, { rowNo, personId }: Row): Promise<void> {
     const person = await this.people.mustLock(tx, personId as string);
+    await tx.query(
+      `UPDATE people p SET origin = 'resolved' FROM import_rows r
+       WHERE ${IN_BATCH} AND p.id = $3 AND r.person_wanted_at = p.wanted_at AND ${IS_LINKED_BY_EMAIL}`,
+      [importId, [rowNo], personId],
+    );
     await this.people.wantAbsence(
       tx,
       person,
       `${RESET_ASSIGNMENTS}, wanted_at = clock_timestamp(), lane = CASE WHEN due_at IS NULL THEN 'bulk' ELSE lane END,
        stated_at = (SELECT opened_at FROM imports WHERE id = '${importId}'),
        state = 'deleting', step = NULL, due_at = clock_timestamp(), updated_at = clock_timestamp()`,
-    );
-    await tx.query(
-      `UPDATE people p SET origin = 'resolved' FROM import_rows r
-       WHERE ${IN_BATCH} AND p.id = $3 AND r.person_wanted_at = $4 AND ${IS_LINKED_BY_EMAIL}`,
-      [importId, [rowNo], personId, person.wantedAt],
     );
   }
 
@@ -276,7 +280,10 @@ export class RowStarter {
 /** Why a row is skipped instead of started. */
 function skipReason(row: Row, gone: ReadonlySet<string>): Rejection | undefined {
   if (row.isOutdated || row.isDeletedSince) return rejection('changed-since-read');
-  if (row.planned === 'delete') return row.isWanted ? undefined : rejection('already-deleted');
+  if (row.planned === 'delete') {
+    if (row.isNamed) return rejection('provider-in-use', { field: 'providers' });
+    return row.isWanted ? undefined : rejection('already-deleted');
+  }
   if (row.kind === 'client' && row.providers?.some((id) => gone.has(id))) return rejection('provider-gone');
   return undefined;
 }

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import type { ImportRecord } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
+import { IS_UNCLEAR } from '../plan/snapshot-deletes.repository.js';
 
 /** The advisory lock under which rows are chosen to start, one process at a time; any fixed number. */
 const START_LOCK = 727_004;
@@ -47,15 +48,15 @@ export class StartOrder {
 
   /**
    * Lets the latest statement of the EHR win over all imports: rows of imports that were opened earlier and have not
-   * started are skipped if this one speaks of their people, and its own if a later one does. A snapshot also speaks of
-   * the people that it does not name.
+   * started are skipped if this one speaks of their people, and its own if a later one does. A rejected row says nothing.
+   * A snapshot also speaks of the people that it does not name, unless one of its rows does not say whom it names.
    */
   async supersede(tx: PoolClient, record: ImportRecord): Promise<void> {
     const { rows } = await tx.query<{ id: string; isLater: boolean }>(
-      `SELECT i.id, i.opened_at > $2 AS "isLater" FROM imports i
-       WHERE i.id <> $1 AND i.applied_at IS NOT NULL AND i.state NOT IN ('cancelled', 'failed')
-         AND (i.opened_at > $2 OR EXISTS (SELECT FROM import_rows r WHERE r.import_id = i.id AND r.phase IS NOT NULL))`,
-      [record.id, record.openedAt],
+      `SELECT i.id, i.opened_at > own.opened_at AS "isLater" FROM imports i, imports own
+       WHERE own.id = $1 AND i.id <> own.id AND i.applied_at IS NOT NULL AND i.state NOT IN ('cancelled', 'failed')
+         AND (i.opened_at > own.opened_at OR EXISTS (SELECT FROM import_rows r WHERE r.import_id = i.id AND r.phase IS NOT NULL))`,
+      [record.id],
     );
     for (const { id, isLater } of rows) await this.skipNamed(tx, isLater ? [record.id, id] : [id, record.id]);
   }
@@ -64,15 +65,19 @@ export class StartOrder {
   private async skipNamed(tx: PoolClient, [earlier, later]: [earlier: string, later: string]): Promise<void> {
     const { code, hint } = rejection('changed-since-read');
     await tx.query(
-      `WITH spoken AS MATERIALIZED (
-         SELECT DISTINCT kind, external_id FROM import_rows WHERE import_id = $2 AND external_id IS NOT NULL),
+      `WITH named AS MATERIALIZED (
+         SELECT DISTINCT kind, external_id, outcome = 'rejected' AS is_rejected FROM import_rows
+         WHERE import_id = $2 AND external_id IS NOT NULL),
        kinds AS MATERIALIZED (
          SELECT DISTINCT r.kind FROM import_rows r JOIN imports i ON i.id = r.import_id
-         WHERE r.import_id = $2 AND i.mode = 'snapshot')
+         WHERE r.import_id = $2 AND i.mode = 'snapshot'
+           AND NOT EXISTS (SELECT FROM import_rows WHERE import_id = $2 AND ${IS_UNCLEAR}))
        UPDATE import_rows r SET outcome = 'skipped', phase = NULL, profile = NULL, code = $3, hint = $4
        WHERE r.import_id = $1 AND r.phase IS NOT NULL AND (
-         (r.kind, r.external_id) IN (SELECT kind, external_id FROM spoken)
-         OR r.planned <> 'delete' AND r.kind IN (SELECT kind FROM kinds))`,
+         (r.kind, r.external_id) IN (SELECT kind, external_id FROM named WHERE NOT is_rejected)
+         OR r.planned <> 'delete' AND r.kind IN (SELECT kind FROM kinds)
+           AND r.external_id NOT IN (SELECT external_id FROM named UNION ALL
+             SELECT unnest(mentioned) FROM imports WHERE id = $2))`,
       [earlier, later, code, hint],
     );
   }

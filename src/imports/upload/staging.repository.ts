@@ -146,9 +146,10 @@ export class StagingRepository {
          AND (n.providers IS NULL OR n.providers::text[] = ARRAY(
            SELECT q.external_id FROM client_providers cp JOIN people q ON q.id = cp.provider_id
            WHERE cp.client_id = p.id AND q.wanted ORDER BY cp.position))
-         AND CASE WHEN EXISTS (SELECT FROM imports WHERE state IN ('running', 'paused')) THEN NOT EXISTS (
-           SELECT FROM import_rows o JOIN imports i ON i.id = o.import_id AND i.state IN ('running', 'paused')
-           WHERE o.external_id = n.external_id AND o.profile IS NOT NULL AND o.kind = n.kind AND o.phase IS NOT NULL) ELSE true END
+         AND CASE WHEN EXISTS (SELECT FROM imports WHERE state IN ('staging', 'running', 'paused') AND id <> $1) THEN NOT EXISTS (
+           SELECT FROM import_rows o JOIN imports i ON i.id = o.import_id AND i.state IN ('staging', 'running', 'paused')
+           WHERE o.external_id = n.external_id AND o.profile IS NOT NULL AND o.kind = n.kind AND o.import_id <> $1
+             AND o.outcome = 'pending' AND o.started_at IS NULL) ELSE true END
        RETURNING row_no AS "rowNo"`,
       [importId, ...values],
     );
