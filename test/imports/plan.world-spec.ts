@@ -1,29 +1,40 @@
-import { sumOfOutcomes } from '../../harness/service.js';
-import { StagingRepository } from '../../src/imports/upload/staging.repository.js';
+import { type ImportFile, sumOfOutcomes } from '../../harness/service.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv, surprises } from '../support/bulk.js';
 import { useWorld } from '../world/use-world.js';
 import { importsIn } from './imports.js';
+import { openUpload } from './open-upload.js';
 
 const world = useWorld();
-const { start, imported, mirrored, planned, ended, steer, show, rows, outcomes, rejected } = importsIn(world);
+const { start, imported, mirrored, planned, ended, steer, show, rows, outcomes } = importsIn(world);
 
 const providers = (...ids: string[]) => providersCsv(ids.map((id) => providerLine(id)));
 const clients = (ids: string[], list: string[]) => clientsCsv(ids.map((id) => clientLine(id, list)));
+const csv = (name: string, ...lines: string[]): ImportFile => ({ name, type: 'text/csv', content: lines.join('\n') });
+const bundle = (...entry: object[]): ImportFile => {
+  const content = JSON.stringify({ resourceType: 'Bundle', type: 'transaction', entry });
+  return { name: 'changes.json', type: 'application/fhir+json', content };
+};
+
 const person = (kind: string, id: string) => world.call('GET', `/v1/${kind}/${id}`);
-const put = (path: string, body: object) => world.call('PUT', `/v1/${path}`, { body, wait: 60 });
+const put = (path: string, body: object) => world.call('PUT', `/v1/${path}`, { body });
+const remove = (path: string) => world.call('DELETE', `/v1/${path}`);
+const deleted = async (id: string) => (await rows(id, 'planned=delete')).map(({ externalId }) => externalId);
+
+/** p-1, p-2 and the clients, mirrored without a call. */
+const known = (ids: string[], list = ['p-1']) => mirrored('', [providers('p-1', 'p-2'), clients(ids, list)]);
 
 describe('a dry run', () => {
   test('says what will happen to each row and sends nothing; apply does exactly that', async () => {
-    await imported('kind=clients', [
+    await imported('', [
       providers('p-1', 'p-2'),
       clientsCsv([
         clientLine('c-1', ['p-1']),
         clientLine('c-2', ['p-1']),
-        clientLine('c-3', ['p-2'], 'c-3@example.org'),
+        clientLine('c-3', ['p-2'], 'c-3@mail.example'),
       ]),
     ]);
     const before = world.platform.arrivals();
-    const plan = await planned('kind=clients&dryRun=true', [
+    const plan = await planned('dryRun=true', [
       providersCsv([
         providerLine('p-1'),
         'p-2,p-2@example.org,Pia,Renamed',
@@ -34,27 +45,21 @@ describe('a dry run', () => {
       clientsCsv([
         clientLine('c-1', ['p-1']),
         clientLine('c-2', ['p-2', 'p-4']),
-        clientLine('c-4', ['p-1', 'p-4'], 'c-4@example.org'),
+        clientLine('c-4', ['p-1', 'p-4'], 'c-4@mail.example'),
         clientLine('c-5', ['p-4']),
         clientLine('c-6', ['p-5']),
         clientLine('c-7', ['p-unknown']),
-        clientLine('c-1', ['p-1']),
       ]),
     ]);
     await world.settle();
     expect(world.platform.arrivals()).toBe(before);
     expect(plan.planned).toEqual({
-      unchanged: 2,
-      'attribute-change': 1,
-      'create-or-link': 3,
-      'needs-review': 2,
-      'provider-change': 1,
-      rejected: 3,
+      ...{ unchanged: 2, 'attribute-change': 1, 'provider-change': 1, 'create-or-link': 3 },
+      ...{ 'needs-review': 2, rejected: 2 },
     });
     // p-4: 1 or 2; c-2: 1; c-4: 2 or 3; c-5: 1.
     expect(plan.calls).toEqual({ made: 0, remaining: { min: 5, max: 7 } });
-    expect(plan.etaSeconds).toBeGreaterThan(0);
-    expect(plan.counts).toMatchObject({ total: 12, unchanged: 2, rejected: 3, pending: 7 });
+    expect(plan.counts).toMatchObject({ total: 11, unchanged: 2, rejected: 2, pending: 7 });
     const behind = await rows(plan.id, 'planned=needs-review');
     expect(behind.map((row) => [row.file, row.line, row.externalId])).toEqual([
       ['providers.csv', 5, 'p-5'],
@@ -62,325 +67,422 @@ describe('a dry run', () => {
     ]);
 
     const view = await ended(plan.id, 'apply');
-    expect([sumOfOutcomes(view), view.calls.made, world.platform.arrivals() - before]).toEqual([12, 7, 7]);
-    const come = await rows(plan.id);
-    expect(surprises(come)).toEqual([]);
-    expect(come.map(({ externalId, code }) => [externalId, code])).toEqual([
-      ['p-1', null],
+    expect([sumOfOutcomes(view), view.calls.made, world.platform.arrivals() - before]).toEqual([11, 7, 7]);
+    const done = await rows(plan.id);
+    expect(surprises(done)).toEqual([]);
+    expect(done.flatMap(({ externalId, code }) => (code ? [[externalId, code]] : []))).toEqual([
       ['p-2', 'not-pushable'],
-      ['p-4', null],
       ['p-5', 'email-taken'],
       ['p-6', 'bad-email'],
-      ['c-1', null],
-      ['c-2', null],
-      ['c-4', null],
-      ['c-5', null],
       ['c-6', 'provider-not-mirrored'],
       ['c-7', 'unknown-provider'],
-      ['c-1', 'duplicate-id'],
     ]);
-    for (const row of come.filter(({ code }) => code !== null)) expect([row.externalId, row.hint]).not.toContain(null);
-  });
-
-  test('skips people who changed since the plan; retry plans their rows again', async () => {
-    await imported('kind=clients', [providers('p-1', 'p-2', 'p-3'), clients(['c-1', 'c-2'], ['p-1'])]);
-    const plan = await planned('kind=clients&dryRun=true', [
-      clientsCsv([...['c-1', 'c-2'].map((id) => clientLine(id, ['p-2'])), clientLine('c-4', ['p-1'])]),
-    ]);
-    await put('clients/c-2/providers', { providers: ['p-3'] });
-    await put('clients/c-4', { firstName: 'Cleo', lastName: 'New', providers: ['p-3'] });
-    await ended(plan.id, 'apply');
-    expect(await outcomes(plan.id)).toEqual([
-      ['c-1', 'updated', null],
-      ['c-2', 'skipped', 'changed-since-plan'],
-      ['c-4', 'skipped', 'changed-since-plan'],
-    ]);
-    const lists = () => ['c-1', 'c-2'].map((id) => world.platform.usersOf(id)[0]?.providerUserIds);
-    const [p2, p3] = ['p-2', 'p-3'].map((id) => world.platform.usersOf(id)[0]?.userId);
-    expect(lists()).toEqual([[p2], [p3]]);
-
-    const before = world.platform.arrivals();
-    expect((await ended(plan.id, 'retry')).counts).toMatchObject({ updated: 3 });
-    expect([lists(), world.platform.arrivals() - before]).toEqual([[[p2], [p2]], 2]);
+    for (const { externalId, code, hint } of done)
+      expect([externalId, hint === null]).toEqual([externalId, code === null]);
   });
 
   test('leaves people as they are when it is cancelled', async () => {
-    await imported('kind=clients', [providers('p-1'), clients(['c-1'], ['p-1'])]);
-    const before = world.platform.arrivals();
-    const plan = await planned('kind=clients&dryRun=true', [providers('p-2'), clients(['c-1'], ['p-2'])]);
-    await steer(plan.id, 'cancel');
+    await known(['c-1']);
+    const { id } = await planned('dryRun=true', [providers('p-9'), clients(['c-1'], ['p-9'])]);
+    await steer(id, 'cancel');
     await world.settle();
-    const view = await show(plan.id);
-    expect([view.state, view.counts.skipped, view.counts.total]).toEqual(['cancelled', 2, 2]);
-    expect((await person('providers', 'p-2')).status).toBe(404);
+    expect(await show(id)).toMatchObject({ state: 'cancelled', counts: { skipped: 2, total: 2 } });
+    expect((await person('providers', 'p-9')).status).toBe(404);
     expect((await person('clients', 'c-1')).body).toMatchObject({ providers: ['p-1'], sync: { state: 'synced' } });
-    expect(world.platform.arrivals()).toBe(before);
+    expect(world.platform.arrivals()).toBe(0);
   });
 });
 
-describe('rows that say nothing new', () => {
-  const files = [
-    providers('p-1', 'p-2'),
-    clientsCsv([clientLine('c-1', ['p-1', 'p-2'], 'c-1@mail.example'), clientLine('c-2', ['p-2']), 'c-x,bad,A,B,p-1']),
-  ];
-
-  test('have their outcome when they are read, make no call and are not kept', async () => {
-    expect((await imported('kind=clients', files)).counts).toMatchObject({ total: 5, created: 4, rejected: 1 });
+describe('unchanged rows', () => {
+  test('cost no call, and nothing of their content is kept', async () => {
+    const files = [
+      providers('p-1', 'p-2'),
+      clientsCsv([clientLine('c-1', ['p-1', 'p-2'], 'c-1@mail.example'), 'c-x,bad,A,B,p-1']),
+    ];
+    expect((await imported('', files)).counts).toMatchObject({ created: 3, rejected: 1 });
     const before = world.platform.arrivals();
-    const again = await imported('kind=clients', files);
-    expect([again.counts.unchanged, again.counts.rejected, again.calls]).toEqual([
-      4,
-      1,
-      { made: 0, remaining: { min: 0, max: 0 } },
-    ]);
+    const again = await imported('', files);
+    expect([again.counts.unchanged, again.counts.rejected, again.calls.made]).toEqual([3, 1, 0]);
     expect(world.platform.arrivals()).toBe(before);
     expect(await world.sql('SELECT 1 FROM import_rows WHERE profile IS NOT NULL')).toEqual([]);
   });
 
-  test('are compared again when their person changes before the plan', async () => {
-    await mirrored('kind=clients', files);
-    const id = await start('kind=clients', files);
-    await world.call('PUT', '/v1/providers/p-1', {
-      body: { email: 'p-1@example.org', firstName: 'Pia', lastName: 'Renamed' },
-    });
-    await world.call('PUT', '/v1/clients/c-2/providers', { body: { providers: ['p-1'] } });
-    await world.settle();
-    expect((await rows(id)).map((row) => [row.externalId, row.planned])).toEqual([
-      ['p-1', 'attribute-change'],
-      ['p-2', 'unchanged'],
-      ['c-1', 'unchanged'],
-      ['c-2', 'provider-change'],
-      ['c-x', 'rejected'],
-    ]);
-    expect((await person('providers', 'p-1')).body).toMatchObject({ lastName: 'p-1', email: 'p-1@example.org' });
+  test('are applied if an earlier import changes their people before the plan is applied', async () => {
+    await imported('', [providers('p-1', 'p-2'), clients(['c-1'], ['p-1'])]);
+    const earlier = await planned('dryRun=true', [clients(['c-1'], ['p-2'])]);
+    const later = await planned('dryRun=true', [clients(['c-1'], ['p-1'])]);
+    await ended(earlier.id, 'apply');
+    expect((await person('clients', 'c-1')).body.providers).toEqual(['p-2']);
+    await ended(later.id, 'apply');
+    expect((await person('clients', 'c-1')).body.providers).toEqual(['p-1']);
   });
+});
 
-  test('do not include a list in another order; a default provider fills an empty cell', async () => {
-    await mirrored('kind=clients', files);
-    const { planned: counts } = await planned('kind=clients&defaultProvider=p-2&dryRun=true', [
-      clientsCsv([clientLine('c-1', ['p-2', 'p-1'], 'c-1@mail.example'), clientLine('c-2', [])]),
+describe('the providers of a client', () => {
+  test('stay if the file has no column for them', async () => {
+    await known(['c-1'], ['p-2', 'p-1']);
+    const { id } = await planned('dryRun=true', [
+      csv('clients.csv', 'client id,first name,last name', 'c-1,Cleo,Renamed', 'c-new,Cleo,New'),
     ]);
-    expect(counts).toEqual({ 'provider-change': 1, unchanged: 1 });
-  });
-
-  test('do not win over an earlier row with their id: the later row is rejected', async () => {
-    await imported('kind=clients', files);
-    const { id } = await imported('kind=providers', [
-      providersCsv(['p-1,p-1@example.org,Pia,Other', providerLine('p-1'), providerLine('p-2'), providerLine('p-2')]),
-    ]);
+    await ended(id, 'apply');
     expect(await outcomes(id)).toEqual([
-      ['p-1', 'updated', 'not-pushable'],
-      ['p-1', 'rejected', 'duplicate-id'],
-      ['p-2', 'unchanged', null],
-      ['p-2', 'rejected', 'duplicate-id'],
+      ['c-1', 'updated', 'not-pushable'],
+      ['c-new', 'rejected', 'no-provider'],
     ]);
-    expect((await rejected(id)).map((line) => line.split(',').slice(0, 6).join())).toMatchObject([
-      expect.any(String),
-      'p-1,p-1@example.org,Pia,p-1,3,duplicate-id',
-      'p-2,p-2@example.org,Pia,p-2,5,duplicate-id',
+    expect((await person('clients', 'c-1')).body).toMatchObject({ lastName: 'Renamed', providers: ['p-2', 'p-1'] });
+  });
+
+  test('are the default provider if none is named', async () => {
+    await known(['c-1', 'c-2']);
+    const column = await planned('dryRun=true&defaultProvider=p-2', [clients(['c-1'], [])]);
+    expect(column.planned).toEqual({ 'provider-change': 1 });
+    const { id } = await planned('dryRun=true&defaultProvider=p-2', [
+      csv('clients.csv', 'client id,first name,last name', 'c-2,Cleo,c-2', 'c-new,Cleo,New'),
+    ]);
+    await steer(id, 'apply');
+    await world.work.imports();
+    const lists = await Promise.all(['c-2', 'c-new'].map((one) => person('clients', one)));
+    expect(lists.map(({ body }) => body.providers)).toEqual([['p-1'], ['p-2']]);
+  });
+
+  test('count in the order in which they are named', async () => {
+    await known(['c-1'], ['p-1', 'p-2']);
+    expect((await planned('dryRun=true', [clients(['c-1'], ['p-2', 'p-1'])])).planned).toEqual({
+      'provider-change': 1,
+    });
+  });
+});
+
+describe('repeated rows', () => {
+  test('are united: one row per client and clinician is one client', async () => {
+    await known(['c-1'], ['p-1', 'p-2']);
+    const { id, planned: counts } = await planned('dryRun=true', [
+      clientsCsv([
+        ...[clientLine('c-new', ['p-2']), clientLine('c-1', ['p-1']), clientLine('c-new', ['p-1'])],
+        ...[clientLine('c-1', ['p-2']), clientLine('c-new', ['p-2'])],
+      ]),
+    ]);
+    expect([counts, await outcomes(id)]).toEqual([
+      { 'create-or-link': 1, unchanged: 1 },
+      [
+        ['c-new', 'pending', null],
+        ['c-1', 'unchanged', null],
+        ['c-new', 'skipped', 'repeated'],
+        ['c-1', 'skipped', 'repeated'],
+        ['c-new', 'skipped', 'repeated'],
+      ],
+    ]);
+    await steer(id, 'apply');
+    await world.work.imports();
+    expect((await person('clients', 'c-new')).body.providers).toEqual(['p-2', 'p-1']);
+  });
+
+  test.each([
+    ['new', []],
+    ['unchanged', ['c-1']],
+  ])('that contradict a %s row are rejected, naming its line', async (_, ids) => {
+    await known(ids);
+    const { id } = await planned('dryRun=true', [
+      clientsCsv([clientLine('c-1', ['p-1']), 'c-1,,Cleo,Other,p-1', clientLine('c-1', ['p-2'])]),
+    ]);
+    const codes = (await rows(id)).map(({ line, code }) => [line, code]);
+    expect(codes.filter(([, code]) => code === 'duplicate-id')).toEqual([[3, 'duplicate-id']]);
+    const [{ hint } = { hint: '' }] = await rows(id, 'code=duplicate-id');
+    expect(hint).toMatch(/first used in line [24]\./);
+    await steer(id, 'apply');
+    await world.work.imports();
+    expect((await person('clients', 'c-1')).body).toMatchObject({ lastName: 'c-1', providers: ['p-1', 'p-2'] });
+  });
+
+  test('may spell their id in different Unicode forms; the form that is known stays', async () => {
+    const [composed, decomposed] = ['c-\u00e9', 'c-e\u0301'];
+    await put('providers/p-1', { email: 'p-1@example.org', firstName: 'Pia', lastName: 'p-1' });
+    await put(`clients/${encodeURIComponent(decomposed)}`, { firstName: 'Cleo', lastName: 'X', providers: ['p-1'] });
+    await world.settle();
+    const { id } = await planned('dryRun=true', [clientsCsv([`${composed},,Cleo,X,p-1`, `${decomposed},,Cleo,X,p-1`])]);
+    expect(await outcomes(id)).toEqual([
+      [decomposed, 'unchanged', null],
+      [decomposed, 'skipped', 'repeated'],
     ]);
   });
 });
 
+describe('inactive people', () => {
+  const file = (...lines: string[]) => csv('clients.csv', 'client id,first name,last name,providers,status', ...lines);
+
+  test('are skipped if they are unknown, and left as they are if they are known', async () => {
+    await known(['c-1']);
+    const view = await imported('', [file('c-1,Cleo,Other,p-2,inactive', 'c-new,Cleo,New,p-1,deceased')]);
+    expect(await outcomes(view.id)).toEqual([
+      ['c-1', 'unchanged', 'inactive'],
+      ['c-new', 'skipped', 'inactive'],
+    ]);
+    expect((await person('clients', 'c-1')).body).toMatchObject({ lastName: 'c-1', providers: ['p-1'] });
+    expect([(await person('clients', 'c-new')).status, world.platform.arrivals()]).toEqual([404, 0]);
+  });
+
+  test('count as present in a snapshot', async () => {
+    await known(['c-1', 'c-2']);
+    const { id } = await planned('mode=snapshot', [file('c-1,Cleo,c-1,p-1,inactive')]);
+    expect(await deleted(id)).toEqual(['c-2']);
+  });
+});
+
 describe('a snapshot', () => {
-  test('deletes nobody above the threshold without its override, and exactly the missing with it', async () => {
+  test('deletes no one above the threshold without its override, and exactly the missing with it', async () => {
     const ids = many(12, 'c');
-    await imported('kind=clients', [providers('p-1', 'p-2'), clients(ids, ['p-1'])]);
-    const plan = await planned('kind=clients&mode=snapshot', [clients(ids.slice(0, 6), ['p-1'])]);
+    await imported('', [providers('p-1'), clients(ids, ['p-1'])]);
+    const plan = await planned('mode=snapshot', [clients(ids.slice(0, 6), ['p-1'])]);
     expect([plan.planned, plan.counts.total, plan.deletes]).toEqual([{ unchanged: 6, delete: 6 }, 6, { pending: 6 }]);
-    const refused = await steer(plan.id, 'apply');
-    expect([refused.status, refused.body.type]).toEqual([409, 'urn:notebridge:problem:threshold-exceeded']);
-    expect(refused.body.guards).toMatchObject([{ name: 'deletes', count: 6, of: 12 }]);
-    expect((await steer(plan.id, 'apply', ['providerRemovals'])).status).toBe(409);
+    for (const override of [undefined, ['providerRemovals']]) {
+      const { status, body } = await steer(plan.id, 'apply', override);
+      expect([status, body.type]).toEqual([409, 'urn:notebridge:problem:threshold-exceeded']);
+      expect(body.guards).toMatchObject([{ name: 'deletes', count: 6, of: 12 }]);
+    }
     await world.settle();
     expect([(await show(plan.id)).state, world.platform.arrivals('deleteUser')]).toEqual(['planned', 0]);
 
     const { counts } = await ended(plan.id, 'apply', ['deletes']);
     expect([counts.unchanged, counts.deleted, sumOfOutcomes({ counts })]).toEqual([6, 6, 6]);
     expect(ids.filter((id) => world.platform.usersOf(id).length > 0)).toEqual(ids.slice(0, 6));
-    expect(world.platform.simulator.state.users.list()).toHaveLength(2 + 6);
-    // Neither the people nor their earlier desired state stay with finished rows.
-    expect(await world.sql('SELECT 1 FROM import_rows WHERE profile IS NOT NULL OR was IS NOT NULL')).toEqual([]);
-
     const action = encodeURIComponent('POST /v1/imports/:id/apply');
     const audit = await world.call<{ items: object[] }>('GET', `/v1/audit?subject=${plan.id}&action=${action}`);
     expect(audit.body.items.slice(0, 2)).toMatchObject([
-      { keyId: 'admin', subjects: { import: [plan.id] }, outcome: 'override deletes' },
-      { keyId: 'admin', subjects: { import: [plan.id] }, outcome: 'threshold-exceeded' },
+      { subjects: { import: [plan.id] }, outcome: 'override deletes' },
+      { subjects: { import: [plan.id] }, outcome: 'threshold-exceeded' },
     ]);
   });
 
-  test('changes provider lists before it deletes providers, and keeps a provider who is still named', async () => {
-    await imported('kind=clients', [
+  test('changes lists before it deletes providers, and keeps a provider that is still named', async () => {
+    await imported('', [
       providers('p-1', 'p-2', 'p-3', 'p-4'),
-      clientsCsv([...many(6, 'c').map((id) => clientLine(id, ['p-1', 'p-2'])), clientLine('c-own', ['p-4'])]),
+      clientsCsv([...many(3, 'c').map((id) => clientLine(id, ['p-1', 'p-2'])), clientLine('c-own', ['p-4'])]),
     ]);
     const before = world.platform.arrivals();
-    const plan = await planned('kind=clients&mode=snapshot', [
+    const plan = await planned('mode=snapshot', [
       providers('p-3'),
-      // The row of c-own is wrong, so that it keeps its list, and with it its provider.
-      clientsCsv([...many(6, 'c').map((id) => clientLine(id, ['p-3'])), 'c-own,no mail,Cleo,Own,p-3']),
+      // The row of c-own is rejected, so that it keeps its list, and with it its provider.
+      clientsCsv([...many(3, 'c').map((id) => clientLine(id, ['p-3'])), 'c-own,no mail,Cleo,Own,p-3']),
     ]);
-    expect(plan.planned).toEqual({ unchanged: 1, 'provider-change': 6, rejected: 1, delete: 3 });
-    const skipped = await rows(plan.id, 'outcome=skipped');
-    expect(skipped.map((row) => [row.externalId, row.code])).toEqual([['p-4', 'provider-in-use']]);
-    const refused = await steer(plan.id, 'apply');
-    expect(refused.body.guards).toMatchObject([{ name: 'providerRemovals', count: 6, of: 7 }]);
-    const view = await ended(plan.id, 'apply', ['providerRemovals']);
-    expect([view.counts.updated, view.deletes]).toEqual([6, { deleted: 2, skipped: 1 }]);
+    expect(plan.planned).toEqual({ unchanged: 1, 'provider-change': 3, rejected: 1, delete: 3 });
+    const view = await ended(plan.id, 'apply', ['providerRemovals', 'deletes']);
+    expect([view.counts.updated, view.deletes]).toEqual([3, { deleted: 2, skipped: 1 }]);
+    expect(await rows(plan.id, 'outcome=skipped')).toMatchObject([{ externalId: 'p-4', code: 'provider-in-use' }]);
     const operations = world.platform.simulator.state.arrivals.list().map(({ operation }) => operation);
-    expect(operations.slice(before)).toEqual([...Array(6).fill('setClientProviders'), ...Array(2).fill('deleteUser')]);
+    expect(operations.slice(before)).toEqual([...Array(3).fill('setClientProviders'), ...Array(2).fill('deleteUser')]);
     expect(world.platform.usersOf('p-4')).toHaveLength(1);
   });
 
-  test.each<[string, string, string[], number]>([
-    [
-      'whose id is in any cell of a rejected row',
-      '',
-      [
-        ...many(24, 'c').map((id) => clientLine(id, ['p-1'])),
-        'c-0,c-25,,Cleo,c-25,p-1', // shifted by a name that was not quoted
-        'c-1,c-26', // cut off
-        'c-27,"Cleo,c-27,p-1', // a quote that is never closed
-        'c-2,"x\nc-28,,Cleo,c-28",p-1', // a quote that swallows the next row
-        'c-29,no mail,Cleo,c-29,p-1',
-      ],
-      4,
-    ],
-    [
-      'whose row was swallowed by a quote in a column that is not read',
-      ',note',
-      many(29, 'c').map((id, at) => `${clientLine(id, ['p-1'])},${['"said so', 'and so"'][at - 5] ?? ''}`),
-      0,
-    ],
-    [
-      'who may be named by a row without an id',
-      '',
-      [...many(29, 'c').map((id) => clientLine(id, ['p-1'])), ',,A,B,p-1'],
-      1,
-    ],
-  ])('never deletes a person %s', async (_, more, lines, nameless) => {
-    await mirrored('kind=clients', [providers('p-1'), clients(many(30, 'c'), ['p-1'])]);
-    const content = [`externalId,email,firstName,lastName,providers${more}`, ...lines].join('\n');
-    const plan = await planned('kind=clients&mode=snapshot', [{ ...clientsCsv([]), content }]);
-    expect((await rows(plan.id, 'planned=delete')).map((row) => row.externalId)).toEqual(['c-30']);
-    const refused = await steer(plan.id, 'apply');
-    if (nameless === 0) expect(refused.status).toBe(202);
-    else expect([refused.status, refused.body.guards]).toMatchObject([409, [{ name: 'deletes', count: 1, nameless }]]);
+  test('keeps a provider that the EHR gave to a client after the plan', async () => {
+    await imported('', [providers('p-1', 'p-2'), clients(['c-1'], ['p-1'])]);
+    const { id } = await planned('mode=snapshot', [providers('p-1')]);
+    await world.call('PUT', '/v1/clients/c-1/providers', { body: { providers: ['p-2'] }, wait: 60 });
+    expect((await ended(id, 'apply')).deletes).toEqual({ skipped: 1 });
+    expect(await rows(id, 'planned=delete')).toMatchObject([{ externalId: 'p-2', code: 'provider-in-use' }]);
   });
 
-  test('of clients alone leaves providers alone', async () => {
-    await mirrored('kind=clients', [providers('p-1', 'p-2'), clients(['c-1'], ['p-1'])]);
-    const plan = await planned('kind=providers&mode=snapshot', [clients(['c-1'], ['p-1'])]);
-    expect(plan.planned).toEqual({ unchanged: 1 });
+  test.each<[string, string[]]>([
+    ['was shifted by a name without quotes', ['c-0,c-29,,Cleo,c-29,p-1']],
+    ['was cut off', ['c-0,c-29']],
+    ['has a quote that is never closed', ['c-29,"Cleo,c-29,p-1']],
+    ['has no id', [',,A,B,p-1']],
+  ])('deletes no one while a row %s', async (_, lines) => {
+    const ids = many(30, 'c');
+    await known(ids);
+    const present = ids.slice(0, 28).map((id) => clientLine(id, ['p-1']));
+    const view = await planned('mode=snapshot', [clientsCsv([...present, ...lines])]);
+    expect([await deleted(view.id), view.unclearRows]).toEqual([[], 1]);
+    const whole = await planned('mode=snapshot', [clientsCsv(present)]);
+    expect(await deleted(whole.id)).toEqual(['c-29', 'c-30']);
   });
 
-  test('counts a deletion that failed among the rows that need attention', async () => {
-    await imported('kind=providers', [providers('p-1', 'p-2')]);
-    const plan = await planned('kind=providers&mode=snapshot', [providers('p-1')]);
-    expect(plan.needAttention).toBe(0);
+  test('deletes neither people with a rejected row nor those named in a cell with line breaks', async () => {
+    const ids = many(6, 'c');
+    await known(ids);
+    const { id, unclearRows } = await planned('mode=snapshot', [
+      csv(
+        'clients.csv',
+        'externalId,email,firstName,lastName,providers,note',
+        `${clientLine('c-1', ['p-1'])},fine`,
+        `${clientLine('c-2', ['p-1'])},"said so`,
+        `${clientLine('c-3', ['p-1'])},and so"`, // the quotes swallow this row
+        `c-4,no mail,Cleo,c-4,p-1,`,
+        `${clientLine('c-5', ['p-unknown'])},`,
+      ),
+    ]);
+    expect([await deleted(id), unclearRows]).toEqual([['c-6'], 0]);
+  });
+
+  test('deletes only people of a kind that it contains', async () => {
+    await known(['c-1', 'c-2']);
+    const { id } = await planned('mode=snapshot', [clients(['c-1'], ['p-1'])]);
+    expect(await deleted(id)).toEqual(['c-2']);
+  });
+
+  test('counts a failed deletion among the rows that need attention', async () => {
+    await imported('', [providers('p-1', 'p-2')]);
+    const plan = await planned('mode=snapshot', [providers('p-1')]);
     world.platform.injectFault({ kind: 'status', operation: 'deleteUser', status: 400, count: null });
-    const view = await ended(plan.id, 'apply', ['deletes']);
-    expect([view.deletes, view.needAttention]).toEqual([{ failed: 1 }, 1]);
+    const view = await ended(plan.id, 'apply');
+    expect([plan.needAttention, view.deletes, view.needAttention]).toEqual([0, { failed: 1 }, 1]);
   });
 });
 
-describe('a retry', () => {
-  test('takes up failed rows; a client whose provider failed needs review until then', async () => {
-    const bad = { operation: 'createProvider', status: 400, match: { partnerUserId: 'p-1' }, count: null };
-    world.platform.injectFault({ kind: 'status', ...bad });
-    const { id } = await imported('kind=clients', [
-      providers('p-1', 'p-2'),
-      clientsCsv([clientLine('c-1', ['p-1']), clientLine('c-2', ['p-2'])]),
+describe('explicit deletions', () => {
+  const named = (id: string) => ({ name: [{ given: ['Cleo'], family: id }] });
+  const patient = (id: string) => ({
+    resource: { resourceType: 'Patient', id, ...named(id), generalPractitioner: [{ reference: 'Practitioner/p-1' }] },
+  });
+  const removal = (url: string) => ({ request: { method: 'DELETE', url } });
+
+  test.each([
+    ['upsert', ['c-2']],
+    ['snapshot', ['c-2', 'c-3']],
+  ])('wait for the guard in mode %s', async (mode, gone) => {
+    await known(['c-1', 'c-2', 'c-3']);
+    const id = await start(`mode=${mode}`, [
+      bundle(patient('c-1'), removal('Patient/c-2'), removal('Patient/c-never')),
+    ]);
+    await world.settle();
+    expect([(await show(id)).state, await deleted(id)]).toEqual(['planned', gone]);
+    expect(await rows(id, 'code=already-deleted')).toMatchObject([{ externalId: 'c-never', outcome: 'skipped' }]);
+    expect((await steer(id, 'apply')).body.guards).toMatchObject([{ name: 'deletes', exceeded: true }]);
+    expect((await steer(id, 'apply', ['deletes'])).status).toBe(202);
+    await world.work.imports();
+    const states = await Promise.all(gone.map((one) => person('clients', one)));
+    expect(states.map(({ body }) => [body.firstName, body.sync.state])).toEqual(gone.map(() => ['', 'deleting']));
+  });
+
+  test('keep a provider that clients still name', async () => {
+    await known(['c-1']);
+    const id = await start('', [bundle(removal('Practitioner/p-1'), removal('Practitioner/p-2'))]);
+    await world.work.imports();
+    expect(await outcomes(id)).toEqual([
+      ['p-1', 'skipped', 'provider-in-use'],
+      ['p-2', 'pending', null],
+    ]);
+  });
+});
+
+describe('the deletion of accounts that are linked by email', () => {
+  /** An account that was on the platform before, such as one of an OrgAdmin. */
+  async function linked() {
+    const user = { email: 'p-1@example.org', firstName: 'A', lastName: 'B', providerUserIds: [] };
+    world.platform.simulator.state.users.add({ role: 'OrgAdmin', ...user });
+    await imported('', [providers('p-1', 'p-2', 'p-3')]);
+    expect((await person('providers', 'p-1')).body.origin).toBe('linked');
+    // The database knows microseconds.
+    await world.sql(`UPDATE people SET wanted_at = wanted_at + interval '1 microsecond'`);
+    return planned('mode=snapshot', [providers('p-2', 'p-3')]);
+  }
+  const left = () => world.platform.simulator.state.users.list().length;
+
+  test('waits for the guard, and the confirmation covers it', async () => {
+    const { id, guards } = await linked();
+    expect(guards.find(({ name }) => name === 'deletes')).toMatchObject({ count: 1, exceeded: true });
+    expect((await steer(id, 'apply')).status).toBe(409);
+    expect((await ended(id, 'apply', ['deletes'])).deletes).toEqual({ deleted: 1 });
+    expect(left()).toBe(2);
+  });
+
+  test('needs a review if the account was linked again after the plan', async () => {
+    const { id } = await linked();
+    await world.sql(`UPDATE people SET wanted_at = wanted_at + interval '1 microsecond'`);
+    expect((await ended(id, 'apply', ['deletes'])).deletes).toEqual({ needsReview: 1 });
+    expect([await rows(id, 'code=delete-linked'), left()]).toMatchObject([[{ externalId: 'p-1' }], 3]);
+  });
+});
+
+describe('emails', () => {
+  test('stay with the person that has them, or with the first row', async () => {
+    await imported('', [providers('p-1'), clientsCsv([clientLine('c-1', ['p-1'], 'one@mail.example')])]);
+    const { id } = await imported('', [
+      clientsCsv([
+        clientLine('c-2', ['p-1'], 'one@mail.example'),
+        clientLine('c-3', ['p-1'], 'two@mail.example'),
+        clientLine('c-4', ['p-1'], 'TWO@mail.example'),
+      ]),
     ]);
     expect(await outcomes(id)).toEqual([
-      ['p-1', 'failed', 'rejected'],
-      ['p-2', 'created', null],
-      ['c-1', 'needsReview', 'provider-not-mirrored'],
-      ['c-2', 'created', null],
+      ['c-2', 'needsReview', 'email-taken'],
+      ['c-3', 'created', null],
+      ['c-4', 'needsReview', 'email-taken'],
     ]);
-    const before = world.platform.arrivals();
-    world.platform.release();
-    const again = await ended(id, 'retry');
-    expect([again.counts.created, sumOfOutcomes(again), world.platform.arrivals() - before]).toEqual([4, 4, 3]);
-
-    // Nothing is left to take up: the import stays finished, and the feed gets no third event.
-    expect((await ended(id, 'retry')).finishedAt).toBe(again.finishedAt);
-    const feed = await world.call<{ items: { type: string; subject: string; data: object }[] }>(
-      'GET',
-      '/v1/events?after=0&limit=200',
-    );
-    const finished = feed.body.items.filter(({ type }) => type === 'import.finished');
-    expect(finished).toMatchObject(Array(2).fill({ subject: `imports/${id}`, data: { id, state: 'completed' } }));
   });
 
-  test('leaves a row as it is whose person was deleted since', async () => {
-    world.platform.injectFault({ operation: 'createClient', kind: 'status', status: 400, count: null });
-    const { id } = await imported('kind=clients', [providers('p-1'), clients(['c-1'], ['p-1'])]);
-    for (const path of ['clients/c-1', 'providers/p-1']) await world.call('DELETE', `/v1/${path}`, { wait: 60 });
-    expect((await ended(id, 'retry')).counts).toMatchObject({ failed: 1, rejected: 0, skipped: 0 });
-    expect(await world.sql('SELECT 1 FROM import_rows WHERE profile IS NOT NULL')).toEqual([]);
-  });
-
-  test('rejects a row whose provider is gone; the row comes back corrected', async () => {
-    await imported('kind=providers', [providers('p-1', 'p-2')]);
-    const file = clientsCsv([clientLine('c-1', ['p-1']), clientLine('c-2', ['p-2'])]);
-    const plan = await planned('kind=clients&dryRun=true', [file]);
-    await world.call('DELETE', '/v1/providers/p-2', { wait: 60 });
-    expect((await ended(plan.id, 'apply')).counts).toMatchObject({ created: 1, skipped: 1 });
-    expect((await ended(plan.id, 'retry')).counts).toMatchObject({ created: 1, rejected: 1 });
-    // Of what was read, only the rejected row is kept.
-    const withCells = () => world.sql('SELECT DISTINCT import_id AS id FROM import_raw_rows');
-    expect(await withCells()).toEqual([{ id: plan.id }]);
-    expect([...((await world.get(StagingRepository).blockOf(plan.id, 2))?.keys() ?? [])]).toEqual([2]);
-    const [header, line = ''] = await rejected(plan.id);
-    expect(line).toMatch(/^c-2,,Cleo,c-2,p-2,3,unknown-provider,/);
-    const corrected = { ...file, content: [header, line.replace('p-2', 'p-1')].join('\r\n') };
-    expect((await imported('kind=clients', [corrected])).counts).toMatchObject({ total: 1, created: 1 });
-    expect(await withCells()).toEqual([{ id: plan.id }]);
-  });
-
-  test('rejects no provider, no client without a list, and no row for its duplicate', async () => {
-    await imported('kind=providers', [providers('p-1', 'p-2')]);
-    const plan = await planned('kind=clients&dryRun=true&defaultProvider=p-1', [
-      providersCsv(['p-2,p-2@example.org,Pia,New', providerLine('p-2')]),
-      clientsCsv([clientLine('c-1', []), clientLine('c-1', ['p-1'])]),
+  test('of people that the same plan deletes are free', async () => {
+    await imported('', [
+      providers('p-1'),
+      clientsCsv([clientLine('c-1', ['p-1'], 'one@mail.example'), clientLine('c-2', ['p-1'])]),
     ]);
-    const body = { firstName: 'Any', lastName: 'Body' };
-    await put('providers/p-2', { ...body, email: 'p-2@example.org' });
-    await put('clients/c-1', { ...body, providers: ['p-2'] });
-    const duplicate = ['rejected', 'duplicate-id'];
-    const skipped = ['skipped', 'changed-since-plan'];
-    const come = async () => (await outcomes(plan.id)).map(([, ...outcome]) => outcome);
-    await ended(plan.id, 'apply');
-    expect(await come()).toEqual([skipped, duplicate, skipped, duplicate]);
-    await ended(plan.id, 'retry');
-    expect(await come()).toEqual([['updated', 'not-pushable'], duplicate, ['updated', null], duplicate]);
+    const { id } = await planned('mode=snapshot', [
+      clientsCsv([
+        ...[clientLine('c-2', ['p-1']), clientLine('c-new', ['p-1'], 'one@mail.example')],
+        // So many that deletions start only after the email was found to be taken.
+        ...many(60, 'more').map((one) => clientLine(one, ['p-1'])),
+      ]),
+    ]);
+    const view = await ended(id, 'apply');
+    expect([view.counts.created, view.counts.needsReview, view.deletes]).toEqual([61, 0, { deleted: 1 }]);
+  });
+});
+
+describe('whatever the EHR said after the upload began', () => {
+  const file = () => clients(['c-1', 'c-2', 'c-new'], ['p-2']);
+
+  /** Changes everyone of the file. */
+  async function changeAll(): Promise<void> {
+    await put('clients/c-1', { firstName: 'Now', lastName: 'One', providers: ['p-1'] });
+    await remove('clients/c-2');
+    await put('clients/c-new', { firstName: 'Now', lastName: 'New', providers: ['p-1'] });
+  }
+
+  async function expectLatest(id: string): Promise<void> {
+    await world.work.imports();
+    expect(await outcomes(id)).toEqual(['c-1', 'c-2', 'c-new'].map((one) => [one, 'skipped', expect.any(String)]));
+    const all = await Promise.all(['c-1', 'c-2', 'c-new'].map((one) => person('clients', one)));
+    expect(all.map(({ body }) => [body.firstName, body.providers])).toEqual([
+      ['Now', ['p-1']],
+      ['', expect.anything()],
+      ['Now', ['p-1']],
+    ]);
+  }
+
+  test('wins during the upload', async () => {
+    await known(['c-1', 'c-2']);
+    const end = await openUpload(world, 'kind=clients');
+    await changeAll();
+    await expectLatest(await end(file().content as string));
   });
 
-  test('checks the thresholds of its new plan', async () => {
-    const ids = many(6, 'c');
-    await imported('kind=clients', [providers('p-1', 'p-2', 'p-3'), clients(ids, ['p-1'])]);
-    const plan = await planned('kind=clients&dryRun=true', [clients(ids, ['p-1', 'p-2'])]);
-    // The plan adds a provider; the plan of the retry would take away the one that the clients have by then.
-    for (const id of ids) await put(`clients/${id}/providers`, { providers: ['p-1', 'p-3'] });
-    expect((await ended(plan.id, 'apply')).counts).toMatchObject({ skipped: 6 });
-    const refused = await steer(plan.id, 'retry');
-    expect([refused.status, refused.body.guards]).toMatchObject([409, [{ name: 'providerRemovals', count: 6 }]]);
-    expect((await show(plan.id)).counts).toMatchObject({ skipped: 6 });
-    expect((await ended(plan.id, 'retry', ['providerRemovals'])).counts).toMatchObject({ updated: 6 });
+  test('wins before the plan', async () => {
+    await known(['c-1', 'c-2']);
+    const id = await start('', [file()]);
+    await changeAll();
+    await expectLatest(id);
   });
 
-  test('leaves a person in review who was changed since the plan', async () => {
-    await imported('kind=providers', [providers('p-1', 'p-2')]);
-    const body = { firstName: 'Any', lastName: 'Body', email: 'one@example.org', providers: ['p-1'] };
-    await put('clients/c-1', body);
-    await put('clients/c-2', body);
-    const { id, counts } = await imported('kind=clients', [clientsCsv(['c-2,one@example.org,Any,Body,p-1'])]);
-    expect(counts).toMatchObject({ needsReview: 1 });
-    await put('clients/c-2', { firstName: 'New', lastName: 'Name', providers: ['p-2'] });
-    expect((await ended(id, 'retry')).counts).toMatchObject({ skipped: 1 });
-    const { body: changed } = await person('clients', 'c-2');
-    expect(changed).toMatchObject({ firstName: 'New', email: null, providers: ['p-2'], sync: { state: 'synced' } });
+  test('wins before the plan is applied', async () => {
+    await known(['c-1', 'c-2']);
+    const { id } = await planned('dryRun=true', [file()]);
+    await changeAll();
+    await steer(id, 'apply');
+    await expectLatest(id);
+  });
+
+  test('keeps a person from being deleted by a snapshot that does not name it', async () => {
+    await known(['c-1', 'c-2', 'c-3']);
+    const end = await openUpload(world, 'kind=clients&mode=snapshot');
+    await put('clients/c-new', { firstName: 'Now', lastName: 'New', providers: ['p-1'] });
+    const id = await end(clients(['c-1'], ['p-1']).content as string);
+    await world.work.imports();
+    expect(await deleted(id)).toEqual(['c-2', 'c-3']);
+    await put('clients/c-2', { firstName: 'Now', lastName: 'Two', providers: ['p-1'] });
+    await steer(id, 'apply', ['deletes']);
+    await world.work.imports();
+    expect((await rows(id, 'planned=delete')).map(({ externalId, outcome }) => [externalId, outcome])).toEqual([
+      ['c-2', 'skipped'],
+      ['c-3', 'pending'],
+    ]);
   });
 });
