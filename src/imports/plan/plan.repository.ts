@@ -5,7 +5,7 @@ import type { ImportRecord } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
 import { noProvider } from '../upload/staging-writer.js';
 import { RepeatedRows } from './repeated-rows.js';
-import { listAfter, namesOneOf, providersOf, rejectFormerIds } from './row-sql.js';
+import { forget, listAfter, namesOneOf, providersOf, rejectFormerIds } from './row-sql.js';
 import { SnapshotDeletes } from './snapshot-deletes.repository.js';
 
 /** SQL condition: the references of a FHIR client lead to no provider, which the plan cannot find out again. */
@@ -65,7 +65,7 @@ export class PlanRepository {
   private async skipOutdated(tx: PoolClient, importId: string): Promise<void> {
     const { code, hint } = rejection('changed-since-read');
     const openedAt = '(SELECT opened_at FROM imports WHERE id = $1)';
-    const skip = `UPDATE import_rows r SET outcome = 'skipped', code = $2, hint = $3, planned = NULL, profile = NULL, cells = NULL`;
+    const skip = `UPDATE import_rows r SET outcome = 'skipped', code = $2, hint = $3, planned = NULL, ${forget()}`;
     await tx.query(
       `${skip} WHERE r.import_id = $1 AND (r.outcome = 'pending' OR r.code = 'erased') AND (
          (SELECT p.stated_at > ${openedAt} FROM people p WHERE p.kind = r.kind AND p.external_id = r.external_id)
@@ -170,7 +170,7 @@ export class PlanRepository {
            WHEN c.planned = 'needs-review' AND c.is_equal THEN 'needsReview' ELSE 'pending' END::row_outcome,
          code = CASE WHEN r.says = 'gone' THEN $2 WHEN c.planned IS NULL THEN $4 WHEN c.planned = 'needs-review' THEN c.error_code END,
          hint = CASE WHEN r.says = 'gone' THEN $3 WHEN c.planned IS NULL THEN $5 END,
-         profile = CASE WHEN c.planned = 'unchanged' THEN NULL ELSE r.profile END
+         ${forget(`c.planned = 'unchanged' OR c.planned IS NULL`)}
        FROM compared c WHERE r.import_id = $1 AND r.row_no = c.row_no`,
       [importId, gone.code, gone.hint, deleted.code, deleted.hint],
     );

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { PROVIDERS_MAX } from '../../people/model/person-field-rules.js';
 import { rejection } from '../parse/row/rejection.js';
-import { providersOf } from './row-sql.js';
+import { forget, providersOf } from './row-sql.js';
 
 /** SQL condition: an id contains other characters than ASCII, so that it may be written in several forms. */
 const MAY_VARY = (id: string): string => `octet_length(${id}) <> char_length(${id})`;
@@ -83,6 +83,7 @@ export class RepeatedRows {
          WHERE r.import_id = $1 AND r.row_no = u.kept_row AND r.outcome = 'pending')
        UPDATE import_rows r SET outcome = CASE WHEN o.is_equal OR o.has_versions THEN 'skipped' ELSE 'rejected' END::row_outcome,
          planned = CASE WHEN o.is_equal OR o.has_versions THEN NULL ELSE 'rejected' END, field = 'externalId',
+         ${forget('o.is_equal OR o.has_versions')},
          code = CASE WHEN o.is_equal THEN $2 WHEN o.has_versions THEN $4 ELSE $6 END,
          hint = CASE WHEN o.is_equal THEN $3 WHEN o.has_versions THEN $5 ELSE replace($7, '987654321', o.kept_line::text) END
        FROM others o WHERE r.import_id = $1 AND r.row_no = o.row_no`,

@@ -6,6 +6,12 @@ import { rejection } from '../parse/row/rejection.js';
 export const namesOneOf = (parameter: string): string =>
   `EXISTS (SELECT 1 FROM unnest(r.providers) AS one(provider) WHERE one.provider = ANY (${parameter}::text[]))`;
 
+/** SQL assignments that erase what a row `r` says about its person. @param condition of the rows that no longer need it */
+export const forget = (condition = 'true'): string =>
+  ['profile', 'profile_hash', 'email_fingerprint']
+    .map((column) => `${column} = CASE WHEN (${condition}) IS NOT TRUE THEN r.${column} END`)
+    .join(', ');
+
 /** SQL of the external ids of the providers that client `c` has. */
 export const providersOf = (client: string): string =>
   `(SELECT array_agg(q.external_id ORDER BY cp.position) FROM client_providers cp JOIN people q ON q.id = cp.provider_id

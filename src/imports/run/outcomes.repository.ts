@@ -8,6 +8,7 @@ import type { PlannedOutcome, RowOutcome } from '../model/import.js';
 import type { ImportRecord } from '../model/imports.repository.js';
 import type { ImportTotals } from '../model/totals.js';
 import { rejection } from '../parse/row/rejection.js';
+import { forget } from '../plan/row-sql.js';
 import { IS_UNCLEAR } from '../plan/snapshot-deletes.repository.js';
 
 /** A row as it is listed. */
@@ -74,7 +75,7 @@ export class OutcomesRepository {
          FROM import_rows r JOIN people p ON p.id = r.person_id
          WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.started_at IS NOT NULL)
        UPDATE import_rows r SET outcome = resolved.outcome::row_outcome,
-         profile = CASE WHEN resolved.outcome NOT IN ${DONE} THEN r.profile END,
+         ${forget(`resolved.outcome IN ${DONE}`)},
          code = CASE WHEN resolved.outcome = 'skipped' THEN $2 WHEN resolved.outcome IN ('failed', 'needsReview') THEN resolved.error_code END,
          hint = CASE WHEN resolved.outcome = 'skipped' THEN $3 END
        FROM resolved WHERE r.import_id = $1 AND r.row_no = resolved.row_no AND resolved.outcome IS NOT NULL`,
@@ -92,7 +93,7 @@ export class OutcomesRepository {
   async skipUnstarted(tx: PoolClient, importId: string, atOnce: number): Promise<boolean> {
     const { code, hint } = rejection('cancelled');
     const { rowCount } = await tx.query(
-      `UPDATE import_rows r SET outcome = 'skipped', phase = NULL, profile = NULL, code = $2, hint = $3
+      `UPDATE import_rows r SET outcome = 'skipped', phase = NULL, ${forget()}, code = $2, hint = $3
        WHERE r.import_id = $1 AND r.row_no = ANY (ARRAY(
          SELECT row_no FROM import_rows WHERE import_id = $1 AND outcome = 'pending' AND started_at IS NULL LIMIT $4))`,
       [importId, code, hint, atOnce],

@@ -12,7 +12,7 @@ import { SpellingsRepository } from '../../platform/http/spellings.repository.js
 import type { PlannedOutcome } from '../model/import.js';
 import { type Rejection, rejection } from '../parse/row/rejection.js';
 import { IS_LINKED_BY_EMAIL } from '../plan/guards.repository.js';
-import { listAfter, providersOf, rejectFormerIds } from '../plan/row-sql.js';
+import { forget, listAfter, providersOf, rejectFormerIds } from '../plan/row-sql.js';
 import { rowPlace } from '../upload/row-places.js';
 
 /** SQL condition: row `r` is one of these rows of an import that have not started. */
@@ -160,7 +160,7 @@ export class RowStarter {
     { code, field, hint }: Rejection,
   ): Promise<void> {
     await tx.query(
-      `UPDATE import_rows r SET outcome = 'skipped', phase = NULL, profile = NULL, code = $3, field = $4, hint = $5 WHERE ${IN_BATCH}`,
+      `UPDATE import_rows r SET outcome = 'skipped', phase = NULL, ${forget()}, code = $3, field = $4, hint = $5 WHERE ${IN_BATCH}`,
       [importId, [rowNo], code, field ?? null, hint],
     );
   }
@@ -269,7 +269,7 @@ export class RowStarter {
       `UPDATE import_rows r SET phase = NULL, started_at = clock_timestamp(), person_id = ${ofPerson('p.id')},
          person_wanted_at = ${ofPerson('p.wanted_at')},
          outcome = CASE WHEN ${isChange} THEN 'updated' ELSE r.outcome END,
-         profile = CASE WHEN NOT ${isChange} THEN r.profile END,
+         ${forget(isChange)},
          code = CASE WHEN ${isChange} THEN $3 ELSE r.code END, hint = CASE WHEN ${isChange} THEN $4 ELSE r.hint END
        WHERE ${IN_BATCH}`,
       [importId, rows.map(({ rowNo }) => rowNo), code, hint],

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import type { ImportRecord } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
+import { forget } from '../plan/row-sql.js';
 import { IS_UNCLEAR } from '../plan/snapshot-deletes.repository.js';
 
 /** The advisory lock under which rows are chosen to start, one process at a time; any fixed number. */
@@ -72,7 +73,7 @@ export class StartOrder {
          SELECT DISTINCT r.kind FROM import_rows r JOIN imports i ON i.id = r.import_id
          WHERE r.import_id = $2 AND i.mode = 'snapshot'
            AND NOT EXISTS (SELECT FROM import_rows WHERE import_id = $2 AND ${IS_UNCLEAR}))
-       UPDATE import_rows r SET outcome = 'skipped', phase = NULL, profile = NULL, code = $3, hint = $4
+       UPDATE import_rows r SET outcome = 'skipped', phase = NULL, ${forget()}, code = $3, hint = $4
        WHERE r.import_id = $1 AND r.phase IS NOT NULL AND (
          (r.kind, r.external_id) IN (SELECT kind, external_id FROM named WHERE NOT is_rejected)
          OR r.planned <> 'delete' AND r.kind IN (SELECT kind FROM kinds)
