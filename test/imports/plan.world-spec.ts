@@ -180,7 +180,7 @@ describe('repeated rows', () => {
   test.each([
     ['new', []],
     ['unchanged', ['c-1']],
-  ])('that contradict a %s row are rejected, naming its line', async (_, ids) => {
+  ])('are rejected if they contradict a %s row, naming its line', async (_, ids) => {
     await known(ids);
     const { id } = await planned('dryRun=true', [
       clientsCsv([clientLine('c-1', ['p-1']), 'c-1,,Cleo,Other,p-1', clientLine('c-1', ['p-2'])]),
@@ -229,7 +229,7 @@ describe('inactive people', () => {
 });
 
 describe('a snapshot', () => {
-  test('deletes no one above the threshold without its override, and exactly the missing with it', async () => {
+  test('deletes the missing people, above the threshold only with its override', async () => {
     const ids = many(12, 'c');
     await imported('', [providers('p-1'), clients(ids, ['p-1'])]);
     const plan = await planned('mode=snapshot', [clients(ids.slice(0, 6), ['p-1'])]);
@@ -377,7 +377,7 @@ describe('the deletion of accounts that are linked by email', () => {
   }
   const left = () => world.platform.simulator.state.users.list().length;
 
-  test('waits for the guard, and the confirmation covers it', async () => {
+  test('waits for the guard, whose confirmation covers it', async () => {
     const { id, guards } = await linked();
     expect(guards.find(({ name }) => name === 'deletes')).toMatchObject({ count: 1, exceeded: true });
     expect((await steer(id, 'apply')).status).toBe(409);
@@ -410,7 +410,7 @@ describe('emails', () => {
     ]);
   });
 
-  test('of people that the same plan deletes are free', async () => {
+  test('are free if the same plan deletes the people that have them', async () => {
     await imported('', [
       providers('p-1'),
       clientsCsv([clientLine('c-1', ['p-1'], 'one@mail.example'), clientLine('c-2', ['p-1'])]),
