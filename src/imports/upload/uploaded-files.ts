@@ -30,7 +30,7 @@ export interface UploadedFile {
  * @param limit bytes of all files together
  * @param stalledMs milliseconds without a byte after which the request is given up, wherever it stands
  * @throws {Problem} 413 `body-too-large`, at once when the request says so itself, else where the limit is passed;
- * 408 `upload-stalled`
+ * 408 `upload-stalled` or `interrupted`
  */
 export async function* uploadedFiles(
   request: FastifyRequest,
@@ -40,13 +40,13 @@ export async function* uploadedFiles(
 ): AsyncGenerator<UploadedFile> {
   if (Number(request.headers['content-length'] ?? 0) > limit) throw bodyTooLarge();
   const count = counting(limit);
+  const broken = brokenOff(request);
   if (!request.isMultipart()) {
     const mediaType = mediaTypeOf(request.headers['content-type']);
-    yield { name: mediaType || 'body', mediaType, content: count(withIdleTimeout(body, stalledMs)) };
+    yield { name: mediaType || 'body', mediaType, content: count(withIdleTimeout(body, stalledMs, broken)) };
     return;
   }
   const names = new Set<string>();
-  const broken = brokenOff(request);
   // Whether a part has a filename is the sender's habit: each of them is one file.
   const options = { limits: { fileSize: limit, files: MOST_FILES }, isPartAFile: () => true };
   for await (const part of withIdleTimeout(request.parts(options), stalledMs, broken)) {
@@ -60,10 +60,11 @@ export async function* uploadedFiles(
   }
 }
 
-/** Rejects when the sender hangs up before the end. */
+/** Rejects with 408 `interrupted` when the sender hangs up before the end. */
 function brokenOff({ raw }: FastifyRequest): Promise<never> {
+  const detail = 'The connection closed before the end of the upload, so nothing was imported. Upload the files again.';
   const broken = new Promise<never>((_resolve, reject) => {
-    const check = () => void (raw.complete || reject(new Error('The upload broke off.')));
+    const check = () => void (raw.complete || reject(new Problem(408, 'interrupted', detail)));
     if (raw.destroyed) check();
     else raw.once('close', check);
   });
