@@ -18,9 +18,9 @@ export function clientsCsv(lines: string[]): ImportFile {
   return csv('clients.csv', ['externalId,email,firstName,lastName,providers', ...lines]);
 }
 
-/** SQL that makes an import which wants nothing done, for people who are to be held back by one. */
-export const NEW_IMPORT = `INSERT INTO imports (id, kind, mode, dry_run, state, finished_at)
-  VALUES (gen_random_uuid(), 'clients', 'upsert', false, 'completed', now()) RETURNING id`;
+/** SQL that makes a completed import without rows. Its files cannot be decrypted. */
+export const NEW_IMPORT = `INSERT INTO imports (id, kind, mode, dry_run, state, opened_at, finished_at, files)
+  VALUES (gen_random_uuid(), 'clients', 'upsert', false, 'completed', now(), now(), '') RETURNING id`;
 
 function csv(name: string, lines: string[]): ImportFile {
   return { name, type: 'text/csv', content: lines.join('\n') };
