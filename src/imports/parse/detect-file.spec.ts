@@ -1,4 +1,5 @@
-import { DetectionFault, detectFile, type FileFacts } from './detect-file.js';
+import { Problem } from '../../http/problem/problem.js';
+import { detectFile, type FileFacts } from './detect-file.js';
 
 const detect = (content: string | Buffer, facts: Partial<Omit<FileFacts, 'beginning'>> = {}) => {
   const { format, kind } = detectFile({ name: 'export', mediaType: '', ...facts, beginning: Buffer.from(content) });
@@ -9,8 +10,8 @@ const fault = (...args: Parameters<typeof detect>) => {
   try {
     return detect(...args);
   } catch (error) {
-    if (!(error instanceof DetectionFault)) throw error;
-    return `${error.code}: ${error.detail}`;
+    if (!(error instanceof Problem)) throw error;
+    return `${error.type}: ${error.detail}`;
   }
 };
 
@@ -60,11 +61,12 @@ describe('the format of a file', () => {
 describe('the kind of a file', () => {
   it.each([
     [
-      'the choice of the user, against everything else',
+      'the choice of the user, against its name and columns',
       PROVIDERS,
       { wanted: 'clients', name: 'providers.csv' },
       'csv clients',
     ],
+    ['the name of its part, against the choice', UNCLEAR, { wanted: 'clients', field: 'providers' }, 'csv providers'],
     ['the name of its part', UNCLEAR, { field: 'providers' }, 'csv providers'],
     ['the name of its part, against its columns', PROVIDERS, { field: 'clients' }, 'csv clients'],
     ['a column kind', BOTH, { name: 'clients.csv' }, 'csv both'],

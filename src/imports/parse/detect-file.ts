@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { Problem } from '../../http/problem/problem.js';
 import { kindsOfColumns } from './csv/column-names.js';
 import { detectLayout } from './csv/layout.js';
 import { isRejectedHeader } from './csv/rejected-cells.js';
@@ -8,18 +9,6 @@ import { type JsonObject, parseObject } from './text/json-records.js';
 
 /** Bytes of a file's beginning that show what it contains. */
 export const DETECTION_BYTES = 64 * 1024;
-
-/** Thrown if it is not clear how to read a file. */
-export class DetectionFault extends Error {
-  /** @param detail what to do */
-  constructor(
-    readonly code: 'unknown-format' | 'unclear-kind' | 'wrong-part',
-    readonly detail: string,
-  ) {
-    super(detail);
-    this.name = 'DetectionFault';
-  }
-}
 
 /** A file before it is read. */
 export interface FileFacts {
@@ -42,11 +31,13 @@ export interface DetectedFile {
 
 /**
  * How to read a file, and whom it contains. The format follows from media type, extension or content. The kind follows
- * from the user's choice, the name of the part, the content, or the name of the file, in this order.
+ * from the name of the part, the user's choice, the content, or the name of the file, in this order.
+ *
+ * @throws {Problem} 415 `unknown-format`; 422 `unclear-kind`, `wrong-part`
  */
 export function detectFile(file: FileFacts): DetectedFile {
   const hint = notTextHint(file.beginning);
-  if (hint) throw new DetectionFault('unknown-format', hint);
+  if (hint) throw refusal(415, 'unknown-format', hint, file);
   const text = new TextDecoder(encodingOf(file.beginning)).decode(file.beginning);
   const json = jsonBeginning(text);
   const format = formatOf(file, text, json);
@@ -55,16 +46,18 @@ export function detectFile(file: FileFacts): DetectedFile {
   const kind = chosenKind(file, isFhir, kinds) ?? (kinds.length === 1 ? kinds[0] : undefined);
   const named = kindOfName(file.name);
   if (!kind && !named) {
-    throw new DetectionFault(
-      'unclear-kind',
-      `It is not clear whether the file contains providers or clients. ${CHOOSE}`,
-    );
+    const detail = `It is not clear whether the file contains providers or clients. ${CHOOSE}`;
+    throw refusal(422, 'unclear-kind', detail, file);
   }
   if (kind && isGuessed(file) && named && ['providers', 'clients'].includes(kind) && kind !== named) {
     const detail = `The name of the file suggests ${named}, but its columns suggest ${kind}. ${CHOOSE}`;
-    throw new DetectionFault('unclear-kind', detail);
+    throw refusal(422, 'unclear-kind', detail, file);
   }
   return { format, kind: (kind ?? named) as FileKind };
+}
+
+function refusal(status: number, type: string, detail: string, { name }: FileFacts): Problem {
+  return new Problem(status, type, detail, { extensions: { file: name } });
 }
 
 const CHOOSE = 'Choose the kind: providers, clients or fhir.';
@@ -73,14 +66,14 @@ const PARTS: readonly string[] = ['providers', 'clients', 'fhir', 'both'] satisf
 
 const isGuessed = ({ wanted, field }: FileFacts) => !wanted && !PARTS.includes(field ?? '');
 
-/** The kind as the user or the name of the part says it; undefined if neither does. */
-function chosenKind({ wanted, field }: FileFacts, isFhir: boolean, kinds: readonly FileKind[]): FileKind | undefined {
+/** The kind as the name of the part or the user says it; undefined if neither does. */
+function chosenKind(file: FileFacts, isFhir: boolean, kinds: readonly FileKind[]): FileKind | undefined {
+  const { wanted, field } = file;
   if (wanted === 'providers' || wanted === 'clients') {
-    if (!isFhir) return wanted;
-    throw new DetectionFault(
-      'unclear-kind',
-      `The file contains FHIR resources, not ${wanted}. Choose fhir, or no kind.`,
-    );
+    // With kind=clients, a part named providers contains the providers of these clients.
+    if (!isFhir) return field === 'providers' || field === 'clients' ? field : wanted;
+    const detail = `The file contains FHIR resources, not ${wanted}. Choose fhir, or no kind.`;
+    throw refusal(422, 'unclear-kind', detail, file);
   }
   // Rows that name their kind were once exported from FHIR.
   if (wanted === 'fhir') return isFhir ? 'fhir' : 'both';
@@ -89,7 +82,7 @@ function chosenKind({ wanted, field }: FileFacts, isFhir: boolean, kinds: readon
     const found = isFhir
       ? 'contains FHIR resources. Name the part fhir'
       : 'is not FHIR. Name the part providers or clients';
-    throw new DetectionFault('wrong-part', `The part is named ${field}, but its file ${found}.`);
+    throw refusal(422, 'wrong-part', `The part is named ${field}, but its file ${found}.`, file);
   }
   // Each row of such a file names its kind.
   return kinds.includes('both') ? 'both' : (field as FileKind);
@@ -142,10 +135,8 @@ function formatOf(file: FileFacts, text: string, json: JsonBeginning | undefined
     ...['CSV (text/csv)', 'JSON lines (application/x-ndjson)', 'FHIR NDJSON (application/fhir+ndjson)'],
     'a FHIR Bundle (application/fhir+json)',
   ];
-  throw new DetectionFault(
-    'unknown-format',
-    `The format of the file is not known. Known formats: ${known.join(', ')}.`,
-  );
+  const detail = `The format of the file is not known. Known formats: ${known.join(', ')}.`;
+  throw refusal(415, 'unknown-format', detail, file);
 }
 
 function kindsOfCsv(text: string): FileKind[] {

@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import { Problem } from '../../http/problem/problem.js';
 import { IMPORT_KINDS, type ImportFile, type ImportKind, type ImportRequest } from '../model/import.js';
 import type { ReadImport } from '../model/imports.repository.js';
-import { DetectionFault, detectFile } from '../parse/detect-file.js';
+import { detectFile } from '../parse/detect-file.js';
 import { ProviderReferences, TooManyReferences } from '../parse/fhir/provider-references.js';
 import { readPeople, readStored } from '../parse/read-people.js';
 import { type ChosenColumns, FIELDS, type FileKind, type ReadEvent } from '../parse/row/import-row.js';
@@ -17,9 +17,6 @@ import { peek, type UploadedFile } from './uploaded-files.js';
 
 /** References that are kept in memory until all files are read. */
 const MAX_REFERENCES = 1_000_000;
-
-/** Statuses of files whose format or kind is not accepted. */
-const DETECTION_STATUS = { 'unknown-format': 415, 'unclear-kind': 422, 'wrong-part': 422 } as const;
 
 /** Reads the files of one import, in order. Call `end` after the last one. */
 export class UploadReader {
@@ -50,7 +47,7 @@ export class UploadReader {
   /** @throws {Problem} 415 or 422 if the file cannot be read as a whole */
   async file({ name, field, mediaType, content }: UploadedFile): Promise<void> {
     const { beginning, whole } = await peek(content);
-    const detected = refusing(() => detectFile({ name, field, mediaType, beginning, wanted: this.request.kind }), name);
+    const detected = detectFile({ name, field, mediaType, beginning, wanted: this.request.kind });
     const file: ImportFile = { name, ...detected, rows: 0, emptyIds: 0 };
     this.checkFormats(file);
     this.files.push(file);
@@ -187,15 +184,6 @@ export class UploadReader {
     const kind: ImportKind = IMPORT_KINDS.find((one) => kinds.size === 1 && one === only) ?? 'mixed';
     const state = this.waits ? 'needs-mapping' : 'staging';
     return { state, kind, files, mentioned: [...this.writer.mentioned], lostProviders };
-  }
-}
-
-function refusing<T>(detect: () => T, file: string): T {
-  try {
-    return detect();
-  } catch (error) {
-    if (!(error instanceof DetectionFault)) throw error;
-    throw new Problem(DETECTION_STATUS[error.code], error.code, error.detail, { extensions: { file } });
   }
 }
 
