@@ -31,7 +31,8 @@ export class KnownProviders {
       [this.importId, wanted],
     );
     for (const id of wanted) this.statuses.set(id, 'unknown');
-    const order: ProviderStatus[] = ['unknown', 'rejected', 'renamed', 'known'];
+    // A row of the file may name the provider by its former id, too.
+    const order: ProviderStatus[] = ['unknown', 'rejected', 'known', 'renamed'];
     for (const { id, status } of rows) {
       if (order.indexOf(status) > order.indexOf(this.of(id))) this.statuses.set(id, status);
     }
