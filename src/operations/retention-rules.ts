@@ -11,8 +11,9 @@ const places = (table: string, where: string): string =>
 
 const deletion = (table: string, where: string): string => `DELETE FROM ${table} WHERE ${places(table, where)}`;
 
-/** SQL condition: row `t` belongs to an import that finished before. */
-const IN_EXPIRED_IMPORT = 'EXISTS (SELECT 1 FROM imports i WHERE i.id = t.import_id AND i.finished_at < $1)';
+/** SQL condition: row `t` belongs to an import that finished before, or was never applied and was uploaded before. */
+const IN_EXPIRED_IMPORT = `EXISTS (SELECT 1 FROM imports i WHERE i.id = t.import_id
+  AND (i.finished_at < $1 OR i.finished_at IS NOT NULL AND i.applied_at IS NULL AND i.opened_at < $1))`;
 
 const INSIGHTS = 'transcript, topics, named_entities, analytics';
 

@@ -93,41 +93,43 @@ describe('retention after 100 days', () => {
     const [finished, running] = [randomUUID(), randomUUID()];
     for (const id of [finished, running]) {
       await sql(
-        `INSERT INTO imports (id, kind, mode, dry_run, state, finished_at)
-         VALUES ($1, 'clients', 'upsert', false, 'completed', CASE WHEN $2 THEN now() END)`,
+        `INSERT INTO imports (id, kind, mode, dry_run, state, opened_at, files, finished_at)
+         VALUES ($1, 'clients', 'upsert', false, 'completed', now(), '', CASE WHEN $2 THEN now() END)`,
         [id, id === finished],
       );
       await sql(
-        `INSERT INTO import_rows (import_id, row_no, file, line, profile, was, outcome, code)
-         VALUES ($1, 1, 1, 2, 'x', NULL, 'skipped', 'changed-since-plan'), ($1, 2, 1, 3, NULL, NULL, 'rejected', 'bad'),
-           ($1, 3, 0, 0, NULL, '{"profile": "x"}', 'deleted', NULL)`,
+        `INSERT INTO import_rows (import_id, row_no, file, line, says, profile, cells, profile_hash, email_fingerprint, outcome, code)
+         VALUES ($1, 1, 1, 2, 'person', 'x', NULL, 'x', 'x', 'failed', 'bad'),
+           ($1, 2, 1, 3, 'rejected', NULL, 'x', NULL, NULL, 'rejected', 'bad'),
+           ($1, 3, 0, 0, 'deleted', NULL, NULL, NULL, NULL, 'deleted', NULL)`,
         [id],
       );
-      await sql(`INSERT INTO import_raw_rows (import_id, first_row, last_row, sealed) VALUES ($1, 1, 2, 'x')`, [id]);
     }
     await passes();
-    expect(await drop()).toMatchObject({ plans: 0, importRows: 2, importCells: 1 });
-    const rows = 'SELECT outcome, code, profile, was FROM import_rows WHERE import_id = $1 ORDER BY row_no';
+    expect(await drop()).toMatchObject({ plans: 0, importRows: 2 });
+    const rows = `SELECT outcome, code, num_nonnulls(profile, cells, profile_hash, email_fingerprint) AS personal
+      FROM import_rows WHERE import_id = $1 ORDER BY row_no`;
     expect(await sql(rows, [finished])).toEqual([
-      { outcome: 'skipped', code: 'expired', profile: null, was: null },
-      { outcome: 'rejected', code: 'bad', profile: null, was: null },
-      { outcome: 'deleted', code: null, profile: null, was: null },
+      { outcome: 'failed', code: 'bad', personal: 0 },
+      { outcome: 'rejected', code: 'bad', personal: 0 },
+      { outcome: 'deleted', code: null, personal: 0 },
     ]);
-    expect([await count('import_rows WHERE profile IS NOT NULL'), await count('import_raw_rows')]).toEqual([1, 1]);
+    expect(await count('import_rows WHERE num_nonnulls(profile, cells) > 0')).toBe(2);
   });
 
   test('cancels a plan that was never applied, and drops the data in its rows once it has ended', async () => {
-    const [old, young, wanted] = [randomUUID(), randomUUID(), randomUUID()];
-    const plan = async (id: string) => {
+    const [old, young, running] = [randomUUID(), randomUUID(), randomUUID()];
+    const plan = async (id: string, state = 'planned') => {
       await sql(
-        `INSERT INTO imports (id, kind, mode, dry_run, state, staged_at, apply_wanted)
-         VALUES ($1, 'clients', 'upsert', true, 'planned', now(), $2)`,
-        [id, id === wanted],
+        `INSERT INTO imports (id, kind, mode, dry_run, state, opened_at, files)
+         VALUES ($1, 'clients', 'upsert', true, $2, now(), '')`,
+        [id, state],
       );
-      await sql(`INSERT INTO import_rows (import_id, row_no, file, line, profile) VALUES ($1, 1, 1, 2, 'x')`, [id]);
+      const insert = `INSERT INTO import_rows (import_id, row_no, file, line, says, profile) VALUES ($1, 1, 1, 2, 'person', 'x')`;
+      await sql(insert, [id]);
     };
     await plan(old);
-    await plan(wanted);
+    await plan(running, 'running');
     await passes();
     await plan(young);
     expect(await drop()).toMatchObject({ plans: 1, importRows: 0 });
