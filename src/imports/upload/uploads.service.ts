@@ -66,8 +66,8 @@ export class UploadsService {
     await this.uploads.transaction(async (tx) => {
       const record = await this.imports.lock(tx, id);
       if (!record) throw unknownImport();
-      if (record.state !== 'needs-mapping') throw wrongState(record.state, ['needs-mapping']);
       this.audit.about('import', id);
+      if (record.state !== 'needs-mapping') throw wrongState(record.state, ['needs-mapping']);
       const { rows } = await tx.query<{ last: number }>(
         'SELECT coalesce(max(row_no), 0) AS last FROM import_rows WHERE import_id = $1',
         [id],
