@@ -28,7 +28,7 @@ const order = {
     upload: {},
     plan: {},
     run: {},
-    report: {},
+    api: {},
   },
   recorder: {},
   compliance: {},

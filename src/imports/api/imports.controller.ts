@@ -150,7 +150,7 @@ export class ImportsController {
     return this.imports.resume(id);
   }
 
-  /** Cancel an import; people that it has started finish, all other rows are skipped */
+  /** Cancel an import; started people finish, all other rows are skipped */
   @Post(':id/cancel')
   @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'] })
   @HttpCode(200)
