@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
-import { readingOf, STALLED_MS, uploadedFiles, withIdleTimeout } from './uploaded-files.js';
+import { peek, STALLED_MS, uploadedFiles, withIdleTimeout } from './uploaded-files.js';
 
 const SOON_MS = 20;
 
@@ -68,21 +68,59 @@ describe('an upload that falls silent', () => {
   });
 });
 
-const file = (mediaType: string, name = 'people') => ({ name, mediaType, content: (async function* () {})() });
+describe('the beginning of a file', () => {
+  /** Chunks of `x`, counted as they are taken. */
+  function chunks(sizes: number[]) {
+    const taken = { count: 0, isClosed: false };
+    async function* content(): AsyncGenerator<Buffer> {
+      try {
+        for (const size of sizes) {
+          taken.count += 1;
+          yield Buffer.alloc(size, 'x');
+        }
+      } finally {
+        taken.isClosed = true;
+      }
+    }
+    return { content: content(), taken };
+  }
 
-describe('how a file is read', () => {
-  it.each([
-    ['text/csv', 'people', 'csv'],
-    ['application/octet-stream', 'people.NDJSON', 'ndjson'],
-    ['', 'people.csv', 'csv'],
-  ])('%j, %s: as %s', (mediaType, name, format) => {
-    expect(readingOf(file(mediaType, name), 'clients')).toEqual({ format, kind: 'clients' });
+  async function lengthOf(content: AsyncIterable<Buffer>): Promise<number> {
+    let length = 0;
+    for await (const chunk of content) length += chunk.length;
+    return length;
+  }
+
+  it('is at least 64 KiB, and still part of the whole file', async () => {
+    const { content, taken } = chunks([40_000, 40_000, 40_000]);
+    const { beginning, whole } = await peek(content);
+    expect([beginning.length, taken.count]).toEqual([80_000, 2]);
+    expect(await lengthOf(whole)).toBe(120_000);
+    expect(taken.isClosed).toBe(true);
   });
 
-  it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'application/xml'])(
-    'a sender that calls it %s is refused',
-    (mediaType) => {
-      expect(() => readingOf(file(mediaType), 'clients')).toThrow(expect.objectContaining({ type: 'unknown-format' }));
-    },
-  );
+  it.each([[[]], [[10]], [[10, 20]]])('is the whole of a small file: %j', async (sizes) => {
+    const { beginning, whole } = await peek(chunks(sizes).content);
+    const length = sizes.reduce((sum: number, size: number) => sum + size, 0);
+    expect([beginning.length, await lengthOf(whole)]).toEqual([length, length]);
+  });
+
+  it('closes the file when its reader stops', async () => {
+    const { content, taken } = chunks([70_000, 10, 10]);
+    const { whole } = await peek(content);
+    for await (const _ of whole) break;
+    expect(taken).toEqual({ count: 1, isClosed: true });
+  });
+});
+
+test('an upload whose sender hangs up is answered with 408', async () => {
+  const raw = Object.assign(new EventEmitter(), { destroyed: false, complete: false });
+  const request = { headers: {}, raw, isMultipart: () => false } as unknown as FastifyRequest;
+  const silent = new Readable({ read() {} });
+  const [file] = await Promise.all([uploadedFiles(request, silent, 1_000).next()]);
+  const reading = (async () => {
+    for await (const _ of file.value?.content ?? []);
+  })();
+  raw.emit('close');
+  await expect(reading).rejects.toMatchObject({ status: 408, type: 'interrupted' });
 });
