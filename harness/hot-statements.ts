@@ -10,7 +10,6 @@ export const GROWING = [
   'platform_users',
   'platform_calls',
   'import_rows',
-  'import_raw_rows',
   'audit_entries',
   'audit_subjects',
   'audit_seals',

@@ -37,6 +37,8 @@ const TABLE: Record<Scope | 'people:read sessions:read notes:read' | 'any key' |
     POST /v1/imports/{id}/resume
     POST /v1/imports/{id}/cancel
     POST /v1/imports/{id}/retry
+    POST /v1/imports/{id}/mapping
+    PATCH /v1/imports/{id}/rows
   `,
   'sessions:read': `
     GET /v1/sessions

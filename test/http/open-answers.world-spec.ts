@@ -86,13 +86,13 @@ beforeEach(async () => {
   // The events so far get their cursors, so that none follows those below.
   await world.call('GET', '/v1/events');
   await world.sql(
-    `INSERT INTO imports (id, kind, mode, dry_run, state)
-     VALUES ($1, 'clients', 'upsert', true, 'failed')`,
+    `INSERT INTO imports (id, kind, mode, dry_run, state, opened_at, files)
+     VALUES ($1, 'clients', 'upsert', true, 'failed', now(), '')`,
     [IMPORT],
   );
   await world.sql(
-    `INSERT INTO import_rows (import_id, row_no, file, line, kind, outcome, code, hint)
-       SELECT '${IMPORT}', n, 1, n, 'client', 'rejected', 'bad-email', ${PADDING} FROM generate_series(1, ${ROWS}) n;
+    `INSERT INTO import_rows (import_id, row_no, file, line, kind, says, outcome, code, hint)
+       SELECT '${IMPORT}', n, 1, n, 'client', 'rejected', 'rejected', 'bad-email', ${PADDING} FROM generate_series(1, ${ROWS}) n;
      INSERT INTO audit_entries (key_id, key_name, action, outcome)
        SELECT 'admin', 'admin', 'x', ${PADDING} FROM generate_series(1, ${ROWS});
      INSERT INTO feed_events (type, subject, data, cursor)

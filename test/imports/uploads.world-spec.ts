@@ -59,7 +59,11 @@ describe('an upload', () => {
   }
 
   test('is visible with all of its rows at its end, and not before', async () => {
-    const body = HEAD + many(2_100, 'p').map((id) => `${providerLine(id)}\n`).join('');
+    const body =
+      HEAD +
+      many(2_100, 'p')
+        .map((id) => `${providerLine(id)}\n`)
+        .join('');
     const sending = begin('text/csv', body.slice(0, -9), { 'content-length': body.length });
     const answered = once(sending, 'response');
     await areOpen(1);
@@ -169,7 +173,9 @@ describe('an upload', () => {
     ['with an unknown column', 422, 'unknown-column', 'kind=clients&columns=email:Mail', 'text/csv', HEAD],
   ])('%s gets %d', async (_, status, type, query, mediaType, body) => {
     // The answer may come before the body is sent: fetch then sometimes meets the closed connection first.
-    const answer = await world.eventually('it is answered', () => upload(query, mediaType, body).catch(() => undefined));
+    const answer = await world.eventually('it is answered', () =>
+      upload(query, mediaType, body).catch(() => undefined),
+    );
     expect([answer.status, answer.body.type]).toEqual([status, problem(type)]);
     expect([await list(), await world.sql('SELECT FROM import_rows')]).toEqual([[], []]);
   });
@@ -293,10 +299,17 @@ describe('the files of an upload', () => {
     const view = await imported('', [
       csv('first.csv', 'Patient ID,First Name,Last Name,Therapist ID\nc-1,Cleo,Roe,p-1\n'),
       csv('second.csv', 'Provider ID,First Name,Last Name,Email\np-1,Pia,Roe,p1@example.org\n'),
-      { ...csv('third', '{"kind":"client","externalId":"c-2","firstName":"A","lastName":"B","providers":["p-1"]}'), type: '' },
+      {
+        ...csv('third', '{"kind":"client","externalId":"c-2","firstName":"A","lastName":"B","providers":["p-1"]}'),
+        type: '',
+      },
     ]);
     expect(view).toMatchObject({ kind: 'mixed', counts: { total: 3, created: 3 } });
-    expect(view.files.map(({ kind, format }) => `${kind} ${format}`)).toEqual(['clients csv', 'providers csv', 'both ndjson']);
+    expect(view.files.map(({ kind, format }) => `${kind} ${format}`)).toEqual([
+      'clients csv',
+      'providers csv',
+      'both ndjson',
+    ]);
   });
 
   test('show how many rows and empty ids they have', async () => {
@@ -411,7 +424,8 @@ describe('hostile files', () => {
 describe('the file of rejected rows', () => {
   test('is safe in a spreadsheet, and comes back corrected', async () => {
     const file = { name: 'clients.csv', type: 'text/csv', content: '' };
-    const content = 'Ward;externalId;firstName;lastName;E-Mail;providers\n=1+1;c-1;Cleo;Roe;=cmd;p-1\nB;c-2;Ann;Lee;;p-1\n';
+    const content =
+      'Ward;externalId;firstName;lastName;E-Mail;providers\n=1+1;c-1;Cleo;Roe;=cmd;p-1\nB;c-2;Ann;Lee;;p-1\n';
     const first = await imported('', [providersCsv([providerLine('p-1')]), { ...file, content }]);
     expect(first.counts).toMatchObject({ total: 3, created: 2, rejected: 1 });
     const [header, line = ''] = await rejected(first.id);
@@ -430,7 +444,9 @@ describe('the file of rejected rows', () => {
       clientsCsv([clientLine('c-1', ['p-known']), clientLine('c-3', [name]), clientLine('c-4', ['p-known', name])]),
     ]);
     const stored = async () =>
-      JSON.stringify(await world.sql('SELECT to_jsonb(r) AS row FROM import_rows r UNION ALL SELECT to_jsonb(i) FROM imports i'));
+      JSON.stringify(
+        await world.sql('SELECT to_jsonb(r) AS row FROM import_rows r UNION ALL SELECT to_jsonb(i) FROM imports i'),
+      );
     expect(await stored()).not.toContain(name);
     await world.work.imports();
     expect(await stored()).not.toContain(name);

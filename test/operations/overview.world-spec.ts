@@ -94,13 +94,14 @@ test('lists the plan of a dry run only while it would change something', async (
     ['pending', 'completed'],
   ]) {
     const [made] = await world.sql<{ id: string }>(
-      `INSERT INTO imports (id, kind, mode, dry_run, state, staged_at, finished_at)
-       VALUES (gen_random_uuid(), 'clients', 'upsert', true, $1, now(), CASE $1 WHEN 'planned' THEN NULL ELSE now() END)
+      `INSERT INTO imports (id, kind, mode, dry_run, state, opened_at, files, finished_at)
+       VALUES (gen_random_uuid(), 'clients', 'upsert', true, $1, now(), '', CASE $1 WHEN 'planned' THEN NULL ELSE now() END)
        RETURNING id`,
       [state],
     );
     await world.sql(
-      `INSERT INTO import_rows (import_id, row_no, file, line, kind, outcome) VALUES ($1, 1, 1, 1, 'client', $2::row_outcome)`,
+      `INSERT INTO import_rows (import_id, row_no, file, line, kind, says, outcome)
+         VALUES ($1, 1, 1, 1, 'client', 'person', $2::row_outcome)`,
       [made?.id, outcome],
     );
   }

@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import { canary, Searcher } from '../../harness/canaries.js';
 import { dumpOf } from '../../harness/database-dump.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
+import type { ImportResponse } from '../../src/imports/api/import-view.js';
 import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
 import { ADMIN_KEY } from '../support/app.js';
 import { mirroredPeople, SOAP } from '../world/mirrored-people.js';
@@ -155,9 +156,30 @@ it('imports: the cells of a file, accepted or rejected, are kept only encrypted'
   const [{ id } = { id: '' }] = await world.sql<{ id: string }>('SELECT id FROM imports');
   for (const part of ['', '/rows', '/rejected.csv']) await ask('GET', `/v1/imports/${id}${part}`);
   await ask('POST', `/v1/imports?kind=${canary('Kind')}`, csv, 'text/csv');
-  await ask('POST', '/v1/imports?kind=clients', `${canary('OnlyHeader')},x\n1,2`, 'text/csv');
-  expect(refusals.length).toBeGreaterThan(0);
+  await ask('POST', '/v1/imports?kind=clients', `${canary('NoHeader')},${canary('NorHere')}\nAnn,Lee`, 'text/csv');
+  expect(refusals.length).toBeGreaterThan(1);
   expect(await leaks()).toEqual([]);
+});
+
+it('imports: the records of a file that waits for its columns are stored encrypted', async () => {
+  const columns = `MRN,Chart ID,First Name,Last Name,Email,Ward`;
+  const { email, firstName, lastName } = person('Waiting');
+  const line = `7,c-30,${firstName},${lastName},${email},${canary('Cell')}`;
+  const broken = `"${canary('Broken')}" x,c-31,Ann`;
+  const files = [columns, line, broken].join('\n');
+  const { text } = await ask('POST', '/v1/imports?kind=clients', files, 'text/csv');
+  const { id, state } = JSON.parse(text) as ImportResponse;
+  expect([state, await world.sql('SELECT count(*)::int AS n FROM import_records')]).toEqual([
+    'needs-mapping',
+    [{ n: 1 }],
+  ]);
+  await world.settle();
+  expect((await ask('GET', `/v1/imports/${id}`)).text).toContain('Chart ID');
+  await ask('POST', `/v1/imports/${id}/mapping`, { columns: { externalId: canary('Choice') } });
+  expect(await leaks()).toEqual([]);
+  await ask('POST', `/v1/imports/${id}/mapping`, { columns: { externalId: 'Chart ID' } });
+  await world.settle();
+  expect([await world.sql('SELECT FROM import_records'), await leaks()]).toEqual([[], []]);
 });
 
 it('compliance: documents, their names and criteria are kept only encrypted', async () => {
