@@ -72,6 +72,7 @@ export class GuardsRepository {
     const people = kinds.flatMap((kind) =>
       kind === 'providers' ? 'provider' : kind === 'clients' ? 'client' : ['provider', 'client'],
     );
+    if (people.length === 0) return 0;
     const { rows } = await tx.query<{ count: number }>(
       'SELECT count(*)::int AS count FROM people WHERE wanted AND kind::text = ANY ($1::text[])',
       [people],

@@ -129,6 +129,7 @@ export class RowStarter {
       `SELECT DISTINCT unnest(r.providers) AS id FROM import_rows r WHERE ${UNSTARTED} AND r.kind = 'client'`,
       [importId, rowNos],
     );
+    if (named.rows.length === 0) return new Set();
     const { rows } = await tx.query<{ id: string }>(
       `SELECT external_id AS id FROM people
        WHERE kind = 'provider' AND external_id = ANY ($1::text[]) AND wanted ORDER BY id FOR KEY SHARE`,

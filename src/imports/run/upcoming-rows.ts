@@ -4,14 +4,20 @@ import { Database } from '../../database/database.js';
 import type { PersonKind } from '../../people/model/person.js';
 import { type PersonKey, ProfileSeal } from '../../people/model/profile.js';
 import { UpcomingPeople, type UpcomingPerson, type UpcomingSource } from '../../people/store/upcoming-people.js';
-import { ImportErasure } from '../import-erasure.js';
 import { rowPlace } from '../upload/row-places.js';
 import { OPEN_UPLOAD_LOCK } from '../upload/upload-connections.js';
+import { ImportErasure } from './import-erasure.js';
 import { RowStarter } from './row-starter.js';
 
-/** Rows of running imports that have not started and create or change someone. */
-const UPCOMING = `import_rows r JOIN imports i ON i.id = r.import_id AND i.state IN ('running', 'paused')
-  WHERE r.phase IS NOT NULL AND r.profile IS NOT NULL`;
+/**
+ * SQL of the rows of running imports that have not started and create or change someone.
+ *
+ * @param which condition of an index, evaluated first because the planner would otherwise read all rows that have not started
+ */
+const upcoming = (which: string): string =>
+  `(SELECT * FROM import_rows WHERE ${which} OFFSET 0) AS r
+   JOIN imports i ON i.id = r.import_id AND i.state IN ('running', 'paused')
+   WHERE r.phase IS NOT NULL AND r.profile IS NOT NULL`;
 
 /** Maximum people that a search adds. */
 const SEARCH_MAX = 200;
@@ -46,16 +52,18 @@ export class UpcomingRows implements UpcomingSource, OnModuleInit {
 
   async find({ kind, externalId }: PersonKey): Promise<UpcomingPerson | undefined> {
     const found = await this.database.pool.query<Row>(
-      `SELECT ${COLUMNS} FROM ${UPCOMING} AND r.kind = $1 AND r.external_id = $2 ORDER BY i.opened_at DESC LIMIT 1`,
+      `SELECT ${COLUMNS} FROM ${upcoming('external_id = $2 AND profile IS NOT NULL')} AND r.kind = $1
+       ORDER BY i.opened_at DESC LIMIT 1`,
       [kind, externalId],
     );
     return found.rows.map((row) => this.open(row))[0];
   }
 
   async search(email: Buffer | null, externalId: string | undefined): Promise<UpcomingPerson[]> {
+    const which = email ? 'email_fingerprint = $1 AND phase IS NOT NULL' : 'external_id = $2 AND profile IS NOT NULL';
     const { rows } = await this.database.pool.query<Row>(
-      `SELECT ${COLUMNS} FROM ${UPCOMING} AND ${email ? 'r.email_fingerprint = $1' : '$1::bytea IS NULL'}
-         AND ${externalId === undefined ? '$2::text IS NULL' : 'r.external_id = $2'}
+      `SELECT ${COLUMNS} FROM ${upcoming(which)}
+         AND ($1::bytea IS NULL OR r.email_fingerprint = $1) AND ($2::text IS NULL OR r.external_id = $2)
        ORDER BY r.kind, r.external_id LIMIT $3`,
       [email, externalId ?? null, SEARCH_MAX],
     );
@@ -66,8 +74,8 @@ export class UpcomingRows implements UpcomingSource, OnModuleInit {
   async start(tx: PoolClient, kind: PersonKind, externalIds: readonly string[]): Promise<void> {
     if (externalIds.length === 0) return;
     const { rows } = await tx.query<Pick<Row, 'importId' | 'rowNo' | 'providers'>>(
-      `SELECT r.import_id AS "importId", r.row_no AS "rowNo", r.providers FROM ${UPCOMING}
-         AND r.kind = $1 AND r.external_id = ANY ($2::text[]) ORDER BY i.opened_at, r.row_no`,
+      `SELECT r.import_id AS "importId", r.row_no AS "rowNo", r.providers FROM ${upcoming('external_id = ANY ($2::text[]) AND profile IS NOT NULL')}
+         AND r.kind = $1 ORDER BY i.opened_at, r.row_no`,
       [kind, externalIds],
     );
     if (rows.length === 0) return;

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { type ErasedCopies, type ErasedPerson, ErasesCopies } from '../people/store/erasure.js';
-import { ERASED } from './model/import.js';
-import { IS_OPENED_BEFORE_DELETION, StoredRecords } from './upload/stored-records.repository.js';
+import { type ErasedCopies, type ErasedPerson, ErasesCopies } from '../../people/store/erasure.js';
+import { ERASED } from '../model/import.js';
+import { IS_OPENED_BEFORE_DELETION, StoredRecords } from '../upload/stored-records.repository.js';
 
 /** Erases what imports store about deleted people. */
 @Injectable()
