@@ -38,8 +38,7 @@ const ACCOUNTING = 'WITH disclosed AS';
 
 /** Hold what is still to be done alone. */
 const SMALL = [
-  'import_rows_open_person_idx',
-  'import_rows_pending_idx',
+  'import_rows_started_idx',
   'people_step_refused_at_idx',
   'people_attempt_look_up_at_idx', // of creates without an email
   'people_merged_into_idx', // of merged clients

@@ -52,8 +52,9 @@ function importParts(draft: Draft): Part[] {
   const { random } = draft;
   return Array.from({ length: 1 + random.below(2) }, (_, n) => {
     const type = pick(random, ['text/csv', 'application/x-ndjson', 'application/fhir+ndjson', 'application/fhir+json']);
+    const part = type.includes('fhir') ? 'fhir' : n === 0 ? 'providers' : 'clients';
     return {
-      name: draft.odd('part', 0.1) ? inHeader(pick(random, ODD_TEXTS)) : n === 0 ? 'providers' : 'clients',
+      name: draft.odd('part', 0.1) ? inHeader(pick(random, ODD_TEXTS)) : part,
       file: draft.odd('file name', 0.1) ? inHeader(pick(random, ODD_TEXTS)) : 'people.csv',
       type,
       content: importFile(draft, type),

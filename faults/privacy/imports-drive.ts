@@ -20,6 +20,13 @@ const CSV = [
   `"c-23,${canary('OpenQuote')}`,
 ].join('\n');
 
+/** Two columns may be the id, so that the file waits for a choice. */
+const UNCLEAR = [
+  `MRN,Chart ID,email,firstName,lastName,Ward`,
+  `7,c-24,${cells('Waits')},${canary('WaitingCell')}`,
+  `"8,c-25,${canary('WaitingQuote')}`,
+].join('\n');
+
 const LINES = [
   { externalId: 'c-30', ...person('Line'), providers: ['p-1'] },
   { externalId: 'c-31', ...person('LineBad'), email: canary('LineMail'), providers: ['p-1'] },
@@ -80,7 +87,7 @@ export async function driveImports(ehr: PrivateEhr): Promise<void> {
     ['fhir', 'application/fhir+ndjson', FHIR_LINES],
     ['fhir', 'application/fhir+json', BUNDLE],
     ['fhir', 'application/fhir+json', BUNDLE.slice(0, -40)],
-    ['clients', 'text/csv', `${canary('OnlyHeader')},x\n1,2`],
+    ['clients', 'text/csv', `${canary('NoHeader')},${canary('NorHere')}\nAnn,Lee`],
     ['providers', 'text/csv', canary('NoTable')],
     ['clients', 'application/pdf', canary('NoType')],
   ];
@@ -101,14 +108,24 @@ export async function driveImports(ehr: PrivateEhr): Promise<void> {
   const odd = new FormData();
   odd.append(canary('Part'), new Blob([CSV], { type: 'text/csv' }), `${canary('FileName')}.csv`);
   await importOf(ehr, 'kind=clients', { body: odd });
+  const waiting = () => importOf(ehr, 'kind=clients&defaultProvider=p-1', { body: UNCLEAR, type: 'text/csv' });
+  const mapped = `/v1/imports/${await waiting()}/mapping`;
+  await ehr.ask('POST', mapped, { body: { columns: { externalId: canary('Choice') } } });
+  await ehr.ask('POST', mapped, { body: { columns: { externalId: 'Chart ID' } } });
+  await waiting(); // its records stay until the end
   const wrong = new FormData();
   wrong.append('clients', canary('Field'));
   await importOf(ehr, 'kind=clients', { body: wrong });
 }
 
-async function importOf(ehr: PrivateEhr, query: string, sent: { body: unknown; type?: string }): Promise<void> {
+/** @returns its id; undefined if it is refused */
+async function importOf(
+  ehr: PrivateEhr,
+  query: string,
+  sent: { body: unknown; type?: string },
+): Promise<string | undefined> {
   const { status, text } = await ehr.ask('POST', `/v1/imports?${query}`, sent);
-  if (status !== 202) return;
+  if (status !== 202) return undefined;
   const { id } = JSON.parse(text) as { id: string };
   const path = `/v1/imports/${id}`;
   await until('the import is planned or has ended', async () => {
@@ -118,4 +135,5 @@ async function importOf(ehr: PrivateEhr, query: string, sent: { body: unknown; t
   for (const part of ['', '/rows', '/rows?outcome=rejected', '/rejected.csv']) await ehr.ask('GET', path + part);
   if (query.includes('dryRun')) await ehr.get('POST', `${path}/cancel`);
   await ehr.ask('POST', `${path}/retry`, { body: {} });
+  return id;
 }

@@ -21,7 +21,8 @@ const MORE = 500;
 /** Operations that succeed only in a rare state: after a lost answer, or while an import runs or waits to be applied. */
 const BY_CHANCE = [
   'POST /v1/sessions/{id}/resolve',
-  ...['pause', 'resume', 'apply'].map((action) => `POST /v1/imports/{id}/${action}`),
+  ...['pause', 'resume', 'apply', 'mapping'].map((action) => `POST /v1/imports/{id}/${action}`),
+  'PATCH /v1/imports/{id}/rows',
 ];
 
 /** Requests as the service's own description asks for them, most of them spoilt in some way. */
