@@ -45,7 +45,9 @@ export class RowCellsRepository {
 
   private open(importId: string, row: StoredRow): RowCells | undefined {
     const { rowNo, kind, externalId, providers, platformUserId } = row;
-    const known = { ...(kind && { kind }), ...(externalId && { externalId }) };
+    // References of FHIR are resolved after the cells were stored.
+    const list = providers?.length && { providers: providers.join('|') };
+    const known = { ...(kind && { kind }), ...(externalId && { externalId }), ...list };
     if (row.cells) return { ...known, ...this.staging.openCells(importId, rowNo, row.cells) };
     if (!row.profile) return undefined;
     const { email, firstName, lastName } = this.seal.openAt(rowPlace(importId, rowNo, 'profile'), row.profile);

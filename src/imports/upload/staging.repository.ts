@@ -71,7 +71,7 @@ export class StagingRepository {
     );
   }
 
-  /** Gives clients of an import the providers that references led to. */
+  /** Gives clients of an import the providers that references led to. Rejected rows keep their own reason. */
   async giveProviders(tx: PoolClient, importId: string, lists: readonly ResolvedList[]): Promise<void> {
     const records = lists.map(({ externalId, providers, adds, hint }) => [
       externalId,
@@ -82,10 +82,12 @@ export class StagingRepository {
     const columns = { external_id: 'text', providers: 'text', adds: 'boolean', hint: 'text' };
     const { table, values } = unnested(columns, 2, records);
     await tx.query(
-      `UPDATE import_rows r SET providers = n.providers::text[], adds_providers = n.adds, hint = n.hint,
-         code = CASE WHEN n.hint IS NOT NULL THEN 'unresolved-provider' END
+      `UPDATE import_rows r SET providers = n.providers::text[], adds_providers = n.adds,
+         hint = CASE WHEN r.says = 'rejected' THEN r.hint ELSE n.hint END,
+         code = CASE WHEN r.says = 'rejected' THEN r.code WHEN n.hint IS NOT NULL THEN 'unresolved-provider' END
        FROM ${table}
-       WHERE r.import_id = $1 AND r.kind = 'client' AND r.external_id = n.external_id AND r.profile IS NOT NULL`,
+       WHERE r.import_id = $1 AND r.kind = 'client' AND r.external_id = n.external_id
+         AND (r.profile IS NOT NULL OR r.cells IS NOT NULL)`,
       [importId, ...values],
     );
   }
