@@ -60,7 +60,7 @@ export class UpcomingRows implements UpcomingSource, OnModuleInit {
   }
 
   async search(email: Buffer | null, externalId: string | undefined): Promise<UpcomingPerson[]> {
-    const which = email ? 'email_fingerprint = $1 AND phase IS NOT NULL' : 'external_id = $2 AND profile IS NOT NULL';
+    const which = `${email ? 'email_fingerprint = $1' : 'external_id = $2'} AND profile IS NOT NULL`;
     const { rows } = await this.database.pool.query<Row>(
       `SELECT ${COLUMNS} FROM ${upcoming(which)}
          AND ($1::bytea IS NULL OR r.email_fingerprint = $1) AND ($2::text IS NULL OR r.external_id = $2)
