@@ -91,7 +91,8 @@ describe('import', () => {
     expect((await run('import-rows', id, '--rejected-csv', rejected))[0]).toBe(0);
     const twice = await run('import-rows', id, '--rejected-csv', rejected);
     expect(twice).toEqual([1, expect.stringContaining('is there already')]);
-    writeFileSync(rejected, readFileSync(rejected, 'utf8').replace('missing', 'p1'));
+    const corrected = readFileSync(rejected, 'utf8').replace('missing', 'p1').replace('unknown-provider', '');
+    writeFileSync(rejected, corrected);
     expect(await run('import', rejected)).toEqual([0, expect.stringContaining('1  created')]);
   });
 

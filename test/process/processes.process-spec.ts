@@ -6,7 +6,6 @@ import pg from 'pg';
 import type { Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import { ADMIN_KEY } from '../support/app.js';
-import { NEW_IMPORT } from '../support/bulk.js';
 import { type Mirror, useMirrors } from '../support/service.js';
 import { settledPerson } from '../support/settled-person.js';
 import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
@@ -134,8 +133,7 @@ test('a stop completes what has begun, a call and a delivery, and begins nothing
   await put(service, 'later');
   const paused = 'SELECT FROM call_budgets WHERE blocked_until > now()';
   await until('the calls are paused', async () => (await mirror.sql(paused)).length > 0);
-  await mirror.sql(NEW_IMPORT);
-  await mirror.sql(`UPDATE people SET due_at = now() + interval '1 hour', paused_by_import = (SELECT id FROM imports)`);
+  await mirror.sql(`UPDATE people SET due_at = now() + interval '1 hour'`);
   await mirror.sql('UPDATE call_budgets SET blocked_until = NULL');
   await mirror.sql('DELETE FROM circuit_breakers');
   mirror.hold({ operation: 'createProvider' });
@@ -167,7 +165,7 @@ test('a stop completes what has begun, a call and a delivery, and begins nothing
   await until('the delivery is answered', () => answer.includes('\r\n\r\n'));
   expect(answer).toMatch(/^HTTP\/1\.1 204 [\s\S]*\r\nconnection: close\r\n/i);
 
-  await mirror.sql(`UPDATE people SET due_at = now(), paused_by_import = NULL WHERE external_id = 'later'`);
+  await mirror.sql(`UPDATE people SET due_at = now() WHERE external_id = 'later'`);
   const before = mirror.arrivals();
   await delay(LONG_MS);
   mirror.release();
