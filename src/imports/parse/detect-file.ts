@@ -46,11 +46,12 @@ export function detectFile(file: FileFacts): DetectedFile {
   const kind = chosenKind(file, isFhir, kinds) ?? (kinds.length === 1 ? kinds[0] : undefined);
   const named = kindOfName(file.name);
   if (!kind && !named) {
-    const detail = `It is not clear whether the file contains providers or clients. ${CHOOSE}`;
+    const detail =
+      'It is not clear whether the file contains providers or clients. Choose the kind: providers, clients or fhir.';
     throw refusal(422, 'unclear-kind', detail, file);
   }
   if (kind && isGuessed(file) && named && ['providers', 'clients'].includes(kind) && kind !== named) {
-    const detail = `The name of the file suggests ${named}, but its columns suggest ${kind}. ${CHOOSE}`;
+    const detail = `The name of the file suggests ${named}, but its columns suggest ${kind}. Choose the kind: providers, clients or fhir.`;
     throw refusal(422, 'unclear-kind', detail, file);
   }
   return { format, kind: (kind ?? named) as FileKind };
@@ -59,8 +60,6 @@ export function detectFile(file: FileFacts): DetectedFile {
 function refusal(status: number, type: string, detail: string, { name }: FileFacts): Problem {
   return new Problem(status, type, detail, { extensions: { file: name } });
 }
-
-const CHOOSE = 'Choose the kind: providers, clients or fhir.';
 
 const PARTS: readonly string[] = ['providers', 'clients', 'fhir', 'both'] satisfies FileKind[];
 
