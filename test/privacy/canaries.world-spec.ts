@@ -145,10 +145,11 @@ it('imports: the cells of a file, accepted or rejected, are kept only encrypted'
   await mirroredPeople(world);
   const line = (id: string, { email, firstName, lastName } = person(id)) => `${id},${email},${firstName},${lastName}`;
   const csv = [
-    `externalId,email,firstName,lastName,providers,${canary('Column')}`,
+    `externalId,email,firstName,lastName,providers,Therapist ${canary('Column')}`,
     `${line('c-20')},p-1,${canary('Cell')}`,
     `c-21,${canary('NotAMail')},${canary('First')},${canary('Last')},p-1,x`,
     `${line('c-22')},${canary('Provider')},x`,
+    `${line('c-23')},,x`,
   ].join('\n');
   expect((await ask('POST', '/v1/imports?kind=clients', csv, 'text/csv')).status).toBe(202);
   await world.settle();

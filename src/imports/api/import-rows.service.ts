@@ -5,6 +5,7 @@ import { messageFor } from '../../people/model/person-codes.js';
 import type { ImportFile } from '../model/import.js';
 import { FIELDS, type RowCells } from '../parse/row/import-row.js';
 import { type ImportRowRecord, OutcomesRepository } from '../run/outcomes.repository.js';
+import { noProviderHint } from '../upload/staging-writer.js';
 import type { ImportRowCells, ImportRowsQuery, ImportRowView } from './imports.dto.js';
 import { ImportsService } from './imports.service.js';
 import { type RejectedRow, rejectedCsv } from './rejected-csv.js';
@@ -69,10 +70,15 @@ export class ImportRowsService {
   }
 }
 
-/** A row without a hint of its own gets the meaning of its person's code. */
 function showRow({ rowNo, file, ...row }: ImportRowRecord, files: readonly ImportFile[]): ImportRowView {
-  const hint = row.hint ?? (row.code === null ? null : messageFor(row.code));
-  return { row: rowNo, file: files[file - 1]?.name ?? '', ...row, hint };
+  const of = files[file - 1];
+  return { row: rowNo, file: of?.name ?? '', ...row, hint: hintOf(row, of) };
+}
+
+/** A row without a hint of its own gets the meaning of its person's code. */
+function hintOf({ code, hint }: Pick<ImportRowRecord, 'code' | 'hint'>, file: ImportFile | undefined): string | null {
+  if (code === 'no-provider' && file) return noProviderHint(file);
+  return hint ?? (code === null ? null : messageFor(code));
 }
 
 function showCells(cells: RowCells | undefined): ImportRowCells | null {

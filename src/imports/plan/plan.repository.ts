@@ -1,9 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import type { ImportFile } from '../model/import.js';
 import type { ImportRecord } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
-import { noProvider } from '../upload/staging-writer.js';
 import { RepeatedRows } from './repeated-rows.js';
 import { forget, listAfter, namesOneOf, providersOf, rejectFormerIds } from './row-sql.js';
 import { SnapshotDeletes } from './snapshot-deletes.repository.js';
@@ -22,8 +20,7 @@ export class PlanRepository {
     private readonly deletes: SnapshotDeletes,
   ) {}
 
-  /** @param files of the import */
-  async plan(tx: PoolClient, record: ImportRecord, files: readonly ImportFile[]): Promise<void> {
+  async plan(tx: PoolClient, record: ImportRecord): Promise<void> {
     const { id } = record;
     if (record.guards) await this.reset(tx, id);
     await this.analyse(tx);
@@ -31,7 +28,7 @@ export class PlanRepository {
     await rejectFormerIds(tx, `r.import_id = $1 AND r.outcome IN ('pending', 'unchanged')`, [id]);
     await this.skipOutdated(tx, id);
     await this.repeated.unite(tx, id);
-    await this.completeProviders(tx, record, files);
+    await this.completeProviders(tx, record);
     await this.checkLinks(tx, id);
     const compared = await this.compare(tx, id);
     if (record.mode === 'snapshot') await this.deletes.add(tx, record);
@@ -80,8 +77,7 @@ export class PlanRepository {
   }
 
   /** Gives the default provider to clients that would have none, or rejects them. */
-  private async completeProviders(tx: PoolClient, record: ImportRecord, files: readonly ImportFile[]): Promise<void> {
-    const { id, defaultProvider } = record;
+  private async completeProviders(tx: PoolClient, { id, defaultProvider }: ImportRecord): Promise<void> {
     const open = `r.import_id = $1 AND r.kind = 'client' AND r.says = 'person' AND r.outcome = 'pending'`;
     const hasNone = `coalesce(cardinality(r.providers), 0) = 0 AND NOT ((r.providers IS NULL OR r.adds_providers)
       AND (SELECT p.wanted AND ${providersOf('p.id')} IS NOT NULL FROM people p WHERE p.kind = 'client' AND p.external_id = r.external_id) IS TRUE)`;
@@ -91,12 +87,12 @@ export class PlanRepository {
         [id, defaultProvider],
       );
     } else {
-      const hints = files.map((file) => noProvider(file).hint);
+      const { code, field, hint } = rejection('no-provider', { field: 'providers' });
       await tx.query(
-        `UPDATE import_rows r SET outcome = 'rejected', planned = 'rejected', field = 'providers',
-           code = coalesce(r.code, 'no-provider'), hint = coalesce(r.hint, ($2::text[])[r.file])
+        `UPDATE import_rows r SET outcome = 'rejected', planned = 'rejected', field = $2,
+           code = coalesce(r.code, $3), hint = coalesce(r.hint, $4)
          WHERE ${open} AND ${hasNone}`,
-        [id, hints],
+        [id, field, code, hint],
       );
     }
     await tx.query(`UPDATE import_rows r SET code = NULL, hint = NULL WHERE ${open} AND r.code IS NOT NULL`, [id]);
