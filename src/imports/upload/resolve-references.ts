@@ -30,7 +30,7 @@ export async function resolveReferences(
     }
   }
   let lost = 0;
-  for (const clients of batches([...references.resolve({ mirrorable, rejected })])) {
+  for (const clients of batches(references.resolveEach({ mirrorable, rejected }))) {
     const lists = clients.map(([externalId, list]): ResolvedList => {
       for (const count of list.lost.values()) lost += count;
       const hint = list.providers.length === 0 ? lostHint(list.lost) : null;
@@ -41,6 +41,13 @@ export async function resolveReferences(
   return lost;
 }
 
-function* batches<T>(items: readonly T[]): Generator<T[]> {
-  for (let at = 0; at < items.length; at += BATCH) yield items.slice(at, at + BATCH);
+function* batches<T>(items: Iterable<T>): Generator<T[]> {
+  let batch: T[] = [];
+  for (const item of items) {
+    batch.push(item);
+    if (batch.length < BATCH) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
 }

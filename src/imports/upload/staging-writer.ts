@@ -10,8 +10,9 @@ import { KnownProviders, type ProviderStatus } from './known-providers.js';
 import { mentionedIds } from './mentioned-ids.js';
 import type { StagedRow, StagingRepository } from './staging.repository.js';
 
-/** Rows that are stored together. */
+/** Rows that are stored together, and the characters of their rejected cells and mentions. */
 const BATCH_ROWS = 2_000;
+const BATCH_CHARACTERS = 1024 * 1024;
 
 /** A limit on bytes alone would let many short lines fill the disk. */
 export function tooMany(most: number, what: string): Problem {
@@ -35,6 +36,7 @@ export class StagingWriter {
   private storing: Promise<void> = Promise.resolve();
   private rows: Row[] = [];
   private texts: string[] = [];
+  private characters = 0;
 
   /**
    * @param tx used by nobody else until `flush`
@@ -59,13 +61,16 @@ export class StagingWriter {
     if (row.is === 'rejected') {
       if (row.code === 'missing-field' && row.field === 'externalId') of.emptyIds += 1;
       row.kind ??= PEOPLE[of.kind];
+      this.count(Object.values(row.cells));
     }
     this.rows.push({ rowNo: this.rowNo, file, row, of });
-    if (this.rows.length === BATCH_ROWS) await this.handOver();
+    if (this.isFull()) await this.handOver();
   }
 
-  mention(texts: readonly string[]): void {
+  async mention(texts: readonly string[]): Promise<void> {
     this.texts.push(...texts);
+    this.count(texts);
+    if (this.isFull()) await this.handOver();
   }
 
   /** Waits until everything is stored. */
@@ -85,10 +90,18 @@ export class StagingWriter {
     throw new Problem(422, 'unknown-provider', detail, { pointer: '/defaultProvider' });
   }
 
+  private count(texts: readonly string[]): void {
+    for (const { length } of texts) this.characters += length;
+  }
+
+  private isFull(): boolean {
+    return this.rows.length === BATCH_ROWS || this.characters > BATCH_CHARACTERS;
+  }
+
   /** Stores the batch as soon as the one before is stored. @throws the error of that one */
   private async handOver(): Promise<void> {
     const { rows, texts } = this;
-    [this.rows, this.texts] = [[], []];
+    [this.rows, this.texts, this.characters] = [[], [], 0];
     await this.storing;
     if (rows.length === 0 && texts.length === 0) return;
     this.storing = this.store(rows, texts);
@@ -109,7 +122,7 @@ export class StagingWriter {
     for (const one of rows) {
       if (one.row.is !== 'person') continue;
       if (one.row.person.kind === 'provider' && this.hasUnknown) this.mustRecheck = true;
-      one.row = this.checked(one.row, one.of);
+      one.row = this.checked(one.row);
       if (one.row.is === 'rejected' && one.row.code === 'unknown-provider') this.hasUnknown = true;
     }
     await this.staging.store(this.tx, this.importId, rows);
@@ -143,18 +156,18 @@ export class StagingWriter {
   }
 
   /** The row, or its rejection because of its providers or, in a part of a record, because of what is missing. */
-  private checked(row: ReadRow & { is: 'person' }, of: ImportFile): ReadRow {
+  private checked(row: ReadRow & { is: 'person' }): ReadRow {
     const { person } = row;
-    const fault = missingField(row) ?? (person.kind === 'client' ? this.providersFault(person, of) : undefined);
+    const fault = missingField(row) ?? (person.kind === 'client' ? this.providersFault(person) : undefined);
     if (!fault) return row;
     const { kind, externalId } = person;
     return { type: 'row', line: row.line, is: 'rejected', kind, externalId, cells: cellsOf(person), ...fault };
   }
 
-  private providersFault(person: ImportedPerson, of: ImportFile): Rejection | undefined {
+  private providersFault(person: ImportedPerson): Rejection | undefined {
     const { defaultProvider } = this.request;
     if (person.providers?.length === 0) {
-      if (defaultProvider === undefined) return noProvider(of);
+      if (defaultProvider === undefined) return rejection('no-provider', { field: 'providers' });
       person.providers = [defaultProvider];
     }
     for (const id of person.providers ?? []) {
@@ -175,9 +188,12 @@ function missingField({ person, isPartial }: ReadRow & { is: 'person' }): Reject
   return field && rejection('missing-field', { field, isUnknown: isPartial === true });
 }
 
-/** The rejection of a client without a provider. @param of its file, whose ignored columns may name providers */
-export function noProvider({ csv }: ImportFile): Rejection {
-  return rejection('no-provider', { field: 'providers', columns: csv ? ignoredProviderColumns(csv.mapping) : [] });
+/**
+ * The hint for clients without a provider. Names the ignored columns of their file that may contain providers, so that it
+ * is not stored with the row: names of columns are stored encrypted only.
+ */
+export function noProviderHint({ csv }: ImportFile): string {
+  return rejection('no-provider', { columns: csv ? ignoredProviderColumns(csv.mapping) : [] }).hint;
 }
 
 export function unknownProvider(id: string, status: ProviderStatus): Rejection {
