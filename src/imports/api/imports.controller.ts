@@ -60,7 +60,10 @@ export class ImportsController {
     409: ['renamed'],
     413: ['too-many-rows'],
     415: ['unknown-format'],
-    422: ['no-file', 'rejected-rows', 'unclear-kind', 'unknown-provider', 'unreadable-file', 'wrong-part'],
+    422: [
+      ...(['no-file', 'rejected-rows', 'unclear-kind', 'unknown-column', 'unknown-provider'] as const),
+      ...(['unreadable-file', 'wrong-part'] as const),
+    ],
     503: ['too-many-uploads'],
   })
   @Idempotent()
@@ -168,7 +171,12 @@ export class ImportsController {
 
   /** Choose the columns of an import that waits for them */
   @Post(':id/mapping')
-  @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'], 422: ['unknown-column', 'unreadable-file'] })
+  @Problems(UNKNOWN_IMPORT, {
+    409: ['wrong-state'],
+    413: ['too-many-rows'],
+    422: ['unknown-column', 'unknown-provider', 'unreadable-file'],
+    503: ['too-many-uploads'],
+  })
   @HttpCode(202)
   async map(
     @UuidParam() id: string,
