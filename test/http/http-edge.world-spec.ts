@@ -1,5 +1,5 @@
 import { getEventListeners, once } from 'node:events';
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { Logger } from '@nestjs/common';
@@ -363,7 +363,8 @@ describe('a silent connection', () => {
     const { server, open } = await startServer({ SILENCE_TIMEOUT_SECONDS: '7' });
     expect(server.timeout).toBe(7_000);
     const file = await open(`${headOf('POST', '/v1/imports', { ...ADMIN, 'content-length': 9 })}1234`);
-    await file.requested;
+    const [incoming] = (await file.requested) as [IncomingMessage];
+    await world.eventually('its bytes are read', () => incoming.readableDidRead);
     const begun = nextCall(FeedStream.prototype, 'next');
     const slow = await open(headOf('GET', '/v1/events', { ...ADMIN, prefer: 'wait=60' }));
     await begun;
