@@ -81,7 +81,7 @@ export class ImportErrorResponse {
   message!: string;
 }
 
-/** An import; `counts` without `deleted` add up to `total`. */
+/** An import; `counts` add up to `total` and `deletes.deleted`. */
 export class ImportResponse {
   id!: string;
   state!: ImportState;
@@ -101,7 +101,7 @@ export class ImportResponse {
   @ApiProperty({ type: 'object', additionalProperties: { type: 'integer' } })
   planned!: Record<string, number>;
 
-  /** People to delete, by outcome */
+  /** People to delete because a snapshot does not name them, by outcome */
   @ApiProperty({ type: 'object', additionalProperties: { type: 'integer' } })
   deletes!: Record<string, number>;
 
@@ -165,7 +165,7 @@ export function showImport(
     counts: {
       total: sum(Object.values(counts)),
       ...outcomes,
-      deleted: deletes.deleted ?? 0,
+      deleted: (counts.deleted ?? 0) + (deletes.deleted ?? 0),
     } as ImportResponse['counts'],
     ...{ planned: totals.planned, deletes, reasons: totals.reasons },
     ...{ corrected: totals.corrected, repeatedIds: totals.repeatedIds, unclearRows: totals.unclearRows, lostProviders },
