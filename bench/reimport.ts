@@ -98,7 +98,7 @@ async function measureReimport(service: ServiceProcess, databaseUrl: string): Pr
     await delay(POLL_MS);
   }
   await pretendMirrored(databaseUrl);
-  const rounds = [];
+  const rounds: { floor: number; service: number }[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const floor = (await bareReimport(databaseUrl, csv)) / 1_000;
     rounds.push({ floor, service: await secondsUntil(service, csv, '', 'completed') });

@@ -1,8 +1,8 @@
 import { type ImportFile, sumOfOutcomes } from '../../harness/service.js';
 import { Database } from '../../src/database/database.js';
-import { ImportErasure } from '../../src/imports/import-erasure.js';
 import { ImportsRepository } from '../../src/imports/model/imports.repository.js';
 import { PlanRepository } from '../../src/imports/plan/plan.repository.js';
+import { ImportErasure } from '../../src/imports/run/import-erasure.js';
 import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
 import { OutcomesRepository } from '../../src/imports/run/outcomes.repository.js';
 import { RowStarter } from '../../src/imports/run/row-starter.js';

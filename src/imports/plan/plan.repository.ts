@@ -8,6 +8,7 @@ import { SnapshotDeletes } from './snapshot-deletes.repository.js';
 
 /** SQL condition: the references of a FHIR client lead to no provider, which the plan cannot find out again. */
 const IS_UNRESOLVED = `code = 'unresolved-provider'`;
+
 /** SQL condition: another import will change the person of a row `r`, perhaps before this one is applied. */
 const IS_UPCOMING = `EXISTS (SELECT FROM import_rows o WHERE o.external_id = r.external_id AND o.profile IS NOT NULL
   AND o.kind = r.kind AND o.phase IS NOT NULL AND o.import_id <> r.import_id)`;
@@ -62,7 +63,7 @@ export class PlanRepository {
   private async skipOutdated(tx: PoolClient, importId: string): Promise<void> {
     const { code, hint } = rejection('changed-since-read');
     const openedAt = '(SELECT opened_at FROM imports WHERE id = $1)';
-    const skip = `UPDATE import_rows r SET outcome = 'skipped', code = $2, hint = $3, planned = NULL, ${forget()}`;
+    const skip = `UPDATE import_rows r SET outcome = 'skipped', code = $2, hint = $3, planned = NULL, ${forget()}, cells = NULL`;
     await tx.query(
       `${skip} WHERE r.import_id = $1 AND (r.outcome = 'pending' OR r.code = 'erased') AND (
          (SELECT p.stated_at > ${openedAt} FROM people p WHERE p.kind = r.kind AND p.external_id = r.external_id)
