@@ -124,7 +124,7 @@ describe('the providers of a client', () => {
     const { id } = await planned('dryRun=true', [
       csv('clients.csv', 'client id,first name,last name', 'c-1,Cleo,Renamed', 'c-new,Cleo,New'),
     ]);
-    await ended(id, 'apply');
+    await ended(id, 'apply', ['idColumn']);
     expect(await outcomes(id)).toEqual([
       ['c-1', 'updated', 'not-pushable'],
       ['c-new', 'rejected', 'no-provider'],
@@ -139,7 +139,7 @@ describe('the providers of a client', () => {
     const { id } = await planned('dryRun=true&defaultProvider=p-2', [
       csv('clients.csv', 'client id,first name,last name', 'c-2,Cleo,c-2', 'c-new,Cleo,New'),
     ]);
-    await steer(id, 'apply');
+    await steer(id, 'apply', ['idColumn']);
     await world.work.imports();
     const lists = await Promise.all(['c-2', 'c-new'].map((one) => person('clients', one)));
     expect(lists.map(({ body }) => body.providers)).toEqual([['p-1'], ['p-2']]);

@@ -139,7 +139,7 @@ export class PlanRepository {
              WHEN r.says <> 'person' THEN CASE WHEN r.says = 'deleted' AND p.wanted THEN 'delete' WHEN p.wanted THEN 'unchanged' END
              WHEN p.id IS NULL OR NOT p.wanted OR r.platform_user_id IS NOT NULL AND p.platform_user_id IS NULL THEN 'create-or-link'
              WHEN p.profile_hash = r.profile_hash AND (r.kind = 'provider' OR lists.after = lists.before) THEN
-               CASE WHEN p.state = 'synced' AND NOT ${IS_UPCOMING} THEN 'unchanged'
+               CASE WHEN p.state = 'synced' THEN 'unchanged'
                  WHEN p.state IN ('needs-review', 'failed') THEN 'needs-review'
                  WHEN p.platform_user_id IS NULL THEN 'create-or-link' ELSE 'provider-change' END
              WHEN p.platform_user_id IS NULL THEN 'create-or-link'
@@ -167,7 +167,7 @@ export class PlanRepository {
            WHEN c.planned = 'needs-review' AND c.is_equal THEN 'needsReview' ELSE 'pending' END::row_outcome,
          code = CASE WHEN r.says = 'gone' THEN $2 WHEN c.planned IS NULL THEN $4 WHEN c.planned = 'needs-review' THEN c.error_code END,
          hint = CASE WHEN r.says = 'gone' THEN $3 WHEN c.planned IS NULL THEN $5 END,
-         ${forget(`c.planned = 'unchanged' OR c.planned IS NULL`)}
+         ${forget(`c.planned = 'unchanged' AND NOT ${IS_UPCOMING} OR c.planned IS NULL`)}
        FROM compared c WHERE r.import_id = $1 AND r.row_no = c.row_no`,
       [importId, gone.code, gone.hint, deleted.code, deleted.hint],
     );

@@ -166,6 +166,7 @@ export class ImportRunner implements OnModuleInit {
       if (isEnding && (await this.outcomes.skipUnstarted(tx, id, SKIPPED_AT_ONCE))) return false;
       if (isEnding) await this.records.delete(tx, id);
       if ((await this.outcomes.resolve(tx, id)) > 0) return false;
+      await this.outcomes.forgetUnchanged(tx, id);
       await this.imports.finish(tx, record, await this.outcomes.totals({ ...record, finishedAt: null }, tx));
       this.log.log({ msg: 'import finished', import: id, state: record.state });
       return true;

@@ -89,6 +89,14 @@ export class OutcomesRepository {
     return rows[0]?.open ?? 0;
   }
 
+  /** Erases what unchanged rows of a finished import say. They kept it because another import might change their people. */
+  async forgetUnchanged(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query(
+      `UPDATE import_rows r SET ${forget()} WHERE r.import_id = $1 AND r.outcome = 'unchanged' AND r.profile IS NOT NULL`,
+      [importId],
+    );
+  }
+
   /** Skips some of the rows that have not started. @returns whether there may be more */
   async skipUnstarted(tx: PoolClient, importId: string, atOnce: number): Promise<boolean> {
     const { code, hint } = rejection('cancelled');

@@ -59,7 +59,20 @@ export class StartOrder {
          AND (i.opened_at > own.opened_at OR EXISTS (SELECT FROM import_rows r WHERE r.import_id = i.id AND r.phase IS NOT NULL))`,
       [record.id],
     );
+    await this.reopenUnchanged(tx, record.id);
     for (const { id, isLater } of rows) await this.skipNamed(tx, isLater ? [record.id, id] : [id, record.id]);
+  }
+
+  /** Starts rows that were unchanged in the plan, if an earlier import has changed their people since. */
+  private async reopenUnchanged(tx: PoolClient, importId: string): Promise<void> {
+    await tx.query(
+      `UPDATE import_rows r SET outcome = 'pending', phase = CASE r.kind WHEN 'provider' THEN 1 ELSE 2 END,
+         planned = CASE WHEN NOT p.wanted OR p.platform_user_id IS NULL THEN 'create-or-link'
+           WHEN r.kind = 'client' THEN 'provider-change' ELSE 'attribute-change' END
+       FROM people p WHERE r.import_id = $1 AND r.outcome = 'unchanged' AND r.profile IS NOT NULL AND p.id = r.person_id
+         AND p.wanted_at <> r.person_wanted_at`,
+      [importId],
+    );
   }
 
   /** Skips rows of an import that have not started and whose people a later one speaks of. */

@@ -148,11 +148,11 @@ export class StagingRepository {
          AND (n.providers IS NULL OR n.providers::text[] = ARRAY(
            SELECT q.external_id FROM client_providers cp JOIN people q ON q.id = cp.provider_id
            WHERE cp.client_id = p.id AND q.wanted ORDER BY cp.position))
-         AND CASE WHEN EXISTS (SELECT FROM imports WHERE state IN ('staging', 'running', 'paused') AND id <> $1) THEN (
+         AND CASE WHEN EXISTS (SELECT FROM imports WHERE state IN ('staging', 'planned', 'running', 'paused') AND id <> $1) THEN (
            SELECT true FROM (SELECT import_id, kind, outcome, started_at FROM import_rows
              WHERE external_id = n.external_id AND profile IS NOT NULL OFFSET 0) AS o
            WHERE o.kind = n.kind AND o.outcome = 'pending' AND o.started_at IS NULL AND o.import_id = ANY (ARRAY(
-             SELECT id FROM imports WHERE state IN ('staging', 'running', 'paused') AND id <> $1)) LIMIT 1) IS NULL ELSE true END
+             SELECT id FROM imports WHERE state IN ('staging', 'planned', 'running', 'paused') AND id <> $1)) LIMIT 1) IS NULL ELSE true END
        RETURNING row_no AS "rowNo"`,
       [importId, ...values],
     );
