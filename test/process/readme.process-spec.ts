@@ -156,13 +156,14 @@ test('the health check of docker-compose.yml passes while the service is ready',
   }
 });
 
-/** Without npx, which takes longer than the command. */
-const withoutNpx = (command: string): string => command.replaceAll(/^npx /gm, '');
+/** Without npx, which takes longer than the command, and with files outside the clone. */
+const runnable = (command: string): string =>
+  command.replaceAll(/^npx /gm, '').replace('--output ', `--output ${folder}/`);
 
 test.each(commands.filter(isRun))('%s', async (command) => {
   // A reader would try again when the database is busy, too.
   const { code, output } = await until('the database is not busy', async () => {
-    const ran = await run(withoutNpx(command));
+    const ran = await run(runnable(command));
     return /problem:(database|audit)-unavailable/.test(ran.output) ? undefined : ran;
   });
   // Rows of the sample need a decision, so these end with 2.

@@ -1,5 +1,5 @@
+import { peopleOf } from '../people/mirroring.js';
 import { useWorld } from '../world/use-world.js';
-import { peopleOf } from './mirroring.js';
 
 const world = useWorld();
 const { begin, beginRemoval, put, remove } = peopleOf(world);
