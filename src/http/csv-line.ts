@@ -7,3 +7,8 @@ export function csvLine(cells: readonly string[]): string {
   const quoted = guarded.map((cell) => (/[",\r\n;\t]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell));
   return `${quoted.join(',')}\r\n`;
 }
+
+/** Undoes the guard of `csvLine` exactly: apostrophes that the cell had before stay. */
+export function unguarded(cell: string): string {
+  return cell.startsWith("'") && RISKY_START.test(cell.slice(1)) ? cell.slice(1) : cell;
+}

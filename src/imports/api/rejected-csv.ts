@@ -1,4 +1,5 @@
 import { csvLine } from '../../http/csv-line.js';
+import { REJECTED_COLUMNS } from '../parse/csv/columns.js';
 import { FIELDS, type RowCells } from '../parse/row/import-row.js';
 
 /** A byte-order mark, because without it Excel reads UTF-8 as the local code page. */
@@ -20,7 +21,7 @@ export interface RejectedRow {
  * @param pages of rows; each is one piece of the text
  */
 export async function* rejectedCsv(pages: AsyncIterable<RejectedRow[]>): AsyncGenerator<string> {
-  yield BYTE_ORDER_MARK + csvLine([...FIELDS, 'file', 'line', 'code', 'hint']);
+  yield BYTE_ORDER_MARK + csvLine(REJECTED_COLUMNS);
   for await (const page of pages) yield page.map(line).join('');
 }
 

@@ -1,8 +1,8 @@
 import path from 'node:path';
 import { Problem } from '../../http/problem/problem.js';
 import { kindsOfColumns } from './csv/column-names.js';
+import { isRejectedHeader } from './csv/columns.js';
 import { detectLayout } from './csv/layout.js';
-import { isRejectedHeader } from './csv/rejected-cells.js';
 import type { FileKind, ImportFormat } from './row/import-row.js';
 import { encodingOf, notTextHint } from './text/file-text.js';
 import { type JsonObject, parseObject } from './text/json-records.js';

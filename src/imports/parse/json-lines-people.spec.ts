@@ -69,13 +69,19 @@ describe('JSON lines of people', () => {
     ]);
   });
 
-  it('a rejected record keeps its cells, and its numbers as they are written', async () => {
-    const text = JSON.stringify({ ...ada, email: null, room: 1 }).replace('"c-1"', '12345678901234567890');
-    const { rows } = await lines(text.replace('"p-2"', '1e3'));
-    expect(rows[0]).toMatchObject({
-      ...{ is: 'rejected', kind: 'client', code: 'wrong-type' },
-      cells: { externalId: '12345678901234567890', firstName: 'Ada', lastName: 'Osei', providers: 'p-1|1e3' },
-    });
+  it('a rejected record keeps its cells, but no number that lost digits', async () => {
+    const { rows } = await lines(
+      [7, 12345678901234567890n]
+        .map((id) => JSON.stringify({ ...ada, providers: ['p-1', 2] }).replace('"c-1"', String(id)))
+        .join('\n'),
+    );
+    const cells = { firstName: 'Ada', lastName: 'Osei', email: ada.email, providers: 'p-1|2' };
+    expect(rows).toMatchObject([
+      { is: 'rejected', kind: 'client', code: 'wrong-type', externalId: '7', cells: { ...cells, externalId: '7' } },
+      { cells },
+    ]);
+    expect(rows[1]).not.toHaveProperty('externalId');
+    expect(rows[1]).not.toHaveProperty('cells.externalId');
   });
 
   it('placeholders are empty, and the first usable email counts', async () => {

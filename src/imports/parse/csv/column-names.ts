@@ -1,5 +1,6 @@
 import type { PersonKind } from '../../../people/model/person.js';
 import type { Field, FileKind, FileMapping } from '../row/import-row.js';
+import { STATUS_NAMES } from './gone.js';
 
 /** Maximum characters of a column name that can be a known one. */
 const NAME_MAX = 100;
@@ -13,23 +14,13 @@ export function plainName(name: string): string {
     .replace(/[^\p{L}\p{N}]/gu, '');
 }
 
-const WORK_EMAILS = ['workemail'];
 const EMAILS = 'email emailaddress mail primaryemail contactemail'.split(' ');
 const PRIVATE_EMAILS = 'homeemail personalemail privateemail'.split(' ');
 
 /** Names of email columns by preference: the platform writes to clients at home, and to providers at work. */
 export const EMAIL_PREFERENCE: Record<PersonKind, readonly string[]> = {
-  client: [...PRIVATE_EMAILS, ...EMAILS, ...WORK_EMAILS],
-  provider: [...WORK_EMAILS, ...EMAILS, ...PRIVATE_EMAILS],
-};
-
-/** Names of columns that mark people who are gone by a text, by a yes, or by a no. */
-export const STATUS_NAMES = {
-  word: ['status', 'accountstatus'],
-  yes: 'inactive isinactive deleted isdeleted archived isarchived deceased isdeceased deceaseddate dateofdeath'.split(
-    ' ',
-  ),
-  no: ['active', 'isactive'],
+  client: [...PRIVATE_EMAILS, ...EMAILS, 'workemail'],
+  provider: ['workemail', ...EMAILS, ...PRIVATE_EMAILS],
 };
 
 /** Known names by field. Of two columns that may be a name, the one that comes earlier here is read. */
@@ -44,7 +35,7 @@ const NAMES = {
   lastName: 'lastname surname familyname legallastname last family lname'.split(' '),
   providers: ['providers'],
   platformUserId: ['platformuserid'],
-  status: Object.values(STATUS_NAMES).flat(),
+  status: STATUS_NAMES,
 } satisfies Record<Field | 'status', readonly string[]>;
 
 export interface KnownName {
@@ -86,20 +77,19 @@ export function knownName(name: string, kind: FileKind): KnownName | undefined {
   const word = (kind === 'providers' ? PROVIDER_WORDS : CLIENT_WORDS).find((each) => name.startsWith(each));
   if (!word) return undefined;
   const rest = name.slice(word.length);
-  if (ID_AFTER_WORD.includes(rest)) return { field: 'externalId', name: rest, rank: NAMES.externalId.length };
   const known = KNOWN.get(rest);
+  // Only `externalId` itself is the documented name.
+  if (known?.field === 'externalId' || ID_AFTER_WORD.includes(rest))
+    return { field: 'externalId', name: rest, rank: 1 };
   return known && !['kind', 'providers', 'platformUserId'].includes(known.field) ? known : undefined;
 }
 
-/** What an administrator may call the column of a field, for hints. */
-export const EXAMPLE_NAMES: Record<Field, string> = {
-  kind: 'kind',
+/** What an administrator may call the column of a required field, for hints. */
+export const EXAMPLE_NAMES: Partial<Record<Field, string>> = {
   externalId: 'externalId, ID, MRN, Patient ID, Provider ID',
   email: 'email, Email Address, Home Email, Work Email',
   firstName: 'firstName, First Name, Given Name',
   lastName: 'lastName, Last Name, Surname',
-  providers: 'providers, Provider ID, Therapist',
-  platformUserId: 'platformUserId',
 };
 
 /** Words in names of columns that only files of one kind have. */
@@ -113,9 +103,11 @@ export function kindsOfColumns(header: readonly string[]): FileKind[] {
   if (has('kind', 'both') && has('externalId', 'both')) return ['both'];
   // `Therapist ID` is a client's provider next to an id of the client, otherwise it is the id itself.
   const hasOwnId = has('externalId', 'clients');
-  const isClients = names.some((name) => OF_CLIENTS.test(name)) || (hasOwnId && has('providers', 'clients'));
-  const isProviders = names.some((name) => OF_PROVIDERS.test(name)) || (!hasOwnId && has('externalId', 'providers'));
-  return [...(isClients ? (['clients'] as const) : []), ...(isProviders ? (['providers'] as const) : [])];
+  const is = {
+    clients: names.some((name) => OF_CLIENTS.test(name)) || (hasOwnId && has('providers', 'clients')),
+    providers: names.some((name) => OF_PROVIDERS.test(name)) || (!hasOwnId && has('externalId', 'providers')),
+  };
+  return (['clients', 'providers'] as const).filter((kind) => is[kind]);
 }
 
 const LIKE_PROVIDERS =

@@ -1,11 +1,15 @@
-import { STATUS_NAMES } from './column-names.js';
+/** Names of columns that mark people who are gone by a text, by a yes, or by a no. */
+const NAMES_OF_YES =
+  'inactive isinactive deleted isdeleted archived isarchived deceased isdeceased deceaseddate dateofdeath'.split(' ');
+const NAMES_OF_NO = ['active', 'isactive'];
+export const STATUS_NAMES = ['status', 'accountstatus', ...NAMES_OF_YES, ...NAMES_OF_NO];
 
 /** Texts in a status column that mean that a person is gone. */
 const WORDS =
   'inactive|not active|deceased|dead|deleted|archived|suspended|terminated|closed|discharged|former|duplicate|merged';
-const GONE = new Set(WORDS.split('|'));
-const YES = new Set(['yes', 'y', 'true', '1', 'x']);
-const NO = new Set(['no', 'n', 'false', '0']);
+const GONE = WORDS.split('|');
+const YES = ['yes', 'y', 'true', '1', 'x'];
+const NO = ['no', 'n', 'false', '0'];
 
 /** A day in digits or with the name of its month; not `0000-00-00`, which some databases export for no date. */
 const DATE = /^(?=.*[1-9])(?:\d{8}|\d{1,4}[-/. ]+[\p{L}\d]{1,9}[-/., ]+\d{1,4})/u;
@@ -15,30 +19,29 @@ export interface StatusColumn {
   place: number;
   /** As shown to the user. */
   title: string;
-  /** As `column-names.ts` knows it. */
+  /** One of `STATUS_NAMES`. */
   name: string;
 }
 
-const isDeath = (name: string) => /deceased|death/.test(name);
+/** The flags in a column that mean that a person is gone; none if only `GONE` does. */
+function flagsOf({ name }: StatusColumn): string[] {
+  return NAMES_OF_NO.includes(name) ? NO : NAMES_OF_YES.includes(name) ? YES : [];
+}
+
+const hasDates = ({ name }: StatusColumn) => /deceased|death/.test(name);
 
 /** True if the text of a status column means that the person is gone. */
-export function isGone({ name }: StatusColumn, cell: string): boolean {
-  const text = cell
-    .trim()
-    .toLowerCase()
-    .replace(/[\s_-]+/g, ' ');
-  if (GONE.has(text)) return true;
-  if (STATUS_NAMES.no.includes(name)) return NO.has(text);
-  return STATUS_NAMES.yes.includes(name) && (YES.has(text) || (isDeath(name) && DATE.test(cell.trim())));
+export function isGone(column: StatusColumn, cell: string): boolean {
+  const text = cell.trim().toLowerCase();
+  const words = text.replace(/[\s_-]+/g, ' ');
+  return GONE.includes(words) || flagsOf(column).includes(words) || (hasDates(column) && DATE.test(text));
 }
 
 /** The texts that `isGone` recognizes in some columns, for the user. */
 export function goneWords(columns: readonly StatusColumn[]): string[] {
-  if (columns.length === 0) return [];
-  const flags = columns.flatMap(({ name, title }) => {
-    if (STATUS_NAMES.no.includes(name)) return [`${[...NO].join('/')} in ${title}`];
-    if (!STATUS_NAMES.yes.includes(name)) return [];
-    return [`${[...YES, ...(isDeath(name) ? ['a date'] : [])].join('/')} in ${title}`];
+  const flags = columns.flatMap((column) => {
+    const texts = [...flagsOf(column), ...(hasDates(column) ? ['a date'] : [])];
+    return texts.length === 0 ? [] : [`${texts.join('/')} in ${column.title}`];
   });
-  return [...GONE, ...flags];
+  return columns.length === 0 ? [] : [...GONE, ...flags];
 }

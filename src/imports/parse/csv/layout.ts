@@ -1,7 +1,7 @@
 import type { ChosenColumns, FileKind } from '../row/import-row.js';
 import { knownName, plainName } from './column-names.js';
+import { withoutPadding } from './columns.js';
 import { CELLS_MAX, type CsvDialect, CsvRecords } from './csv-records.js';
-import { withoutPadding } from './rejected-cells.js';
 
 /** Maximum characters of a header, and of the beginning of a file that shows how it is written. */
 export const HEADER_MAX = 64 * 1024;

@@ -1,13 +1,10 @@
 import type { PersonKind } from '../../../people/model/person.js';
-import type { ChosenColumns, Field, FileKind, FileMapping, MappedColumn } from '../row/import-row.js';
-import { FIELDS } from '../row/import-row.js';
+import { type ChosenColumns, FIELDS, type Field, type FileKind, type FileMapping } from '../row/import-row.js';
 import { UnreadableFile } from '../row/rejection.js';
 import { EMAIL_PREFERENCE, EXAMPLE_NAMES, type KnownName, knownName, plainName } from './column-names.js';
-import { columnNames, filledCells, looksLikeHeader, maskedExample } from './columns.js';
+import { columnNames, filledCells, isRejectedHeader, looksLikeHeader, maskedExample } from './columns.js';
 import { goneWords, type StatusColumn } from './gone.js';
 import { countKnown } from './layout.js';
-import { isRejectedHeader, REJECTED_COLUMNS } from './rejected-cells.js';
-import { couldContain, requiredFields } from './required-fields.js';
 
 /** A mapping, and the places of its columns. */
 export interface ColumnMap {
@@ -16,35 +13,27 @@ export interface ColumnMap {
   places: Partial<Record<Exclude<Field, 'email'>, number>>;
   emails: Record<PersonKind, number[]>;
   statuses: StatusColumn[];
-  /** Of a file of rejected rows: the column that must be empty. */
-  code?: number;
-  /** The file names no one, so that its rows link people who are known. */
-  isLinkFile: boolean;
 }
 
-interface Candidate extends KnownName {
-  place: number;
-}
+type Candidate = KnownName & { place: number };
+type FieldsByPlace = ReadonlyMap<number, Field | 'status'>;
+
+/** Maximum names in a message. */
+const SHOWN_MAX = 30;
+
+/** What a column must contain somewhere so that it could be the one of a missing field. */
+const NAME = /^[^@\d]*\p{L}[^@\d]*$/u;
+const CONTENTS: Partial<Record<Field, RegExp>> = { email: /@/, firstName: NAME, lastName: NAME, externalId: /./ };
 
 /** Finds out which column becomes which field. */
-export function mapColumns(
-  header: readonly string[],
-  line: number,
-  sample: readonly (readonly string[])[],
-  options: { kind: FileKind; columns?: ChosenColumns },
-): ColumnMap {
-  return new Mapper(header, line, sample, options).map();
-}
-
-class Mapper {
+export class ColumnMapper {
   private readonly names: string[];
   private readonly isRejectedCsv: boolean;
   private readonly kind: FileKind;
   /** Columns by field; null: the field is read from no column. */
-  private readonly chosen: Partial<Record<Field, number | null>>;
+  private readonly chosen: Partial<Record<Field | 'status', number | null>> = {};
   private readonly candidates: Candidate[];
   private readonly problems: { fields: Field[]; detail: string }[] = [];
-  private idReason: string | null = null;
 
   constructor(
     private readonly header: readonly string[],
@@ -55,26 +44,24 @@ class Mapper {
     this.names = columnNames(header);
     this.isRejectedCsv = isRejectedHeader(header);
     this.kind = this.isRejectedCsv || options.kind === 'fhir' ? 'both' : options.kind;
-    this.chosen = this.findChosen(options.columns ?? {});
-    const taken = new Set(Object.values(this.chosen));
+    for (const [field, name] of Object.entries(options.columns ?? {})) this.choose(field as Field, name);
+    const taken = Object.values(this.chosen);
     this.candidates = header.flatMap((name, place) => {
-      const known = taken.has(place) ? undefined : knownName(plainName(name), this.kind);
-      return known && this.chosen[known.field as Field] === undefined ? [{ ...known, place }] : [];
+      const known = taken.includes(place) ? undefined : knownName(plainName(name), this.kind);
+      return known && this.chosen[known.field] === undefined ? [{ ...known, place }] : [];
     });
   }
 
+  /** @throws UnreadableFile if a chosen column does not exist, or no column could contain a required field */
   map(): ColumnMap {
     const emails = { client: this.emailPlaces('client'), provider: this.emailPlaces('provider') };
     const places: ColumnMap['places'] = {};
     for (const field of FIELDS) {
-      if (field === 'email') continue;
-      const place = field === 'externalId' ? this.idPlace() : this.placeOf(field);
-      if (place !== undefined) places[field] = place;
+      const place = field === 'email' ? undefined : this.placeOf(field);
+      if (field !== 'email' && place !== undefined) places[field] = place;
     }
-    const statuses = this.candidates
-      .filter(({ field }) => field === 'status')
-      .map(({ place, name }) => ({ place, name, title: this.title(place) }));
-    const fields = new Map<number, MappedColumn['field']>([
+    const statuses = this.known('status').map(({ place, name }) => ({ place, name, title: this.title(place) }));
+    const fields: FieldsByPlace = new Map([
       ...statuses.map(({ place }) => [place, 'status'] as const),
       ...emails.client.map((place) => [place, 'email'] as const),
       ...Object.entries(places).map(([field, place]) => [place, field as Field] as const),
@@ -82,99 +69,92 @@ class Mapper {
     this.requireFields(fields);
     const mapping: FileMapping = {
       columns: this.columns(fields),
-      idReason: this.idReason,
-      question: this.question(),
+      idReason: this.idReason(places.externalId),
+      question:
+        this.problems.length === 0
+          ? null
+          : {
+              fields: this.problems.flatMap((problem) => problem.fields),
+              detail: this.problems.map(({ detail }) => detail).join(' '),
+            },
       goneWords: goneWords(statuses),
       isRejectedCsv: this.isRejectedCsv,
     };
-    const code = this.isRejectedCsv ? REJECTED_COLUMNS.indexOf('code') : undefined;
-    const isLinkFile = places.firstName === undefined && places.lastName === undefined;
-    return { mapping, places, emails, statuses, ...(code !== undefined && { code }), isLinkFile };
+    return { mapping, places, emails, statuses };
   }
 
   private title(place: number): string {
     return this.names[place] ?? '';
   }
 
-  private findChosen(columns: ChosenColumns): Mapper['chosen'] {
-    const chosen: Mapper['chosen'] = {};
-    for (const [field, name] of Object.entries(columns) as [Field, string][]) {
-      if (name === '') {
-        chosen[field] = null;
-        continue;
-      }
-      const exact = this.names.indexOf(name);
-      const plain = plainName(name);
-      const place = exact >= 0 || plain === '' ? exact : this.names.findIndex((each) => plainName(each) === plain);
-      if (place < 0) {
-        this.refuse('unknown-column', `The column chosen for ${field} does not exist. ${this.shownColumns()}`);
-      }
-      const other = Object.keys(chosen).find((each) => chosen[each as Field] === place);
-      if (other) this.refuse('unknown-column', `One column is chosen for ${other} and ${field}. Choose two.`);
-      chosen[field] = place;
+  private known(field: Field | 'status'): Candidate[] {
+    return this.candidates.filter((each) => each.field === field);
+  }
+
+  private choose(field: Field, name: string): void {
+    const exact = this.names.indexOf(name);
+    const plain = plainName(name);
+    const place = exact >= 0 || plain === '' ? exact : this.names.findIndex((each) => plainName(each) === plain);
+    if (name !== '' && place < 0) {
+      this.refuse('unknown-column', `The column chosen for ${field} does not exist. ${this.shownColumns()}`);
     }
-    return chosen;
+    const other = Object.entries(this.chosen).find(([, taken]) => taken === place);
+    if (other) this.refuse('unknown-column', `One column is chosen for ${other[0]} and ${field}. Choose two.`);
+    this.chosen[field] = name === '' ? null : place;
   }
 
   private emailPlaces(kind: PersonKind): number[] {
     const { email } = this.chosen;
     if (email !== undefined) return email === null ? [] : [email];
     const preference = ({ name }: Candidate) => EMAIL_PREFERENCE[kind].indexOf(name);
-    return this.candidates
-      .filter(({ field }) => field === 'email')
-      .sort((a, b) => preference(a) - preference(b) || a.place - b.place)
-      .map(({ place }) => place);
+    const ranked = this.known('email').sort((a, b) => preference(a) - preference(b));
+    return ranked.map(({ place }) => place);
   }
 
   /** The best column of a field. Asks if two are equally good. */
   private placeOf(field: Field): number | undefined {
-    if (this.chosen[field] !== undefined) return this.chosen[field] ?? undefined;
-    const ranked = this.candidates.filter((each) => each.field === field).sort((a, b) => a.rank - b.rank);
-    const best = ranked.filter(({ rank }) => rank === ranked[0]?.rank);
-    if (best.length < 2) return best[0]?.place;
-    this.ask(field, field, best);
+    const chosen = this.chosen[field];
+    if (chosen !== undefined) return chosen ?? undefined;
+    const ranked = this.known(field).sort((a, b) => a.rank - b.rank);
+    const [first] = ranked;
+    // A wrong id would create everyone again, so that only its documented name is preferred to others.
+    const isClear = field !== 'externalId' || first?.rank === 0;
+    const best = ranked.filter(({ rank }) => !isClear || rank === first?.rank);
+    if (best.length < 2) return first?.place;
+    const count = best.length === 2 ? 'Two' : String(best.length);
+    const places = best.map(({ place }) => place).sort((a, b) => a - b);
+    const list = joined(places.map((place) => `"${this.title(place)}"`).slice(0, SHOWN_MAX), 'and');
+    const what = field === 'externalId' ? 'the id' : field;
+    this.problems.push({ fields: [field], detail: `${count} columns could be ${what}: ${list}. Choose one.` });
     return undefined;
   }
 
-  /** The column of the external id. A wrong one would create everyone again, so any doubt is a question. */
-  private idPlace(): number | undefined {
-    const { externalId } = this.chosen;
-    if (externalId === null) return undefined;
-    if (externalId !== undefined) {
-      this.idReason = `You chose "${this.title(externalId)}".`;
-      return externalId;
-    }
-    const known = this.candidates.filter(({ field }) => field === 'externalId');
-    const documented = known.filter(({ place }) => plainName(this.header[place] ?? '') === 'externalid');
-    const [best, other] = documented.length > 0 ? documented : known;
-    if (other) {
-      this.ask('externalId', 'the id', documented.length > 0 ? documented : known);
-      return undefined;
-    }
-    if (!best) return undefined;
-    const title = this.title(best.place);
-    this.idReason =
-      documented.length > 0
-        ? `"${title}" is the documented name.`
-        : `The only column with a known name for an id is "${title}".`;
-    return best.place;
-  }
-
-  private ask(field: Field, what: string, columns: readonly Candidate[]): void {
-    const count = columns.length === 2 ? 'Two' : String(columns.length);
-    const list = joined(columns.map(({ place }) => `"${this.title(place)}"`).slice(0, SHOWN_MAX), 'and');
-    this.problems.push({ fields: [field], detail: `${count} columns could be ${what}: ${list}. Choose one.` });
+  private idReason(place: number | undefined): string | null {
+    if (place === undefined) return null;
+    const title = this.title(place);
+    if (this.chosen.externalId !== undefined) return `You chose "${title}".`;
+    const isDocumented = this.known('externalId').some((each) => each.place === place && each.rank === 0);
+    return isDocumented
+      ? `"${title}" is the documented name.`
+      : `The only column with a known name for an id is "${title}".`;
   }
 
   /** Asks for required fields that have no column but may have one, and refuses the file if they cannot. */
-  private requireFields(fields: ReadonlyMap<number, unknown>): void {
+  private requireFields(fields: FieldsByPlace): void {
     const settled = new Set<unknown>([...fields.values(), ...this.problems.flatMap((problem) => problem.fields)]);
     const missing = requiredFields(this.kind, settled).filter((field) => !settled.has(field));
     if (missing.length === 0) return;
+    const unmapped = this.header.map((_, place) => (fields.has(place) ? [] : filledCells(this.sample, place)));
+    const couldBe = (field: Field) =>
+      unmapped.filter((cells) => {
+        const isRare = field === 'externalId' && cells.length <= this.sample.length / 2;
+        return !isRare && cells.some((cell) => CONTENTS[field]?.test(cell));
+      });
+    // First and last name need two columns.
+    const wanted = (field: Field) => missing.filter((each) => CONTENTS[each] === CONTENTS[field]).length;
     const detail = `No column is known to be ${joined(missing, 'or')}.`;
-    const understood = missing.map((field) => `${field} (${EXAMPLE_NAMES[field]})`).join('; ');
-    const unmapped = this.header.map((_, place) => filledCells(fields.has(place) ? [] : this.sample, place));
-    if (!this.isHeader() || !couldContain(missing, unmapped, this.sample.length)) {
+    if (!this.isHeader() || missing.some((field) => couldBe(field).length < wanted(field))) {
+      const understood = missing.map((field) => `${field} (${EXAMPLE_NAMES[field] ?? field})`).join('; ');
       this.refuse('missing-column', `${detail} ${this.shownColumns()} Understood names: ${understood}.`);
     }
     this.problems.push({ fields: missing, detail: `${detail} Choose the columns.` });
@@ -191,15 +171,7 @@ class Mapper {
     return countKnown(this.header, this.kind, this.options.columns) >= 2 || looksLikeHeader(this.header, this.sample);
   }
 
-  private question(): FileMapping['question'] {
-    if (this.problems.length === 0) return null;
-    return {
-      fields: this.problems.flatMap(({ fields }) => fields),
-      detail: this.problems.map(({ detail }) => detail).join(' '),
-    };
-  }
-
-  private columns(fields: ReadonlyMap<number, MappedColumn['field']>): MappedColumn[] {
+  private columns(fields: FieldsByPlace): FileMapping['columns'] {
     const columns = this.names.map((name, place) => {
       const [example = ''] = filledCells(this.sample, place);
       return { name, field: fields.get(place) ?? null, example: maskedExample(example) };
@@ -216,8 +188,17 @@ class Mapper {
   }
 }
 
-/** Maximum names in a message. */
-const SHOWN_MAX = 30;
+/**
+ * The fields that a file must have a column for. A file without names that links people to platform users needs no more
+ * than their ids, because it can only name people who are known.
+ *
+ * @param settled fields that have a column, or may have several
+ */
+function requiredFields(kind: FileKind, settled: ReadonlySet<unknown>): Field[] {
+  const identity: Field[] = kind === 'both' ? ['kind', 'externalId'] : ['externalId'];
+  if (settled.has('platformUserId') && !settled.has('firstName') && !settled.has('lastName')) return identity;
+  return [...identity, 'firstName', 'lastName', ...(kind === 'providers' ? (['email'] as const) : [])];
+}
 
 function joined(words: readonly string[], conjunction: string): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${conjunction} ${words.at(-1)}`;

@@ -1,7 +1,7 @@
 import type { PersonKind } from '../../../people/model/person.js';
 import type { ReadOptions, ReadRow, RowCells, Version } from '../row/import-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';
-import { externalIdFault, isImportableId, type PersonCandidate, validatePerson } from '../row/validate-person.js';
+import { idFault, isImportableId, type PersonCandidate, validatePerson } from '../row/validate-person.js';
 import type { JsonObject } from '../text/json-records.js';
 import { type FhirPerson, isGone, isReplaced, isSubsetted } from './fhir-person.js';
 import { objectIn, textIn } from './fhir-values.js';
@@ -49,7 +49,7 @@ export function personRow(
   if (isReplaced(resource)) return reject(rejection('merged-record'));
 
   if (isGone(resource)) {
-    const fault = externalIdFault(externalId);
+    const fault = idFault(externalId);
     return fault ? reject(fault) : { ...row, is: 'gone', kind, externalId };
   }
   if (isSubsetted(resource)) {

@@ -10,12 +10,12 @@ import {
 } from '../../../people/model/person-field-rules.js';
 import { isPlatformUuid } from '../../../platform/contract/wire-types.js';
 import { isPlaceholder, usableEmail } from './email-text.js';
-import type { ImportedPerson, ReadRow, RowCells } from './import-row.js';
+import type { FileKind, ImportedPerson, ReadRow, RowCells } from './import-row.js';
 import { type Rejection, rejection } from './rejection.js';
 
 /** The texts of a person before any rule was applied; `providers` only if the source names them. */
-export type PersonCandidate = { kind: PersonKind } & {
-  [Field in keyof ImportedPerson]?: ImportedPerson[Field];
+export type PersonCandidate = Pick<ImportedPerson, 'kind'> & {
+  [Field in keyof ImportedPerson]?: ImportedPerson[Field] | undefined;
 };
 
 /** Zero-width and other invisible characters, which make different ids look alike. */
@@ -24,17 +24,8 @@ const INVISIBLE = /\p{Cf}/u;
 /** How spreadsheets write a long number: its last digits are lost. */
 const SCIENTIFIC = /^\d+(?:[.,]\d+)?E\+\d+$/i;
 
-/** An external id that an import may store and show: the rule of the HTTP API, and none that only seems to be one. */
-export function isImportableId(value: unknown): value is string {
-  return isExternalId(value) && !INVISIBLE.test(value) && !SCIENTIFIC.test(value);
-}
-
-/** An external id in one Unicode form (NFC), so that ids that look equal are equal. */
-export function canonicalId(id: string): string {
-  return id.normalize('NFC');
-}
-
-function idFault(field: string, id: string): Rejection | undefined {
+/** What is wrong with an external id: it breaks the rule of the HTTP API, or only seems to be an id. */
+export function idFault(id: string, field = 'externalId'): Rejection | undefined {
   if (id.trim() === '') return rejection('missing-field', { field });
   if (id.length > EXTERNAL_ID_MAX) return rejection('too-long', { field, limit: EXTERNAL_ID_MAX });
   if (/[\p{Cc}\p{Cs}]/u.test(id)) return rejection('bad-character', { field });
@@ -43,10 +34,28 @@ function idFault(field: string, id: string): Rejection | undefined {
   return isExternalId(id) ? undefined : rejection('bad-id', { field });
 }
 
-/** What is wrong with the external id of a person. */
-export function externalIdFault(id: string): Rejection | undefined {
-  return idFault('externalId', id);
+/** True for an external id that an import may store and show. */
+export function isImportableId(value: unknown): value is string {
+  return typeof value === 'string' && !idFault(value);
 }
+
+/** An external id in one Unicode form (NFC), so that ids that look equal are equal. */
+export function canonicalId(id: string): string {
+  return id.normalize('NFC');
+}
+
+/** The kind of people in a file, undefined if each row says its own. */
+export function kindOfFile(kind: FileKind): PersonKind | undefined {
+  return kind === 'providers' ? 'provider' : kind === 'clients' ? 'client' : undefined;
+}
+
+/** The kind that a cell names. */
+export function personKind(cell = ''): PersonKind | undefined {
+  const kind = cell.toLowerCase();
+  return kind === 'provider' || kind === 'client' ? kind : undefined;
+}
+
+export const UNKNOWN_KIND = rejection('wrong-type', { field: 'kind', expected: 'provider or client' });
 
 function nameFault(field: string, name: string, isPartial: boolean): Rejection | undefined {
   if (name === '') return isPartial ? undefined : rejection('missing-field', { field });
@@ -62,15 +71,10 @@ function emailFault(kind: PersonKind, email: string, isPartial: boolean): Reject
   return isEmailAddress(email) ? undefined : rejection('bad-email', { field, kind });
 }
 
-function providersFault(providers: readonly string[]): Rejection | undefined {
+function providersFault(providers: readonly string[] = []): Rejection | undefined {
   const field = 'providers';
   if (providers.length > PROVIDERS_MAX) return rejection('too-many-providers', { field });
-  return providers.map((id) => idFault(field, id)).find((fault) => fault !== undefined);
-}
-
-function platformUserFault(id: string): Rejection | undefined {
-  if (id === '' || isPlatformUuid(id)) return undefined;
-  return rejection('bad-platform-user-id', { field: 'platformUserId' });
+  return providers.map((id) => idFault(id, field)).find((fault) => fault !== undefined);
 }
 
 /**
@@ -81,37 +85,39 @@ function platformUserFault(id: string): Rejection | undefined {
  */
 export function validatePerson(candidate: PersonCandidate, isPartial = false): ImportedPerson | Rejection {
   const { kind, externalId = '' } = candidate;
-  const firstName = (candidate.firstName ?? '').trim();
-  const lastName = (candidate.lastName ?? '').trim();
-  const email = (candidate.email ?? '').trim();
-  const platformUserId = (candidate.platformUserId ?? '').trim();
+  const [firstName, lastName, email, platformUserId] = (
+    ['firstName', 'lastName', 'email', 'platformUserId'] as const
+  ).map((field) => (candidate[field] ?? '').trim()) as [string, string, string, string];
   const providers = kind === 'client' && candidate.providers ? [...new Set(candidate.providers)] : undefined;
-
+  const isLink = platformUserId === '' || isPlatformUuid(platformUserId);
   const fault =
-    idFault('externalId', externalId) ??
+    idFault(externalId) ??
     nameFault('firstName', firstName, isPartial) ??
     nameFault('lastName', lastName, isPartial) ??
     emailFault(kind, email, isPartial) ??
-    providersFault(providers ?? []) ??
-    platformUserFault(platformUserId);
+    providersFault(providers) ??
+    (isLink ? undefined : rejection('bad-platform-user-id', { field: 'platformUserId' }));
   if (fault) return fault;
-  const person: ImportedPerson = { kind, externalId, firstName, lastName };
-  if (email !== '') person.email = email;
-  if (providers) person.providers = providers;
-  if (platformUserId !== '') person.platformUserId = platformUserId;
-  return person;
+  return {
+    ...{ kind, externalId, firstName, lastName },
+    ...(email !== '' && { email }),
+    ...(providers && { providers }),
+    ...(platformUserId !== '' && { platformUserId }),
+  };
 }
 
-/** The candidate that some texts describe; several providers are separated by `|`. @param namesProviders an empty list counts */
-export function candidateOf(texts: RowCells, kind: PersonKind, namesProviders: boolean): PersonCandidate {
-  const { externalId, email = '', firstName, lastName, providers = '', platformUserId = '' } = texts;
-  const named = providers
-    .split('|')
-    .map((id) => id.trim())
-    .filter((id) => id !== '' && !isPlaceholder(id));
+/** The provider ids in a cell, separated by `|`. */
+export function providerIds({ providers = '' }: RowCells): string[] {
+  const ids = providers.split('|').map((id) => id.trim());
+  return ids.filter((id) => id !== '');
+}
+
+/** The candidate that some texts describe. @param providers undefined if the source does not name them */
+export function candidateOf(texts: RowCells, kind: PersonKind, providers?: readonly string[]): PersonCandidate {
+  const { externalId, email = '', firstName, lastName, platformUserId = '' } = texts;
   return {
     ...{ kind, externalId, firstName, lastName, email: usableEmail(email) },
-    ...(namesProviders && { providers: named }),
+    providers: providers?.filter((id) => !isPlaceholder(id)),
     platformUserId: isPlaceholder(platformUserId) ? '' : platformUserId,
   };
 }
@@ -134,7 +140,7 @@ export function cellsOf({ providers, ...texts }: ImportedPerson): RowCells {
 export function rowOf(
   line: number,
   outcome: ImportedPerson | Rejection,
-  known: { kind?: PersonKind; externalId?: unknown; cells?: RowCells } = {},
+  known: { kind?: PersonKind | undefined; externalId?: string | undefined; cells?: RowCells } = {},
 ): ReadRow {
   if (!('code' in outcome)) return { type: 'row', line, is: 'person', person: outcome };
   const { kind, externalId, cells = {} } = known;
