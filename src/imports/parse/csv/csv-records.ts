@@ -28,6 +28,8 @@ export const CELLS_MAX = 4096;
 /** What a line costs in addition to its characters, in characters, even if it is blank. */
 const LINE_COST = 8;
 
+type Fault = BrokenLine['broken'];
+
 /** Work after which the event loop is given to others, in characters: a few milliseconds on a slow machine. */
 export const PAUSE_EVERY = 64 * 1024;
 
@@ -54,177 +56,167 @@ export class WorkMeter {
  * quotes, quotes inside a cell that does not begin with one.
  *
  * A record that cannot be read (its quote is never closed, something follows its closing quote, it is longer than the
- * limit) costs its first physical line only: one stray quote never swallows the rest of a file. What comes out does not
- * depend on how the text was cut into pieces.
+ * limit) costs its first physical line only: one stray quote never swallows the rest of a file. The lines up to the
+ * faulty one are then read individually, so that every character is read at most three times.
  *
- * Every character is looked at a few times at most: text that waits for more is looked at again once it has doubled; the
- * lines that were read without success are read individually, and only from the line on which the fault showed may a
- * record cover several lines again.
- *
- * This is not csv-parse, since that ends the parse at its `max_record_size`, and takes everything behind a stray quote
+ * This is not csv-parse, because that ends the parse at its `max_record_size`, and takes everything behind a stray quote
  * for one record. The tests hold that both agree on every well-formed file.
  */
 export class CsvRecords {
-  private waiting = '';
-  /** Characters with which the waiting text is worth another look. */
-  private enough = 0;
+  /** The beginning of a physical line; undefined inside a line that is too long, none of which is kept. */
+  private rest: string | undefined = '';
   private line = 1;
-  /** Inside a physical line that is too long, none of which is kept. */
-  private skipping = false;
-  /** Characters of the file before the text at hand. */
-  private base = 0;
-  /** Where in the file records may cover several lines again. */
-  private singleUntil = 0;
+  /** The lines of a record whose quote is still open. */
+  private open: string[] = [];
+  private openSize = 0;
+  private parser: RecordParser;
 
   /** @param rowLimit characters of one record */
   constructor(
     private readonly dialect: CsvDialect,
     private readonly rowLimit: number,
     private readonly meter = new WorkMeter(),
-  ) {}
+  ) {
+    this.parser = new RecordParser(dialect);
+  }
 
   /**
    * The records that are complete with this text.
    * @param last no more text will come: what remains is a record, too
    */
   *push(text: string, last = false): Generator<CsvRecord | BrokenLine> {
-    this.waiting += text;
-    if (!last && this.waiting.length < this.enough) return;
-    const buffer = this.waiting;
-    let at = this.skipping ? this.skipLine(buffer) : 0;
-    let quote = this.find(buffer, '"', at);
-    while (at < buffer.length) {
-      const found = this.find(buffer, this.dialect.newline, at);
-      if (found < 0 && !last) break;
-      const end = found < 0 ? buffer.length : found;
-      if (quote >= 0 && quote < at) quote = this.find(buffer, '"', at);
-      const read = this.read(buffer, at, end, quote >= 0 && quote < end, last);
-      if (!read) break;
-      yield read.record;
-      at = read.next;
+    const { newline } = this.dialect;
+    let at = 0;
+    for (let end = text.indexOf(newline); end >= 0; end = text.indexOf(newline, at)) {
+      this.keep(text.slice(at, end));
+      yield* this.endLine();
+      at = end + 1;
     }
-    this.waiting = buffer.slice(at);
-    if (!last && this.waiting.length > this.rowLimit && this.find(this.waiting, this.dialect.newline, 0) < 0) {
-      at = buffer.length;
-      this.waiting = '';
-      this.skipping = true;
-      yield { line: this.line, span: 1, broken: 'row-too-large', text: '' };
-    }
-    this.base += at;
-    this.enough = Math.min(2 * this.waiting.length, this.rowLimit + 1);
+    this.keep(text.slice(at));
+    if (last && this.rest !== '') yield* this.endLine();
+    if (last) yield* this.giveUp('bad-quote');
   }
 
-  /** What begins on the physical line from `at` to `end`; undefined: more text is needed. */
-  private read(
-    buffer: string,
-    at: number,
-    end: number,
-    quoted: boolean,
-    last: boolean,
-  ): { record: CsvRecord | BrokenLine; next: number } | undefined {
+  private keep(part: string): void {
+    this.meter.spend(part.length);
+    const isTooLong = this.rest === undefined || this.rest.length + part.length > this.rowLimit;
+    this.rest = isTooLong ? undefined : this.rest + part;
+  }
+
+  private *endLine(): Generator<CsvRecord | BrokenLine> {
+    const { rest } = this;
+    this.rest = '';
+    if (rest !== undefined) return yield* this.read(rest);
+    yield* this.giveUp('bad-quote');
+    yield this.broken('row-too-large', '');
+  }
+
+  /** Reads a physical line, which continues the open record if there is one. */
+  private *read(text: string): Generator<CsvRecord | BrokenLine> {
+    if (this.open.length === 0 && !text.includes('"')) return yield this.single(text);
+    this.open.push(text);
+    this.openSize += text.length + 1;
+    this.meter.spend(text.length + LINE_COST);
+    if (this.openSize > this.rowLimit + 1) return yield* this.giveUp('bad-quote');
+    const outcome = this.parser.read(text);
+    if (outcome === 'open') return;
+    if (outcome !== 'complete') {
+      // The line on which the fault showed may begin a record of several lines.
+      const next = this.open.length > 1 ? this.open.pop() : undefined;
+      yield* this.giveUp(next === undefined ? outcome : 'bad-quote');
+      if (next !== undefined) yield* this.read(next);
+      return;
+    }
+    const span = this.open.length;
+    yield { line: this.line, span, cells: this.parser.cells };
+    this.line += span;
+    this.close();
+  }
+
+  /** Ends the open record: its first line is broken, and the others are read individually. */
+  private *giveUp(fault: Fault): Generator<CsvRecord | BrokenLine> {
+    const [first, ...others] = this.open;
+    this.close();
+    if (first !== undefined) yield this.broken(fault, first);
+    for (const text of others) yield this.single(text);
+  }
+
+  private close(): void {
+    this.open = [];
+    this.openSize = 0;
+    this.parser = new RecordParser(this.dialect);
+  }
+
+  /** The record on one line. */
+  private single(text: string): CsvRecord | BrokenLine {
+    this.meter.spend(text.length + LINE_COST);
+    const parser = new RecordParser(this.dialect);
+    const outcome = parser.read(text);
+    if (outcome !== 'complete') return this.broken(outcome === 'open' ? 'bad-quote' : outcome, text);
+    return { line: this.line++, span: 1, cells: parser.cells };
+  }
+
+  private broken(broken: Fault, text: string): BrokenLine {
+    return { line: this.line++, span: 1, broken, text: withoutReturn(text) };
+  }
+}
+
+/** Reads one record line by line. */
+class RecordParser {
+  cells: string[] = [];
+  /** The text of the quoted cell that is open, as it is written. */
+  private inside: string | undefined;
+
+  constructor(private readonly dialect: CsvDialect) {}
+
+  /** @returns `open` if a cell continues on the next line */
+  read(text: string): 'complete' | 'open' | 'bad-quote' | 'cell-count' {
     const { delimiter, newline } = this.dialect;
-    const broken = (why: BrokenLine['broken'], text = withoutReturn(buffer, at, end)) => ({
-      record: { line: this.line++, span: 1, broken: why, text } as const,
-      next: Math.min(end + 1, buffer.length),
-    });
-    if (end - at > this.rowLimit) return broken('row-too-large', '');
-    this.meter.spend(end - at + LINE_COST);
-    if (!quoted) {
-      const cells = withoutReturn(buffer, at, end).split(delimiter, CELLS_MAX + 1);
-      if (cells.length > CELLS_MAX) return broken('cell-count');
-      return { record: { line: this.line++, span: 1, cells }, next: Math.min(end + 1, buffer.length) };
+    if (this.inside === undefined && !text.includes('"')) {
+      this.cells = withoutReturn(text).split(delimiter, CELLS_MAX + 1);
+      return this.cells.length > CELLS_MAX ? 'cell-count' : 'complete';
     }
-    const single = this.base + at < this.singleUntil;
-    const limit = single ? end : Math.min(buffer.length, at + this.rowLimit);
-    const extent = readQuoted(buffer, at, limit, single || last || limit < buffer.length, this.dialect);
-    this.meter.spend(extent.seen - at);
-    if ('cells' in extent) {
-      const { cells, span, seen } = extent;
-      this.line += span;
-      return { record: { line: this.line - span, span, cells }, next: seen };
+    for (let at = 0; ; at++) {
+      if (this.inside === undefined) {
+        if (this.cells.length === CELLS_MAX) return 'cell-count';
+        const start = skipSpaces(text, at);
+        if (text[start] !== '"') {
+          const end = text.indexOf(delimiter, at);
+          this.cells.push(end < 0 ? withoutReturn(text.slice(at)) : text.slice(at, end));
+          if (end < 0) return 'complete';
+          at = end;
+          continue;
+        }
+        this.inside = '';
+        at = start + 1;
+      }
+      const close = closingQuote(text, at);
+      if (close < 0) {
+        this.inside += text.slice(at) + newline;
+        return 'open';
+      }
+      this.cells.push((this.inside + text.slice(at, close)).replaceAll('""', '"'));
+      this.inside = undefined;
+      at = skipSpaces(text, close + 1);
+      if (at === withoutReturn(text).length || at === text.length) return 'complete';
+      if (text[at] !== delimiter) return 'bad-quote';
     }
-    const { why, seen } = extent;
-    if (why === 'incomplete' && !single && !last && limit === buffer.length) return undefined;
-    // Up to the line on which the fault showed, or where nothing was found to end, lines are read individually.
-    const fault = why === 'incomplete' ? seen : buffer.lastIndexOf(newline, seen) + 1;
-    this.meter.spend(seen - fault);
-    this.singleUntil = Math.max(this.singleUntil, this.base + fault);
-    return broken(why === 'cell-count' && seen <= end ? why : 'bad-quote');
-  }
-
-  /** Where the line after the one that is skipped begins. */
-  private skipLine(buffer: string): number {
-    const end = this.find(buffer, this.dialect.newline, 0);
-    if (end < 0) return buffer.length;
-    this.skipping = false;
-    this.line++;
-    return end + 1;
-  }
-
-  private find(text: string, what: string, from: number): number {
-    const found = text.indexOf(what, from);
-    this.meter.spend((found < 0 ? text.length : found) - from);
-    return found;
   }
 }
 
-/** A record that was read, or why not, and up to where it was looked at: of a record, to behind its line end. */
-type Extent =
-  | { cells: string[]; span: number; seen: number }
-  | { why: 'incomplete' | 'bad-quote' | 'cell-count'; seen: number };
-
-/**
- * Reads one record that holds a quote.
- * @param limit where it ends at the latest
- * @param whole nothing behind `limit` can complete it
- */
-function readQuoted(text: string, from: number, limit: number, whole: boolean, dialect: CsvDialect): Extent {
-  const { delimiter, newline } = dialect;
-  const cells: string[] = [];
-  let span = 1;
-  for (let at = from; ; ) {
-    if (cells.length === CELLS_MAX) return { why: 'cell-count', seen: at };
-    let stop = skipSpaces(text, at, limit);
-    if (stop < limit && text[stop] === '"') {
-      const close = closingQuote(text, stop + 1, limit);
-      if (close < 0) return { why: 'incomplete', seen: limit };
-      const inside = text.slice(stop + 1, close);
-      span += inside.split(newline).length - 1;
-      cells.push(inside.replaceAll('""', '"'));
-      stop = skipSpaces(text, close + 1, limit);
-      if (stop < limit && text[stop] === '\r' && newline === '\n') stop++;
-      if (stop < limit && text[stop] !== delimiter && text[stop] !== newline) return { why: 'bad-quote', seen: stop };
-    } else {
-      stop = at;
-      while (stop < limit && text[stop] !== delimiter && text[stop] !== newline) stop++;
-      const cellEnds = stop < limit && text[stop] === delimiter;
-      cells.push(cellEnds ? text.slice(at, stop) : withoutReturn(text, at, stop));
-    }
-    // At the limit only the end of the file, or a line end right here, completes it.
-    if (stop >= limit && !(stop === text.length ? whole : text[stop] === newline)) {
-      return { why: 'incomplete', seen: limit };
-    }
-    at = Math.min(stop + 1, text.length);
-    if (stop >= limit || text[stop] === newline) return { cells, span, seen: at };
-  }
+function withoutReturn(text: string): string {
+  return text.endsWith('\r') ? text.slice(0, -1) : text;
 }
 
-function withoutReturn(text: string, start: number, end: number): string {
-  return text.slice(start, end > start && text[end - 1] === '\r' ? end - 1 : end);
-}
-
-function skipSpaces(text: string, from: number, limit: number): number {
+function skipSpaces(text: string, from: number): number {
   let at = from;
-  while (at < limit && text[at] === ' ') at++;
+  while (text[at] === ' ') at++;
   return at;
 }
 
-/** The quote that closes a cell, past doubled ones; -1 where there is none before the limit. */
-function closingQuote(text: string, from: number, limit: number): number {
-  for (let at = from; at < limit; at++) {
-    if (text[at] !== '"') continue;
-    if (text[at + 1] !== '"') return at;
-    at++;
-  }
-  return -1;
+/** The quote that closes a cell, past doubled ones; -1 if the line has none. */
+function closingQuote(text: string, from: number): number {
+  let at = text.indexOf('"', from);
+  while (at >= 0 && text[at + 1] === '"') at = text.indexOf('"', at + 2);
+  return at;
 }
