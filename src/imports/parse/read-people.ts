@@ -31,7 +31,9 @@ export async function* readPeople(
   options: ReadOptions,
   meter = new WorkMeter(),
 ): AsyncGenerator<ReadEvent> {
-  const push = options.format === 'csv' ? csvReader(options, meter) : jsonReader(options);
+  const limits = options.limits ?? DEFAULT_LIMITS;
+  const csv = options.format === 'csv' ? new CsvPeople({ ...options, limits }, meter) : undefined;
+  const push = csv ? csv.push.bind(csv) : jsonReader(options, limits);
   for await (const text of withEnd(fileText(source))) {
     meter.spend(text.length);
     yield* paced(push(text, text === ''), meter);
@@ -53,12 +55,8 @@ export async function* readStored(
   options: Pick<ReadOptions, 'kind' | 'columns' | 'limits' | 'whole'> & { headerLine: number },
   meter = new WorkMeter(),
 ): AsyncGenerator<ReadEvent> {
-  const mapped = new MappedRecords(
-    header,
-    options.headerLine,
-    { ...options, limits: options.limits ?? DEFAULT_LIMITS },
-    meter,
-  );
+  const csvOptions = { ...options, limits: options.limits ?? DEFAULT_LIMITS };
+  const mapped = new MappedRecords(header, options.headerLine, csvOptions, meter);
   for await (const batch of records) {
     for (const record of batch) yield* paced(mapped.push(record), meter);
   }
@@ -80,20 +78,12 @@ async function* withEnd(text: AsyncIterable<string>): AsyncGenerator<string> {
   yield '';
 }
 
-/** Reads a file's text piece by piece; the last call is for its end. */
-type Reader = (text: string, last: boolean) => Iterable<ReadEvent>;
-
-function csvReader({ limits = DEFAULT_LIMITS, ...options }: ReadOptions, meter: WorkMeter): Reader {
-  const people = new CsvPeople({ ...options, limits }, meter);
-  return (text, last) => people.push(text, last);
-}
-
-function jsonReader({ limits = DEFAULT_LIMITS, ...options }: ReadOptions): Reader {
-  const { format, kind } = options;
+/** Reads JSON text piece by piece; the last call is for its end. */
+function jsonReader({ format, kind, ...options }: ReadOptions, limits: { row: number; cell: number }) {
   const isFhir = format !== 'ndjson' || kind === 'fhir';
   const row = isFhir ? limits.row : Math.min(limits.row, RECORD_CELLS * limits.cell);
   const records = format === 'fhir-json' ? new BundleEntries(row) : new JsonLines(row);
-  return function* (text, last) {
+  return function* (text: string, last: boolean): Generator<ReadEvent> {
     for (const record of records.push(text, last)) {
       if (record.text?.trim() === '') continue;
       if (isFhir) yield* fhirEvents(record, { ...options, limits: { ...limits, row } });

@@ -117,8 +117,7 @@ export class CsvRecords {
     this.open.push(text);
     this.openSize += text.length + 1;
     this.meter.spend(text.length + LINE_COST);
-    if (this.openSize > this.rowLimit + 1) return yield* this.giveUp('bad-quote');
-    const outcome = this.parser.read(text);
+    const outcome = this.openSize > this.rowLimit + 1 ? 'bad-quote' : this.parser.read(text);
     if (outcome === 'open') return;
     if (outcome !== 'complete') {
       // The line on which the fault showed may begin a record of several lines.
@@ -198,7 +197,7 @@ class RecordParser {
       this.cells.push((this.inside + text.slice(at, close)).replaceAll('""', '"'));
       this.inside = undefined;
       at = skipSpaces(text, close + 1);
-      if (at === withoutReturn(text).length || at === text.length) return 'complete';
+      if (at >= withoutReturn(text).length) return 'complete';
       if (text[at] !== delimiter) return 'bad-quote';
     }
   }

@@ -37,8 +37,9 @@ export function countKnown(header: readonly string[], kind: FileKind, columns: C
   return known.size;
 }
 
-/** A line that may be the header. */
+/** A line that may be the header, of a file that is read with one delimiter. */
 interface Candidate {
+  delimiter: string;
   line: number;
   /** Known columns; 0 if they are too few for a header. */
   known: number;
@@ -46,34 +47,21 @@ interface Candidate {
   cells: string[];
 }
 
-/** The line that is most likely the header when the file is read with one delimiter. */
-function candidateOf(
-  text: string,
-  dialect: CsvDialect,
-  kind: FileKind,
-  columns: ChosenColumns | undefined,
-): Candidate | undefined {
+/** The line that is most likely the header: the first with two known columns, unless a person may be above it. */
+function likelyHeader(lines: Iterable<Candidate>): Candidate | undefined {
   const above: Candidate[] = [];
-  for (const record of new CsvRecords(dialect, HEADER_MAX).push(text, true)) {
-    const isWhole = 'cells' in record;
-    const cells = isWhole ? record.cells : record.text.split(dialect.delimiter, CELLS_MAX);
-    const filled = cells.filter((cell) => cell.trim() !== '').length;
-    if (isWhole && filled === 0) continue;
-    const known = isWhole ? countKnown(cells, kind, columns) : 0;
-    const candidate = { line: record.line, known: known < 2 ? 0 : known, filled, cells };
+  for (const candidate of lines) {
     if (candidate.known > 0) {
       // A line as long as the header may be a person, who must not be lost.
-      return above.find((title) => title.filled > Math.max(TITLE_CELLS, TITLE_SHARE * filled)) ?? candidate;
+      return above.find(({ filled }) => filled > Math.max(TITLE_CELLS, TITLE_SHARE * candidate.filled)) ?? candidate;
     }
-    above.push(candidate);
-    if (!isWhole || above.length > TITLES_MAX) break;
+    if (above.push(candidate) > TITLES_MAX) break;
   }
   return above.find(({ filled }) => filled > TITLE_CELLS) ?? above[0];
 }
 
 /**
- * How a CSV file is written, judged by its beginning, and the physical line on which its header begins: the first line
- * with two known columns.
+ * How a CSV file is written, judged by its beginning, and the physical line on which its header begins.
  *
  * @param text `HEADER_MAX` characters, or the whole file
  */
@@ -81,13 +69,19 @@ export function detectLayout(text: string, kind: FileKind, columns?: ChosenColum
   const beginning = text.slice(0, HEADER_MAX);
   const trimmed = beginning.trimStart();
   const newline = newlineOf(trimmed);
+  function* candidates(delimiter: string): Generator<Candidate> {
+    for (const record of new CsvRecords({ delimiter, newline }, HEADER_MAX).push(beginning, true)) {
+      const cells = 'cells' in record ? record.cells : record.text.split(delimiter, CELLS_MAX);
+      const filled = cells.filter((cell) => cell.trim() !== '').length;
+      const known = 'cells' in record ? countKnown(cells, kind, columns) : 0;
+      if (filled > 0) yield { delimiter, line: record.line, known: known < 2 ? 0 : known, filled, cells };
+      if (!('cells' in record)) return;
+    }
+  }
   // Spreadsheets read and write this line to declare the delimiter.
   const [, declared] = /^"?sep=([^"\w\s]|\t)"?[ \t]*(?:[\r\n]|$)/i.exec(trimmed) ?? [];
   const [best] = (declared ? [declared] : DELIMITERS)
-    .flatMap((delimiter) => {
-      const candidate = candidateOf(beginning, { delimiter, newline }, kind, columns);
-      return candidate ? [{ ...candidate, delimiter }] : [];
-    })
+    .flatMap((delimiter) => likelyHeader(candidates(delimiter)) ?? [])
     .sort((a, b) => b.known - a.known || b.filled - a.filled || a.line - b.line);
   const dialect: CsvDialect = { delimiter: best?.delimiter ?? ',', newline };
   return { dialect, headerLine: best?.line ?? 1, header: withoutPadding(best?.cells ?? []) };

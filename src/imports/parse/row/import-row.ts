@@ -1,4 +1,5 @@
 import type { PersonKind } from '../../../people/model/person.js';
+import type { BrokenLine, CsvRecord } from '../csv/csv-records.js';
 import type { Rejection } from './rejection.js';
 
 /** The fields of a row, as the documented CSV columns name them. */
@@ -74,12 +75,10 @@ export interface FileMapping {
 }
 
 /**
- * A record of a CSV file whose mapping is not clear yet, stored until it is: cells, or a line that is not readable.
- * `isErased`: only the id of a deleted person is left of the cells.
+ * A record of a CSV file whose mapping is not clear yet, stored until it is. `isErased`: only the id of a deleted person
+ * is left of the cells.
  */
-export type StoredRecord =
-  | { line: number; span: number; cells: string[]; isErased?: true }
-  | { line: number; span: 1; broken: 'bad-quote' | 'row-too-large' | 'cell-count'; text: string };
+export type StoredRecord = (CsvRecord & { isErased?: true }) | BrokenLine;
 
 /** What a reference to a provider leads to, if it leads to nobody. */
 export type LostReason =
