@@ -78,9 +78,9 @@ export function knownName(name: string, kind: FileKind): KnownName | undefined {
   if (!word) return undefined;
   const rest = name.slice(word.length);
   const known = KNOWN.get(rest);
-  // Only `externalId` itself is the documented name.
-  if (known?.field === 'externalId' || ID_AFTER_WORD.includes(rest))
-    return { field: 'externalId', name: rest, rank: 1 };
+  // The documented name, which has rank 0, has no such word.
+  const isId = known?.field === 'externalId' || ID_AFTER_WORD.includes(rest);
+  if (isId) return { field: 'externalId', name: rest, rank: 1 };
   return known && !['kind', 'providers', 'platformUserId'].includes(known.field) ? known : undefined;
 }
 

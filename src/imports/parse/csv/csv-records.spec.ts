@@ -103,6 +103,10 @@ describe('records of a CSV file', () => {
     ]);
   });
 
+  it('the line on which a quote proves stray may begin a record of several lines', () => {
+    expect(cellsOf('1,"a\n2,b\n3,"c\nd"\n4,e\n')).toEqual(['bad-quote', ['2', 'b'], ['3', 'c\nd'], ['4', 'e']]);
+  });
+
   it('lines of an old Mac end with a carriage return', () => {
     const records = split('1,a\r2,"b\rc"\r3,d', 1000, 3, { delimiter: ',', newline: '\r' });
     expect(records.map(({ line }) => line)).toEqual([1, 2, 4]);

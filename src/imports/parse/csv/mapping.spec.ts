@@ -114,6 +114,10 @@ describe('the id column', () => {
     expect([question, idReason]).toEqual([null, '"externalId" is the documented name.']);
   });
 
+  it('is a question if a word precedes the documented name', async () => {
+    expect((await mapped('MRN,Patient External ID,First Name,Last Name\n')).question?.fields).toEqual(['externalId']);
+  });
+
   it('is not a question if the user chose it', async () => {
     const file = 'Patient ID,MRN,First Name,Last Name,Provider\n101,M-1,Ann,Ash,P\n';
     const { mapping, rows } = await read(file, 'clients', { externalId: 'Patient ID' });
@@ -207,60 +211,9 @@ describe('records of a file whose mapping has a question', () => {
   });
 });
 
-describe('field cases of mappings', () => {
-  it('dentrix: providers without an email are refused, provider columns of clients are named', async () => {
-    const providers =
-      'Provider ID,Last Name,First Name,Title,NPI,Provider Type,Inactive\nT1,Chen,Alex,PsyD,1234567893,Therapist,N\n';
-    expect((await refusal(providers, 'providers')).hint).toBe(
-      'No column is known to be email. The file has the columns Provider ID, Last Name, First Name, Title, NPI, Provider Type, Inactive. Understood names: email (email, Email Address, Home Email, Work Email).',
-    );
-    const patients = `Chart #,Patient ID,Last Name,First Name,Birthdate,Status,Prim Prov,Sec Prov,Email
-OBR001,1001,O'Brien,Maria,04/02/1970,Patient,T1,T2,maria@example.com
-DUP001,1004,O'Brien,Maria,04/02/1970,Duplicate,T1,,
-`;
-    const { rows, mapping } = await read(patients);
-    expect(rows).toMatchObject([{ person: { externalId: '1001' } }, { is: 'gone', externalId: '1004' }]);
-    expect(mapping && ignoredProviderColumns(mapping)).toEqual(['Prim Prov', 'Sec Prov']);
-  });
-
-  it('epic-ehi: the columns are asked for', async () => {
-    const file =
-      'PAT_ID\tPAT_NAME\tCITY\tEMAIL_ADDRESS\tCUR_PCP_PROV_ID\tPAT_MRN_ID\tPAT_LAST_NAME\tPAT_FIRST_NAME\nZ1\tVALE,IONA C\tTOWN\tiona@example.org\t144\tA1\tVale\tIona\n';
-    expect((await mapped(file)).question?.fields).toEqual(['externalId', 'firstName', 'lastName']);
-    const columns = {
-      ...{ externalId: 'PAT_ID', firstName: 'PAT_FIRST_NAME', lastName: 'PAT_LAST_NAME', providers: 'CUR_PCP_PROV_ID' },
-    };
-    expect((await read(file, 'clients', columns)).rows).toMatchObject([
-      { person: { externalId: 'Z1', firstName: 'Iona', lastName: 'Vale', providers: ['144'] } },
-    ]);
-  });
-
-  it('home-work-email: clients are written to at home', async () => {
-    const file =
-      'Client ID,First Name,Last Name,Home Email,Work Email,Therapist\nc1,Ann,Ash,ann@home.example,ann@work.example,P\nc2,Bob,Bay,,bob@work.example,P\n';
-    expect((await read(file)).rows).toMatchObject([
-      { person: { email: 'ann@home.example' } },
-      { person: { email: 'bob@work.example' } },
-    ]);
-  });
-
-  it('openemr: id and uuid are a question, direct addresses and referring providers are ignored', async () => {
-    const file =
-      'id,uuid,title,fname,lname,email,email_direct,providerID,ref_providerID,pubpid,pid\n11,8c1f,Ms.,Ana,Roe,ana@example.org,,5,6,A-1,101\n';
-    expect((await mapped(file)).question?.detail).toContain('"id" and "uuid"');
-    expect(await fieldsOf(file, 'clients', { externalId: 'pid' })).toMatchObject({
-      ...{ pid: 'externalId', email: 'email', email_direct: null, providerID: 'providers', ref_providerID: null },
-    });
-    expect((await read(file, 'clients', { externalId: 'pid' })).rows).toMatchObject([
-      { person: { externalId: '101', providers: ['5'] } },
-    ]);
-  });
-
-  it('other-language: the columns are asked for', async () => {
-    const file =
-      'Patientennummer;Nachname;Vorname;Geburtsdatum;E-Mail;Behandler\n1;Öztürk;Änne;01.02.1980;a@example.org;P\n';
-    expect((await mapped(file)).question?.fields).toEqual(['externalId', 'firstName', 'lastName']);
-  });
+test('ignoredProviderColumns names the columns that may contain providers', async () => {
+  const mapping = await mapped('Patient ID,Last Name,First Name,Prim Prov,Sec Prov,Province,PCP,Email\n');
+  expect(ignoredProviderColumns(mapping)).toEqual(['Prim Prov', 'Sec Prov', 'PCP']);
 });
 
 describe('columnNames', () => {
