@@ -1,7 +1,8 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { propertyRuns } from '../../../config/property-runs.spec-support.js';
-import { type BrokenLine, type CsvDialect, type CsvRecord, CsvRecords } from './csv-records.js';
+import type { BrokenLine, CsvRecord } from '../row/import-row.js';
+import { type CsvDialect, CsvRecords } from './csv-records.js';
 
 const comma: CsvDialect = { delimiter: ',', newline: '\n' };
 

@@ -1,25 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
+import type { BrokenLine, CsvRecord } from '../row/import-row.js';
 
 /** How a CSV file is written; both are single characters. */
 export interface CsvDialect {
   delimiter: string;
   /** `\n` (also for CRLF), or `\r` for files of old Macs. */
   newline: '\n' | '\r';
-}
-
-/** One record: its first physical line, how many it covers, and its cells as they are, unquoted but not trimmed. */
-export interface CsvRecord {
-  line: number;
-  span: number;
-  cells: string[];
-}
-
-/** A physical line that begins no readable record. `text` is empty where the line is too long to keep. */
-export interface BrokenLine {
-  line: number;
-  span: 1;
-  broken: 'bad-quote' | 'row-too-large' | 'cell-count';
-  text: string;
 }
 
 /** Cells of one record: more would be a list of texts that no header names. */

@@ -2,6 +2,7 @@ import { unguarded } from '../../../http/csv-line.js';
 import type { PersonKind } from '../../../people/model/person.js';
 import { isPlaceholder } from '../row/email-text.js';
 import {
+  type BrokenLine,
   FIELDS,
   type ReadEvent,
   type ReadOptions,
@@ -23,7 +24,7 @@ import {
   validatePerson,
 } from '../row/validate-person.js';
 import { isBlank, isOwnHeader, REJECTED_COLUMNS, withoutPadding } from './columns.js';
-import { type BrokenLine, CELLS_MAX } from './csv-records.js';
+import { CELLS_MAX } from './csv-records.js';
 import { isGone } from './gone.js';
 import type { ColumnMap } from './mapping.js';
 

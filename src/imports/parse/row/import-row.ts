@@ -1,5 +1,4 @@
 import type { PersonKind } from '../../../people/model/person.js';
-import type { BrokenLine, CsvRecord } from '../csv/csv-records.js';
 import type { Rejection } from './rejection.js';
 
 /** The fields of a row, as the documented CSV columns name them. */
@@ -72,6 +71,21 @@ export interface FileMapping {
   goneWords: string[];
   /** These are rejected rows of an earlier import. */
   isRejectedCsv: boolean;
+}
+
+/** A record of a CSV file: its first physical line, how many it covers, and its cells, unquoted but not trimmed. */
+export interface CsvRecord {
+  line: number;
+  span: number;
+  cells: string[];
+}
+
+/** A physical line that begins no readable record. `text` is empty where the line is too long to keep. */
+export interface BrokenLine {
+  line: number;
+  span: 1;
+  broken: 'bad-quote' | 'row-too-large' | 'cell-count';
+  text: string;
 }
 
 /**
