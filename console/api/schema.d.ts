@@ -530,6 +530,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/people.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * All people with their platform users as CSV, which can be imported again
+         * @description Needs a key with the scope `people:read`.
+         */
+        get: operations["PeopleCsv.all"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/providers/{externalId}/rename": {
         parameters: {
             query?: never;
@@ -1099,7 +1119,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Cancel an import; people that it has started finish, all other rows are skipped
+         * Cancel an import; started people finish, all other rows are skipped
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.cancel"];
@@ -2296,6 +2316,12 @@ export interface components {
                 [key: string]: string;
             };
         };
+        ReasonResponse: {
+            /** @enum {string} */
+            outcome: "created" | "deleted" | "failed" | "linked" | "needsReview" | "pending" | "rejected" | "skipped" | "unchanged" | "updated";
+            code: string;
+            rows: number;
+        };
         ImportCallsResponse: {
             made: number;
             remaining: {
@@ -2317,8 +2343,11 @@ export interface components {
             exceeded: boolean;
         };
         MappedColumnResponse: {
-            /** @description What is read from it; `status` marks people who are gone; null if it is ignored */
-            field: string | null;
+            /**
+             * @description What is read from it; `status` marks people who are gone; null if it is ignored
+             * @enum {string|null}
+             */
+            field: "email" | "externalId" | "firstName" | "kind" | "lastName" | "platformUserId" | "providers" | "status" | null;
             name: string;
             /** @description Its first value with all letters and digits replaced */
             example: string;
@@ -2349,12 +2378,6 @@ export interface components {
             /** @description CSV only */
             mapping: components["schemas"]["MappingResponse"] | null;
         };
-        ReasonResponse: {
-            /** @enum {string} */
-            outcome: "created" | "deleted" | "failed" | "linked" | "needsReview" | "pending" | "rejected" | "skipped" | "unchanged" | "updated";
-            code: string;
-            rows: number;
-        };
         ImportErrorResponse: {
             code: string;
             message: string;
@@ -2367,7 +2390,7 @@ export interface components {
             planned: {
                 [key: string]: number;
             };
-            /** @description People to delete, by outcome */
+            /** @description People to delete because a snapshot does not name them, by outcome */
             deletes: {
                 [key: string]: number;
             };
@@ -3795,39 +3818,15 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description idempotency-key-reused, no-file, rejected-rows, unclear-kind, unknown-provider, unreadable-file, wrong-part */
-        "422.idempotent.no-file.rejected-rows.unclear-kind.unknown-provider.unreadable-file.wrong-part": {
+        /** @description idempotency-key-reused, no-file, rejected-rows, unclear-kind, unknown-column, unknown-provider, unreadable-file, wrong-part */
+        "422.idempotent.no-file.rejected-rows.unclear-kind.unknown-column.unknown-provider.unreadable-file.wrong-part": {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:unclear-kind" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:wrong-part";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description unknown-column, unreadable-file */
-        "422.unknown-column.unreadable-file": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unreadable-file";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description ambiguous-row, unknown-row */
-        "422.ambiguous-row.unknown-row": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:ambiguous-row" | "urn:notebridge:problem:unknown-row";
+                    type?: "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:unclear-kind" | "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:wrong-part";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3867,6 +3866,30 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
+        /** @description wrong-state */
+        "409.wrong-state": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:wrong-state";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description ambiguous-row, unknown-row */
+        "422.ambiguous-row.unknown-row": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:ambiguous-row" | "urn:notebridge:problem:unknown-row";
+                } & components["schemas"]["Problem"];
+            };
+        };
         /** @description threshold-exceeded, wrong-state */
         "409.threshold-exceeded.wrong-state": {
             headers: {
@@ -3879,15 +3902,15 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description wrong-state */
-        "409.wrong-state": {
+        /** @description unknown-column, unknown-provider, unreadable-file */
+        "422.unknown-column.unknown-provider.unreadable-file": {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:wrong-state";
+                    type?: "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unreadable-file";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -5258,6 +5281,37 @@ export interface operations {
             default: components["responses"]["others"];
         };
     };
+    "PeopleCsv.all": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
+        };
+    };
     "Identity.renameProvider": {
         parameters: {
             query?: never;
@@ -6257,7 +6311,7 @@ export interface operations {
                 columns?: string;
                 /** @description The import whose rejected rows this one corrects */
                 correctionOf?: string;
-                /** @description Whom the files contain; detected from each file by default */
+                /** @description Whom the files contain, unless their part is named providers or clients; detected from each file by default */
                 kind?: "clients" | "fhir" | "providers";
             };
             header?: {
@@ -6312,7 +6366,7 @@ export interface operations {
             409: components["responses"]["409.idempotent.renamed"];
             413: components["responses"]["413.body.too-many-rows"];
             415: components["responses"]["415.body.unknown-format"];
-            422: components["responses"]["422.idempotent.no-file.rejected-rows.unclear-kind.unknown-provider.unreadable-file.wrong-part"];
+            422: components["responses"]["422.idempotent.no-file.rejected-rows.unclear-kind.unknown-column.unknown-provider.unreadable-file.wrong-part"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller.too-many-uploads"];
             default: components["responses"]["others"];
@@ -6395,6 +6449,50 @@ export interface operations {
             404: components["responses"]["404.import-not-found"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "Imports.correct": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
+                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CorrectionRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.import-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.wrong-state"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            422: components["responses"]["422.ambiguous-row.unknown-row"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6689,55 +6787,11 @@ export interface operations {
             404: components["responses"]["404.import-not-found"];
             408: components["responses"]["408.body"];
             409: components["responses"]["409.wrong-state"];
-            413: components["responses"]["413.body"];
+            413: components["responses"]["413.body.too-many-rows"];
             415: components["responses"]["415.body"];
-            422: components["responses"]["422.unknown-column.unreadable-file"];
+            422: components["responses"]["422.unknown-column.unknown-provider.unreadable-file"];
             429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
-        };
-    };
-    "Imports.correct": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
-                Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
-                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
-                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
-            };
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["CorrectionRequest"];
-            };
-        };
-        responses: {
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ImportResponse"];
-                };
-            };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.wrong-state"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.ambiguous-row.unknown-row"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
+            503: components["responses"]["503.body.caller.too-many-uploads"];
             default: components["responses"]["others"];
         };
     };

@@ -7,7 +7,7 @@ import { Moment, number } from '../../parts/values.js';
 import { ImportDetail, ImportState } from './import-detail.js';
 import { type Chosen, NewImport } from './new-import.js';
 import './imports.css';
-import { useDrop } from './use-drop.js';
+import { useDrop } from '../../parts/use-drop.js';
 import { nameOf } from './words.js';
 
 /** The change feed reports only the end of an import. */

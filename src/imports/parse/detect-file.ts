@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { Problem } from '../../http/problem/problem.js';
 import { kindsOfColumns } from './csv/column-names.js';
-import { isRejectedHeader } from './csv/columns.js';
 import { detectLayout } from './csv/layout.js';
 import type { FileKind, ImportFormat } from './row/import-row.js';
 import { encodingOf, notTextHint } from './text/file-text.js';
@@ -139,8 +138,7 @@ function formatOf(file: FileFacts, text: string, json: JsonBeginning | undefined
 }
 
 function kindsOfCsv(text: string): FileKind[] {
-  const { header } = detectLayout(text, 'clients');
-  return isRejectedHeader(header) ? ['both'] : kindsOfColumns(header);
+  return kindsOfColumns(detectLayout(text, 'clients').header);
 }
 
 function kindsOfJson(json: JsonBeginning | undefined): FileKind[] {
