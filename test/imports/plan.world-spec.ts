@@ -94,7 +94,7 @@ describe('a dry run', () => {
 });
 
 describe('unchanged rows', () => {
-  test('cost no call, and nothing of their content is kept', async () => {
+  test('cost no call, and their content is not kept', async () => {
     const files = [
       providers('p-1', 'p-2'),
       clientsCsv([clientLine('c-1', ['p-1', 'p-2'], 'c-1@mail.example'), 'c-x,bad,A,B,p-1']),
@@ -304,8 +304,8 @@ describe('a snapshot', () => {
         'clients.csv',
         'externalId,email,firstName,lastName,providers,note',
         `${clientLine('c-1', ['p-1'])},fine`,
-        `${clientLine('c-2', ['p-1'])},"said so`,
-        `${clientLine('c-3', ['p-1'])},and so"`, // the quotes swallow this row
+        `${clientLine('c-2', ['p-1'])},"first`,
+        `${clientLine('c-3', ['p-1'])},second"`, // the quotes swallow this row
         `c-4,no mail,Cleo,c-4,p-1,`,
         `${clientLine('c-5', ['p-unknown'])},`,
       ),
@@ -416,18 +416,14 @@ describe('emails', () => {
       clientsCsv([clientLine('c-1', ['p-1'], 'one@mail.example'), clientLine('c-2', ['p-1'])]),
     ]);
     const { id } = await planned('mode=snapshot', [
-      clientsCsv([
-        ...[clientLine('c-2', ['p-1']), clientLine('c-new', ['p-1'], 'one@mail.example')],
-        // So many that deletions start only after the email was found to be taken.
-        ...many(60, 'more').map((one) => clientLine(one, ['p-1'])),
-      ]),
+      clientsCsv([clientLine('c-2', ['p-1']), clientLine('c-new', ['p-1'], 'one@mail.example')]),
     ]);
     const view = await ended(id, 'apply');
-    expect([view.counts.created, view.counts.needsReview, view.deletes]).toEqual([61, 0, { deleted: 1 }]);
+    expect([view.counts.created, view.counts.needsReview, view.deletes]).toEqual([1, 0, { deleted: 1 }]);
   });
 });
 
-describe('whatever the EHR said after the upload began', () => {
+describe('a change by the EHR after the upload began', () => {
   const file = () => clients(['c-1', 'c-2', 'c-new'], ['p-2']);
 
   /** Changes everyone of the file. */
@@ -457,7 +453,7 @@ describe('whatever the EHR said after the upload began', () => {
 
   test('wins before the plan', async () => {
     await known(['c-1', 'c-2']);
-    const id = await start('', [file()]);
+    const id = await start('dryRun=true', [file()]);
     await changeAll();
     await expectLatest(id);
   });

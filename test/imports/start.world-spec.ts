@@ -48,12 +48,13 @@ async function finish(clientCount: number): Promise<void> {
   await world.work.imports();
 }
 
-/** Adds as many unfinished clients as imports may have. */
-const occupy = () =>
+/** Adds unfinished clients: by default, as many as imports may have. */
+const occupy = (count = 60) =>
   world.sql(
     `INSERT INTO people (id, kind, external_id, profile, profile_hash, lane, stated_at, due_at)
      SELECT gen_random_uuid(), 'client', 'busy-' || n, '', '', 'bulk', now() + interval '1 day', now() + interval '1 day'
-     FROM generate_series(1, 60) AS n`,
+     FROM generate_series(1, $1) AS n`,
+    [count],
   );
 
 /** A running import whose clients have not started, because others are unfinished. */
@@ -98,6 +99,30 @@ describe('a running import', () => {
     );
     await world.work.imports();
     expect(await started(id)).toHaveLength(62);
+  });
+
+  test('waits for the deletion of the client that has an email, even if it has not started', async () => {
+    await imported('', [providers('p-1'), clientsCsv([clientLine('c-1', ['p-1'], 'one@mail.example')])]);
+    const { id } = await planned('mode=snapshot', [
+      clientsCsv([
+        clientLine('c-new', ['p-1'], 'one@mail.example'),
+        ...['c-2', 'c-3'].map((one) => clientLine(one, ['p-1'])),
+      ]),
+    ]);
+    await occupy(30);
+    await steer(id, 'apply');
+    await world.work.imports();
+    await makeCalls(1);
+    await world.work.imports();
+    expect((await rows(id)).map(({ externalId, outcome }) => [externalId, outcome])).toEqual([
+      ['c-new', 'pending'],
+      ['c-2', 'created'],
+      ['c-3', 'pending'],
+      ['c-1', 'pending'],
+    ]);
+    await world.sql(`DELETE FROM people WHERE external_id LIKE 'busy-%'`);
+    await world.settle();
+    expect(await show(id)).toMatchObject({ state: 'completed', counts: { created: 3 }, deletes: { deleted: 1 } });
   });
 
   test('starts clients whose provider a paused import has not started', async () => {
@@ -245,6 +270,7 @@ describe('a DELETE of an unknown id', () => {
   async function expectSkipped(id: string): Promise<void> {
     await world.settle();
     expect((await outcomes(id))[0]?.slice(0, 2)).toEqual(['c-1', 'skipped']);
+    expect((await show(id)).state).toBe('completed');
     expect((await person('clients', 'c-1')).status).toBe(404);
     expect(await world.sql('SELECT 1 FROM import_rows WHERE profile IS NOT NULL')).toEqual([]);
   }
