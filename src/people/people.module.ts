@@ -6,6 +6,7 @@ import { IdentityService } from './api/identity.service.js';
 import { ClientsController, PeopleController, ProvidersController } from './api/people.controller.js';
 import { PeopleService } from './api/people.service.js';
 import { PeopleCsvController } from './api/people-csv.controller.js';
+import { PeopleLookup } from './api/people-lookup.service.js';
 import { PeopleMonitoring } from './api/people-monitoring.js';
 import { PersonRecords } from './api/person-records.js';
 import { UserCreatedHandler } from './api/user-created.handler.js';
@@ -48,7 +49,7 @@ const shared = [
 @Module({
   imports: [DiscoveryModule, PlatformModule],
   controllers: [ProvidersController, ClientsController, PeopleController, PeopleCsvController, IdentityController],
-  providers: [...shared, IdentityService, MergedClientsRepository, PeopleMonitoring, UserCreatedHandler],
+  providers: [...shared, IdentityService, MergedClientsRepository, PeopleLookup, PeopleMonitoring, UserCreatedHandler],
   exports: shared,
 })
 export class PeopleModule {}

@@ -391,7 +391,7 @@ describe('people whom a snapshot deletes', () => {
     const { id } = await planned('mode=snapshot', [clients(['c-3'], ['p-1'])]);
     world.platform.injectFault({ kind: 'status', operation: 'deleteUser', status: 503, count: null });
     // The account was linked by email, and the plan does not cover a change since.
-    await world.sql(`UPDATE people SET wanted_at = wanted_at + interval '1 microsecond' WHERE external_id = 'c-1'`);
+    await world.sql(`UPDATE people SET wanted_at = wanted_at + '1 microsecond' WHERE external_id = 'c-1'`);
     await steer(id, 'apply', ['deletes']);
     await world.settle(200).catch(() => undefined);
     const people = await Promise.all(['c-1', 'c-2'].map((one) => person('clients', one)));

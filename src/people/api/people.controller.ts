@@ -42,6 +42,7 @@ import {
   TraceRequest,
 } from './people.dto.js';
 import { PeopleService } from './people.service.js';
+import { PeopleLookup } from './people-lookup.service.js';
 import { PeopleMonitoring } from './people-monitoring.js';
 import {
   PersonPageResponse,
@@ -224,7 +225,7 @@ export class ClientsController extends PersonController {
 @Scopes('people:read')
 export class PeopleController {
   constructor(
-    private readonly people: PeopleService,
+    private readonly people: PeopleLookup,
     private readonly users: PlatformUsersRepository,
     private readonly monitoring: PeopleMonitoring,
     private readonly audit: Audit,

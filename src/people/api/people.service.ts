@@ -10,14 +10,7 @@ import { SpellingsRepository } from '../../platform/http/spellings.repository.js
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { traceparentOf } from '../../tracing/trace.js';
-import {
-  becameListable,
-  PERSON_KINDS,
-  type Person,
-  type PersonKind,
-  type PersonState,
-  RESET_ON_WRITE,
-} from '../model/person.js';
+import { becameListable, type Person, type PersonKind, type PersonState, RESET_ON_WRITE } from '../model/person.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
 import { applyLink, applyResolve, checkResolve, type ResolveAction } from '../model/resolve-rule.js';
 import { PlatformPeople } from '../reconcile/platform-people.js';
@@ -27,21 +20,16 @@ import { linkedFields, type MoreFields, PeopleRepository } from '../store/people
 import type { PersonRow } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import { UpcomingPeople, type UpcomingPerson } from '../store/upcoming-people.js';
-import { type PersonResponse, type PlatformUserResponse, showPerson, showUpcoming } from './person-view.js';
-import type { TraceResponse } from './trace.dto.js';
-import { traceOf, traceOfUpcoming } from './trace.js';
+import { type PersonResponse, showPerson, showUpcoming } from './person-view.js';
 
 /** States that the service does not leave automatically. */
 const SETTLED: PersonState[] = ['synced', 'failed', 'needs-review', 'deleted'];
-
-/** Maximum people that a search returns. */
-const SEARCH_MAX = 200;
 
 /** Moves a person ahead of all imports. */
 const EXPEDITED = { lane: 'interactive' } as const;
 
 /** False if the person is unknown or deleted, so that an import may bring it. */
-const isHere = (row: PersonRow | undefined) => row !== undefined && row.state !== 'deleted';
+export const isHere = (row: PersonRow | undefined) => row !== undefined && row.state !== 'deleted';
 
 /** A locked person with a change that is stored together with the resulting step. */
 interface Change {
@@ -198,54 +186,9 @@ export class PeopleService {
     return { row, person: applyLink(row.person, platformUserId, 'resolved'), fields: linkedFields(row) };
   }
 
-  /**
-   * Shows what is known of a platform user, so that an operator can tell before a link whose it is.
-   *
-   * @throws {Problem} 404 `unknown-platform-user` if neither an event nor a call has named it
-   */
-  async platformUser(spelling: string): Promise<PlatformUserResponse> {
-    const user = await this.users.describe(platformKey(spelling));
-    if (!user.person && user.seenAt === null) {
-      const detail = 'Nothing is known of this platform user here. Check on the platform whose it is.';
-      throw new Problem(404, 'unknown-platform-user', detail);
-    }
-    this.audit.about('platform-user', user.platformUserId);
-    for (const person of [user.person, user.formerPerson]) if (person) this.audit.about(person.kind, person.externalId);
-    return user;
-  }
-
   /** One page of people, ordered by external id. Deleted people only with state `deleted`. */
   async list(kind: PersonKind, state: PersonState | undefined, limit: number, after = ''): Promise<PersonRow[]> {
     return this.people.page(kind, state, limit, after);
-  }
-
-  /** Finds people of both kinds by email or external id. */
-  async search({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
-    for (const kind of PERSON_KINDS) await this.formerIds.refuse(kind, externalId === undefined ? [] : [externalId]);
-    const fingerprint = this.seal.emailFingerprint(email ?? null);
-    const people = await this.people.search(fingerprint, externalId, SEARCH_MAX);
-    const known = new Set(people.map((row) => `${row.kind}/${row.externalId}`));
-    const upcoming = await this.upcoming.search(fingerprint, externalId);
-    const unknown = upcoming.filter((person) => !known.has(`${person.kind}/${person.externalId}`));
-    return [...people.map((row) => this.view(row)), ...unknown.map((person) => this.viewUpcoming(person))];
-  }
-
-  /** Explains the state of a person; sends nothing. @throws {Problem} 404 */
-  async trace(key: PersonKey): Promise<TraceResponse> {
-    const { kind, externalId } = key;
-    const known = await this.people.find({ kind, externalId });
-    const upcoming = isHere(known) ? undefined : await this.upcoming.find(key);
-    if (upcoming) {
-      this.audit.about(kind, externalId);
-      return traceOfUpcoming(upcoming);
-    }
-    const row = await this.found(key, known);
-    const history = await this.prisma.platformCall.findMany({
-      where: { personId: row.id },
-      orderBy: { id: 'desc' },
-      take: 100,
-    });
-    return traceOf(row, history);
   }
 
   /** Changes the desired or known state of a person, decides its next step again, and notifies. */
@@ -298,7 +241,7 @@ export class PeopleService {
     return row;
   }
 
-  private async found(key: PersonKey, row: PersonRow | undefined, tx?: PoolClient): Promise<PersonRow> {
+  async found(key: PersonKey, row: PersonRow | undefined, tx?: PoolClient): Promise<PersonRow> {
     if (!row || row.mergedInto !== null) await this.formerIds.refuse(key.kind, [key.externalId], tx);
     if (!row) return this.unknown(key.kind);
     this.audit.about(key.kind, row.externalId);
@@ -310,7 +253,7 @@ export class PeopleService {
     throw new Problem(404, `${kind}-not-found`, `No ${kind} has this external id. Check the id.`);
   }
 
-  private viewUpcoming(person: UpcomingPerson): PersonResponse {
+  viewUpcoming(person: UpcomingPerson): PersonResponse {
     this.audit.about(person.kind, person.externalId);
     return showUpcoming(person);
   }

@@ -1,0 +1,78 @@
+import { Injectable } from '@nestjs/common';
+import { Audit } from '../../access/audit/audit.js';
+import { PrismaService } from '../../database/prisma.service.js';
+import { Problem } from '../../http/problem/problem.js';
+import { platformKey } from '../../platform/contract/wire-types.js';
+import { PERSON_KINDS } from '../model/person.js';
+import { type PersonKey, ProfileSeal } from '../model/profile.js';
+import { FormerIdsRepository } from '../store/former-ids.repository.js';
+import { PeopleRepository } from '../store/people.repository.js';
+import { PlatformUsersRepository } from '../store/platform-users.repository.js';
+import { UpcomingPeople } from '../store/upcoming-people.js';
+import { isHere, PeopleService } from './people.service.js';
+import type { PersonResponse, PlatformUserResponse } from './person-view.js';
+import type { TraceResponse } from './trace.dto.js';
+import { traceOf, traceOfUpcoming } from './trace.js';
+
+/** Maximum people that a search returns. */
+const SEARCH_MAX = 200;
+
+/** Finds and explains people. Changes nothing. */
+@Injectable()
+export class PeopleLookup {
+  constructor(
+    private readonly prisma: PrismaService,
+    private readonly people: PeopleRepository,
+    private readonly views: PeopleService,
+    private readonly users: PlatformUsersRepository,
+    private readonly upcoming: UpcomingPeople,
+    private readonly formerIds: FormerIdsRepository,
+    private readonly seal: ProfileSeal,
+    private readonly audit: Audit,
+  ) {}
+
+  /**
+   * Shows what is known of a platform user, so that an operator can tell before a link whose it is.
+   *
+   * @throws {Problem} 404 `unknown-platform-user` if neither an event nor a call has named it
+   */
+  async platformUser(spelling: string): Promise<PlatformUserResponse> {
+    const user = await this.users.describe(platformKey(spelling));
+    if (!user.person && user.seenAt === null) {
+      const detail = 'Nothing is known of this platform user here. Check on the platform whose it is.';
+      throw new Problem(404, 'unknown-platform-user', detail);
+    }
+    this.audit.about('platform-user', user.platformUserId);
+    for (const person of [user.person, user.formerPerson]) if (person) this.audit.about(person.kind, person.externalId);
+    return user;
+  }
+
+  /** Finds people of both kinds by email or external id. */
+  async search({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
+    for (const kind of PERSON_KINDS) await this.formerIds.refuse(kind, externalId === undefined ? [] : [externalId]);
+    const fingerprint = this.seal.emailFingerprint(email ?? null);
+    const people = await this.people.search(fingerprint, externalId, SEARCH_MAX);
+    const known = new Set(people.map((row) => `${row.kind}/${row.externalId}`));
+    const upcoming = await this.upcoming.search(fingerprint, externalId);
+    const unknown = upcoming.filter((person) => !known.has(`${person.kind}/${person.externalId}`));
+    return [...people.map((row) => this.views.view(row)), ...unknown.map((person) => this.views.viewUpcoming(person))];
+  }
+
+  /** Explains the state of a person; sends nothing. @throws {Problem} 404 */
+  async trace(key: PersonKey): Promise<TraceResponse> {
+    const { kind, externalId } = key;
+    const known = await this.people.find({ kind, externalId });
+    const upcoming = isHere(known) ? undefined : await this.upcoming.find(key);
+    if (upcoming) {
+      this.audit.about(kind, externalId);
+      return traceOfUpcoming(upcoming);
+    }
+    const row = await this.views.found(key, known);
+    const history = await this.prisma.platformCall.findMany({
+      where: { personId: row.id },
+      orderBy: { id: 'desc' },
+      take: 100,
+    });
+    return traceOf(row, history);
+  }
+}
