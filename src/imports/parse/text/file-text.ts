@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
 import { UnreadableFile } from '../row/rejection.js';
 
@@ -31,28 +30,18 @@ export function encodingOf(beginning: Buffer): 'utf-8' | 'utf-16le' | 'utf-16be'
   return mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8';
 }
 
-/** Joins small chunks and cuts large ones, so that every later step works on pieces of one size. */
+/** Cuts the bytes into pieces of bounded size, behind line ends where a piece has one. */
 async function* pieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of source) {
     rest = Buffer.concat([rest, chunk]);
-    let at = 0;
-    for (; rest.length - at >= PIECE; at += PIECE) yield rest.subarray(at, at + PIECE);
-    rest = rest.subarray(at);
+    while (rest.length >= PIECE) {
+      const end = rest.lastIndexOf('\n', PIECE - 1) + 1 || PIECE;
+      yield rest.subarray(0, end);
+      rest = rest.subarray(end);
+    }
   }
   if (rest.length > 0) yield rest;
-}
-
-/** The number of valid lines at the beginning of a piece that is not UTF-8. @param before the previous piece */
-function validLines(before: Buffer, piece: Buffer): number {
-  // The first character of the piece may begin in the last bytes before it, but not before a line end.
-  const tail = before.subarray(Math.max(before.length - 3, before.lastIndexOf('\n') + 1));
-  const start = tail.findIndex((byte) => (byte & 0xc0) !== 0x80);
-  const text = Buffer.concat([start < 0 ? Buffer.alloc(0) : tail.subarray(start), piece]).toString('latin1');
-  return Math.max(
-    0,
-    text.split('\n').findIndex((line) => !isUtf8(Buffer.from(line, 'latin1'))),
-  );
 }
 
 const NOT_UTF8 =
@@ -67,25 +56,28 @@ const NOT_UTF16 =
  */
 export async function* fileText(source: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let decoder: TextDecoder | undefined;
-  let before: Buffer = Buffer.alloc(0);
-  let lines = 1;
+  let line = 1;
   const decode = (piece: Buffer, stream: boolean): string => {
     decoder ??= new TextDecoder(encodingOf(piece), { fatal: true });
     try {
       return decoder.decode(piece, { stream });
     } catch {
-      // The line on which this piece begins: precise enough for a file that is damaged anyway.
-      if (decoder.encoding !== 'utf-8') throw new UnreadableFile('not-utf8', lines, NOT_UTF16);
-      throw new UnreadableFile('not-utf8', lines + validLines(before, piece), NOT_UTF8);
+      // A piece without a line end may begin inside a character, but then all of it is on one line.
+      const [valid = ''] = new TextDecoder(decoder.encoding).decode(piece).split('\ufffd', 1);
+      const hint = decoder.encoding === 'utf-8' ? NOT_UTF8 : NOT_UTF16;
+      throw new UnreadableFile('not-utf8', line + lineEndsIn(valid), hint);
     }
   };
   for await (const piece of pieces(source)) {
-    const hint = before.length === 0 ? notTextHint(piece) : undefined;
+    const hint = decoder ? undefined : notTextHint(piece);
     if (hint) throw new UnreadableFile('not-text', 1, hint);
     const text = decode(piece, true);
-    for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
-    before = piece;
+    line += lineEndsIn(text);
     yield text;
   }
   decode(Buffer.alloc(0), false);
+}
+
+function lineEndsIn(text: string): number {
+  return text.split('\n').length - 1;
 }
