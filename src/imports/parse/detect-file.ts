@@ -4,7 +4,7 @@ import { kindsOfColumns } from './csv/column-names.js';
 import { detectLayout } from './csv/layout.js';
 import type { FileKind, ImportFormat } from './row/import-row.js';
 import { encodingOf, notTextHint } from './text/file-text.js';
-import { type JsonObject, parseObject } from './text/json-records.js';
+import { type JsonObject, parseObject } from './text/json-object.js';
 
 /** Bytes of a file's beginning that show what it contains. */
 export const DETECTION_BYTES = 64 * 1024;

@@ -9,7 +9,8 @@ import {
   UNKNOWN_KIND,
   validatePerson,
 } from './row/validate-person.js';
-import { type JsonObject, type JsonRecord, parseObject } from './text/json-records.js';
+import { type JsonObject, parseObject } from './text/json-object.js';
+import type { JsonRecord } from './text/json-records.js';
 
 /** The fields that a record of a file may have. */
 function fieldsOf(kind: FileKind): string[] {

@@ -30,7 +30,7 @@ export async function resolveReferences(
     }
   }
   let lost = 0;
-  for (const clients of batches(references.resolveEach({ mirrorable, rejected }))) {
+  for (const clients of batches(references.resolve({ mirrorable, rejected }))) {
     const lists = clients.map(([externalId, list]): ResolvedList => {
       for (const count of list.lost.values()) lost += count;
       const hint = list.providers.length === 0 ? lostHint(list.lost) : null;

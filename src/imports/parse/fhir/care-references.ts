@@ -1,5 +1,5 @@
 import type { LinkReference, ReadOptions, ResourceReference } from '../row/import-row.js';
-import { hasEnded, momentIn, objectIn, objectsIn, sinceOf, textIn } from './fhir-values.js';
+import { dateIn, endIn, hasEnded, objectIn, objectsIn, textIn, tokenIn } from './fhir-values.js';
 import { providerTargets, type Referrer } from './provider-targets.js';
 import { keysOf, logicalKey, uriKey } from './reference-key.js';
 
@@ -12,7 +12,16 @@ const ENCOUNTER_MS = 365 * 86_400_000;
 /** Statuses of an encounter that did not take place. */
 const VOID_STATUSES = ['entered-in-error', 'proposed', 'cancelled'];
 
-function links(from: Referrer, base: LinkBase, reference: unknown, position: number, at?: Date): LinkReference[] {
+/** @param periods of the care, the most precise first */
+function links(
+  from: Referrer,
+  base: LinkBase,
+  reference: unknown,
+  position: number,
+  periods: unknown[] = [],
+): LinkReference[] {
+  const times = periods.map(objectIn).map(({ start, end }) => dateIn(start) ?? dateIn(end));
+  const at = times.find((time) => time !== undefined);
   return providerTargets(reference, from).map((provider) => ({
     ...{ type: 'link', ...base, provider, position },
     ...(at && { at }),
@@ -22,8 +31,7 @@ function links(from: Referrer, base: LinkBase, reference: unknown, position: num
 /** The general practitioners of a client. */
 export function ownLinks(externalId: string, patient: Referrer): LinkReference[] {
   const references = objectsIn(patient.resource.generalPractitioner);
-  const base: LinkBase = { client: { externalId }, rank: 1 };
-  return references.flatMap((reference, position) => links(patient, base, reference, position));
+  return references.flatMap((one, position) => links(patient, { client: { externalId }, rank: 1 }, one, position));
 }
 
 /** The practitioner of a PractitionerRole, under each key of the role. None if the role is no longer active. */
@@ -32,8 +40,8 @@ export function roleReferences(role: Referrer, fullUrl: string | undefined, { no
   if (active === false || hasEnded(period, now)) return [];
   const [target] = providerTargets(practitioner, role);
   const practitionerKey = target && 'key' in target ? target.key : null;
-  const keys = keysOf('provider', 'PractitionerRole', role.resource, role.base, fullUrl);
-  return keys.filter((key) => key !== practitionerKey).map((key) => ({ type: 'role', key, practitionerKey }));
+  const keys = keysOf('provider', role.resource, role.base, fullUrl).filter((key) => key !== practitionerKey);
+  return keys.map((key) => ({ type: 'role', key, practitionerKey }));
 }
 
 /** The members of an active CareTeam. */
@@ -42,7 +50,7 @@ export function careTeamLinks(team: Referrer, { now }: CareOptions): LinkReferen
   const base = subjectOf(team, 2);
   if (!base || ![undefined, 'active'].includes(textIn(status)) || hasEnded(teamPeriod, now)) return [];
   return objectsIn(participant).flatMap(({ period, member }, position) =>
-    hasEnded(period, now) ? [] : links(team, base, member, position, sinceOf(period, teamPeriod)),
+    hasEnded(period, now) ? [] : links(team, base, member, position, [period, teamPeriod]),
   );
 }
 
@@ -51,22 +59,16 @@ export function encounterLinks(encounter: Referrer, { now, encounterSince }: Car
   const { status, period, participant } = encounter.resource;
   const base = subjectOf(encounter, 3);
   const oldest = encounterSince ?? new Date(now.getTime() - ENCOUNTER_MS);
-  if (!base || VOID_STATUSES.includes(textIn(status) ?? '') || isBefore(period, oldest)) return [];
+  const last = endIn(objectIn(period).end) ?? dateIn(objectIn(period).start) ?? now;
+  if (!base || VOID_STATUSES.includes(textIn(status) ?? '') || last < oldest) return [];
   return objectsIn(participant).flatMap(({ period: own, individual }, position) =>
-    links(encounter, base, individual, position, sinceOf(own, period)),
+    links(encounter, base, individual, position, [own, period]),
   );
 }
 
 function subjectOf({ resource, base }: Referrer, rank: LinkReference['rank']): LinkBase | undefined {
   const { reference, identifier } = objectIn(resource.subject);
-  const uri = textIn(reference);
+  const uri = tokenIn(reference);
   const key = uri ? uriKey('client', uri, base) : logicalKey('client', objectIn(identifier));
   return key ? { client: { key }, rank } : undefined;
-}
-
-/** True if a period ended before a date, or began before it without a known end. */
-function isBefore(period: unknown, date: Date): boolean {
-  const { start, end } = objectIn(period);
-  const last = momentIn(end)?.ends ?? momentIn(start)?.begins;
-  return last !== undefined && last < date;
 }

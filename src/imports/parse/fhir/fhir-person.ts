@@ -1,7 +1,7 @@
 import type { PersonKind } from '../../../people/model/person.js';
 import { isEmailAddress } from '../../../people/model/person-field-rules.js';
 import { usableEmail } from '../row/email-text.js';
-import type { JsonObject } from '../text/json-records.js';
+import type { JsonObject } from '../text/json-object.js';
 import { hasEnded, isCurrent, objectsIn, textIn } from './fhir-values.js';
 
 /** The texts of a Practitioner or Patient, before they are validated. */
@@ -104,20 +104,4 @@ export function fhirPerson(
 ): FhirPerson {
   const externalId = idSystems.length > 0 ? identifierOf(resource, idSystems, now) : textIn(resource.id);
   return { externalId, email: emailOf(resource, kind, now), ...nameOf(resource, now) };
-}
-
-/** True if a person is inactive or deceased. */
-export function isGone({ active, deceasedBoolean, deceasedDateTime }: JsonObject): boolean {
-  return active === false || deceasedBoolean === true || textIn(deceasedDateTime) !== undefined;
-}
-
-/** True if the resource shows only a part of its person. */
-export function isSubsetted(resource: JsonObject): boolean {
-  const { tag } = (resource.meta ?? {}) as JsonObject;
-  return objectsIn(tag).some(({ code }) => code === 'SUBSETTED');
-}
-
-/** True if the record was merged into another one, which stands for the person. */
-export function isReplaced(resource: JsonObject): boolean {
-  return objectsIn(resource.link).some(({ type }) => type === 'replaced-by');
 }

@@ -1,7 +1,10 @@
-import { isJsonObject, type JsonObject } from '../text/json-records.js';
+import { isJsonObject, type JsonObject } from '../text/json-object.js';
 
 /** Maximum items read of a list. No person has as many names, identifiers or providers. */
 const ITEMS_MAX = 1_000;
+
+/** Maximum characters of a reference, id or identifier. */
+const TOKEN_MAX = 2_000;
 
 /** The objects in a list. Empty if the value is not a list. */
 export function objectsIn(value: unknown): JsonObject[] {
@@ -18,38 +21,35 @@ export function textIn(value: unknown): string | undefined {
   return (typeof value === 'string' && value.trim()) || undefined;
 }
 
+/** A text that references may contain. Undefined if it is too long. */
+export function tokenIn(value: unknown): string | undefined {
+  const text = textIn(value);
+  return text && text.length <= TOKEN_MAX ? text : undefined;
+}
+
 /** FHIR dateTime, also 2019 or 2019-03, from the year 1. */
-const DATE_TIME = /^(?!0000)\d{4}(?:-(\d\d)(?:-(\d\d)(T.{1,40})?)?)?$/;
+const DATE_TIME = /^(?!0000)\d{4}(?:-\d\d(?:-\d\d(?:T.{1,40})?)?)?$/;
 
-interface Moment {
-  begins: Date;
-  /** Later than `begins` if only the year, month or day is known. */
-  ends: Date;
+/** Maximum days of a year, month or day, by the length of its text. */
+const DAYS: Record<number, number> = { 4: 366, 7: 31, 10: 1 };
+
+export function dateIn(value: unknown): Date | undefined {
+  const date = new Date(DATE_TIME.exec(textIn(value) ?? '')?.[0] ?? Number.NaN);
+  return Number.isNaN(date.getTime()) ? undefined : date;
 }
 
-export function momentIn(value: unknown): Moment | undefined {
-  const [text, month, day, time] = DATE_TIME.exec(textIn(value) ?? '') ?? [];
-  const begins = new Date(text ?? Number.NaN);
-  if (Number.isNaN(begins.getTime())) return undefined;
-  const ends = new Date(begins);
-  if (time !== undefined) return { begins, ends };
-  if (day !== undefined) ends.setUTCDate(ends.getUTCDate() + 1);
-  else if (month !== undefined) ends.setUTCMonth(ends.getUTCMonth() + 1);
-  else ends.setUTCFullYear(ends.getUTCFullYear() + 1);
-  return { begins, ends };
-}
-
-/** The start of the first of these periods that has a start, or an end. */
-export function sinceOf(...periods: unknown[]): Date | undefined {
-  const starts = periods.map(objectIn).map(({ start, end }) => (momentIn(start) ?? momentIn(end))?.begins);
-  return starts.find((date) => date !== undefined);
+/** Like `dateIn`, but the end of the year, month or day if no more is known. */
+export function endIn(value: unknown): Date | undefined {
+  const days = DAYS[textIn(value)?.length ?? 0] ?? 0;
+  const date = dateIn(value);
+  return date && new Date(date.getTime() + days * 86_400_000);
 }
 
 export function hasEnded(period: unknown, now: Date): boolean {
-  return (momentIn(objectIn(period).end)?.ends ?? Number.POSITIVE_INFINITY) <= now;
+  return (endIn(objectIn(period).end) ?? Number.POSITIVE_INFINITY) <= now;
 }
 
 /** True if a period includes this time. Unknown bounds are open. */
 export function isCurrent(period: unknown, now: Date): boolean {
-  return !hasEnded(period, now) && (momentIn(objectIn(period).start)?.begins ?? now) <= now;
+  return !hasEnded(period, now) && (dateIn(objectIn(period).start) ?? now) <= now;
 }

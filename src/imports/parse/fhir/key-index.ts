@@ -16,10 +16,9 @@ export class KeyIndex<Value> {
   }
 
   private store(key: string, value: Value): boolean {
-    const known = this.values.get(key);
-    if (known && (known.length >= VALUES_MAX || known.includes(value))) return false;
-    if (known) known.push(value);
-    else this.values.set(key, [value]);
+    const known = this.values.get(key) ?? [];
+    if (known.length >= VALUES_MAX || known.includes(value)) return false;
+    this.values.set(key, [...known, value]);
     return true;
   }
 

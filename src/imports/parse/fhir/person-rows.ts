@@ -1,11 +1,19 @@
 import type { PersonKind } from '../../../people/model/person.js';
-import type { ReadOptions, ReadRow, RowCells, Version } from '../row/import-row.js';
+import type { ReadOptions, ReadRow, Version } from '../row/import-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';
-import { idFault, isImportableId, type PersonCandidate, validatePerson } from '../row/validate-person.js';
-import type { JsonObject } from '../text/json-records.js';
-import { type FhirPerson, isGone, isReplaced, isSubsetted } from './fhir-person.js';
-import { objectIn, textIn } from './fhir-values.js';
+import {
+  idFault,
+  isImportableId,
+  type PersonCandidate,
+  rowOf,
+  validatePerson,
+} from '../row/validate-person.js';
+import type { JsonObject } from '../text/json-object.js';
+import type { FhirPerson } from './fhir-person.js';
+import { objectIn, objectsIn, textIn, tokenIn } from './fhir-values.js';
 import { knownId, typeOf, uriKey } from './reference-key.js';
+
+type IdOptions = Pick<ReadOptions, 'idSystems'>;
 
 /** The kinds of people, by the type of their resource. */
 export const PERSON_KINDS = new Map<unknown, PersonKind>([
@@ -16,7 +24,7 @@ export const PERSON_KINDS = new Map<unknown, PersonKind>([
 /** Maximum characters of a text that a rejected row shows. */
 const CELL_MAX = 1_000;
 
-interface RowSource {
+export interface RowSource {
   line: number;
   version: Version;
 }
@@ -24,11 +32,8 @@ interface RowSource {
 export function rejectedRow(line: number, fault: Rejection, person: Partial<PersonCandidate> = {}): ReadRow {
   const { kind, externalId, email, firstName, lastName } = person;
   const texts = Object.entries({ kind, externalId, email, firstName, lastName });
-  const cells: RowCells = Object.fromEntries(
-    texts.flatMap(([field, text]) => (text ? [[field, text.slice(0, CELL_MAX)]] : [])),
-  );
-  const known = { ...(kind && { kind }), ...(isImportableId(externalId) && { externalId }) };
-  return { type: 'row', line, is: 'rejected', ...known, cells, ...fault };
+  const cells = texts.flatMap(([field, text]) => (text ? [[field, text.slice(0, CELL_MAX)]] : []));
+  return rowOf(line, fault, { kind, externalId, cells: Object.fromEntries(cells) });
 }
 
 /** The row of a Practitioner or Patient. */
@@ -37,41 +42,45 @@ export function personRow(
   resource: JsonObject,
   { nameText, ...read }: FhirPerson,
   { line, version }: RowSource,
-  { idSystems = [] }: Pick<ReadOptions, 'idSystems'>,
+  options: IdOptions,
 ): ReadRow {
   const candidate: PersonCandidate = { kind, ...read };
-  const row = { type: 'row', line, version } as const;
-  const reject = (fault: Rejection): ReadRow => {
-    return { ...rejectedRow(line, fault, nameText ? { ...candidate, lastName: nameText } : candidate), version };
-  };
-  const { externalId } = candidate;
-  if (!externalId) return reject(rejection(idSystems.length > 0 ? 'no-identifier' : 'no-id', { field: 'externalId' }));
-  if (isReplaced(resource)) return reject(rejection('merged-record'));
+  const fault = faultOf(resource, candidate, options);
+  const isPartial = isSubsetted(resource);
+  if (!fault && isGone(resource)) {
+    return { type: 'row', line, version, is: 'gone', kind, externalId: candidate.externalId ?? '' };
+  }
+  const splitFault = nameText && !isPartial ? rejection('unsplit-name', { field: 'firstName' }) : undefined;
+  const outcome = fault ?? splitFault ?? validatePerson(candidate, isPartial);
+  if ('code' in outcome) {
+    return { ...rejectedRow(line, outcome, nameText ? { ...candidate, lastName: nameText } : candidate), version };
+  }
+  return { type: 'row', line, version, is: 'person', person: outcome, ...(isPartial && { isPartial }) };
+}
 
-  if (isGone(resource)) {
-    const fault = idFault(externalId);
-    return fault ? reject(fault) : { ...row, is: 'gone', kind, externalId };
-  }
-  if (isSubsetted(resource)) {
-    const outcome = validatePerson(candidate, true);
-    return 'code' in outcome ? reject(outcome) : { ...row, is: 'person', person: outcome, isPartial: true };
-  }
-  if (nameText) return reject(rejection('unsplit-name', { field: 'firstName' }));
-  const outcome = validatePerson(candidate);
-  return 'code' in outcome ? reject(outcome) : { ...row, is: 'person', person: outcome };
+/** Why the resource cannot be imported, whether or not the person has gone. */
+function faultOf(resource: JsonObject, { externalId }: PersonCandidate, { idSystems = [] }: IdOptions) {
+  if (!externalId) return rejection(idSystems.length > 0 ? 'no-identifier' : 'no-id', { field: 'externalId' });
+  // Another record stands for the person.
+  const isReplaced = objectsIn(resource.link).some(({ type }) => type === 'replaced-by');
+  return isReplaced ? rejection('merged-record') : idFault(externalId);
+}
+
+/** True if a person is inactive or deceased. */
+function isGone({ active, deceasedBoolean, deceasedDateTime }: JsonObject): boolean {
+  return active === false || deceasedBoolean === true || textIn(deceasedDateTime) !== undefined;
+}
+
+/** True if the resource shows only a part of its person. */
+function isSubsetted(resource: JsonObject): boolean {
+  return objectsIn(objectIn(resource.meta).tag).some(({ code }) => code === 'SUBSETTED');
 }
 
 /** The row of an entry that deletes a person. None if its external id is not known from the URL of the request. */
-export function deletedRows(
-  entry: JsonObject,
-  { line, version }: RowSource,
-  { idSystems = [] }: Pick<ReadOptions, 'idSystems'>,
-): ReadRow[] {
-  const url = textIn(objectIn(entry.request).url) ?? textIn(entry.fullUrl) ?? '';
+export function deletedRows(entry: JsonObject, source: RowSource, { idSystems = [] }: IdOptions): ReadRow[] {
+  const url = tokenIn(objectIn(entry.request).url) ?? tokenIn(entry.fullUrl) ?? '';
   const kind = PERSON_KINDS.get(typeOf(url));
-  const key = kind && uriKey(kind, url, undefined);
+  const key = kind && uriKey(kind, url);
   const externalId = key && knownId(kind, key, idSystems);
-  return isImportableId(externalId)
-    ? [{ type: 'row', line, version, is: 'deleted', kind: kind as PersonKind, externalId }]
-    : [];
+  return isImportableId(externalId) && kind ? [{ type: 'row', ...source, is: 'deleted', kind, externalId }] : [];
 }

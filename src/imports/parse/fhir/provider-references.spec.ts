@@ -247,7 +247,7 @@ function resolveNaively(
   };
   const earlier = (kind: Alias['kind'], key: string): string | undefined => {
     const { target, base, isForeign } = parts(key);
-    if (isForeign && (kind === 'client' || !aliases.some((one) => parts(one.key).base === base))) return undefined;
+    if (isForeign && !aliases.some((one) => parts(one.key).base === base)) return undefined;
     if (aliases.some((one) => one.kind === kind && parts(one.key).target === target)) return undefined;
     const [, system, value] = key.split('|');
     if (idSystems.length > 0) return system && idSystems.includes(system) ? value : undefined;
@@ -287,13 +287,10 @@ function resolveNaively(
       const leads = mine.map((one) => ({ ...one, to: 'key' in one.provider ? lead(one.provider.key) : one.provider }));
       const lost = new Map<LostReason, number>();
       const seen = new Set<string>();
-      for (const {
-        to,
-        provider: { key },
-      } of leads as { to: object; provider: { key?: string } }[]) {
-        if (!('lost' in to) || (key && seen.has(key))) continue;
-        seen.add(key ?? '');
-        lost.set(to.lost as LostReason, (lost.get(to.lost as LostReason) ?? 0) + 1);
+      for (const { to, provider: written } of leads) {
+        const key = 'key' in written ? written.key : written.lost;
+        if ('lost' in to && !seen.has(key)) lost.set(to.lost, (lost.get(to.lost) ?? 0) + 1);
+        seen.add(key);
       }
       const kept = leads.flatMap((one) => ('externalId' in one.to ? [{ ...one, id: one.to.externalId }] : []));
       const time = ({ at }: LinkReference) => at?.getTime() ?? -1e15;
@@ -373,14 +370,7 @@ describe('ProviderReferences', () => {
       );
     fc.assert(
       fc.property(world, ([events, who, idSystems]) => {
-        // Such keys are not stored, because they tell the external id. A client is on one server only.
-        const isPlain = (one: ResourceReference) =>
-          one.type === 'alias' && idSystems.length === 0 && one.key === `client/Patient/${one.externalId}`;
-        const expected = resolveNaively(
-          events.filter((one) => !isPlain(one)),
-          who,
-          idSystems,
-        );
+        const expected = resolveNaively(events, who, idSystems);
         expect(filled(events, idSystems).resolve(who)).toEqual(expected);
         expect(filled(events.toReversed(), idSystems).resolve(who)).toEqual(expected);
       }),

@@ -3,7 +3,7 @@ import type { PersonKind } from '../../../people/model/person.js';
 import { PROVIDERS_MAX } from '../../../people/model/person-field-rules.js';
 import type { LinkReference, LostReason, ReadRow, ResourceReference, Version } from '../row/import-row.js';
 import { KeyIndex } from './key-index.js';
-import { knownId, parseLiteralKey, uuidTargets } from './reference-key.js';
+import { knownId, parseLiteralKey } from './reference-key.js';
 import { isNewer } from './resource-version.js';
 
 /** Thrown when an import has more references than it may hold in memory. */
@@ -19,7 +19,7 @@ export interface ResolvedProviders {
   providers: string[];
   /** True if one of them is a general practitioner. In an upsert, the list then replaces the current one. */
   replaces: boolean;
-  /** How many references lead to none of them. Repeated references with the same key count once. */
+  /** How many references lead to none of them. Repeated ones with the same key, or without a key for the same reason, count once. */
   lost: Map<LostReason, number>;
 }
 
@@ -34,11 +34,11 @@ type BestLink = Pick<LinkReference, 'rank' | 'at' | 'position'>;
 
 /** The links of a client, collected under its external id or under one of its keys. */
 interface ClientLinks {
+  client: LinkReference['client'];
   /** The version of the Patient that has these links. */
   version?: Version;
   /** By the index of the provider's key. */
   best?: Map<number, BestLink>;
-  lost?: Map<LostReason, number>;
 }
 
 type Destination = { externalId: string } | { lost: LostReason };
@@ -53,10 +53,10 @@ export class ProviderReferences {
   private readonly practitionersByRole = new KeyIndex<string | null>();
   /** Base URLs of the people in the import. */
   private readonly bases = new Set<string | undefined>();
-  /** The index of each provider key that a link has. */
+  /** The index of each provider key that a link has, or of `!` and the reason why it has none. */
   private readonly indexByKey = new Map<string, number>();
-  private readonly linksById = new Map<string, ClientLinks>();
-  private readonly linksByKey = new Map<string, ClientLinks>();
+  /** By the key of the client, or by its external id after `=`. */
+  private readonly links = new Map<string, ClientLinks>();
   /** The client of the last row, if a newer version of it was added before. */
   private outdatedClient: string | undefined;
 
@@ -84,30 +84,20 @@ export class ProviderReferences {
   }
 
   /** The providers of each client that has links, by its external id. */
-  resolve(found: FoundProviders): Map<string, ResolvedProviders> {
-    return new Map(this.resolveEach(found));
-  }
-
-  /** Resolves one client at a time, so that the caller can yield to the event loop. */
-  *resolveEach({ mirrorable, rejected }: FoundProviders): Generator<[string, ResolvedProviders]> {
+  resolve({ mirrorable, rejected }: FoundProviders): Map<string, ResolvedProviders> {
     const destinations = this.destinations().map((to): Destination => {
       if ('lost' in to || mirrorable.has(to.externalId)) return to;
       return { lost: rejected.has(to.externalId) ? 'rejected' : 'unknown' };
     });
-    for (const [client, links] of this.linksByClient()) yield [client, resolveClient(links, destinations)];
-  }
-
-  private linksByClient(): Map<string, ClientLinks[]> {
-    const byClient = new Map<string, ClientLinks[]>();
-    for (const [client, links] of this.linksById) if (links.best || links.lost) byClient.set(client, [links]);
-    for (const [key, links] of this.linksByKey) {
-      const client = this.clientOf(key);
-      if (client === undefined) continue;
-      const known = byClient.get(client);
-      if (known) known.push(links);
-      else byClient.set(client, [links]);
+    const bestByClient = new Map<string, Map<number, BestLink>>();
+    for (const { client, best } of this.links.values()) {
+      const externalId = 'externalId' in client ? client.externalId : this.clientOf(client.key);
+      if (externalId === undefined || !best) continue;
+      const known = bestByClient.get(externalId);
+      if (known) for (const [index, link] of best) keepBest(known, index, link);
+      else bestByClient.set(externalId, best);
     }
-    return byClient;
+    return new Map([...bestByClient].map(([client, best]) => [client, resolveClient(best, destinations)]));
   }
 
   private grow(isNew: boolean): void {
@@ -117,39 +107,36 @@ export class ProviderReferences {
   private addRow(row: ReadRow): void {
     const { kind, externalId } = row.is === 'person' ? row.person : row;
     if (kind !== 'client' || externalId === undefined || !row.version) return;
-    const known = this.linksById.get(externalId);
+    const known = this.links.get(`=${externalId}`);
     const isOutdated = known?.version !== undefined && isNewer(known.version, row.version);
     this.outdatedClient = isOutdated ? externalId : undefined;
     if (isOutdated) return;
     this.grow(known === undefined);
-    this.linksById.set(externalId, { version: row.version });
+    this.links.set(`=${externalId}`, { client: { externalId }, version: row.version });
   }
 
   private addAlias({ kind, key, externalId }: Extract<ResourceReference, { type: 'alias' }>): void {
-    const literal = parseLiteralKey(key);
-    this.bases.add(literal?.base);
-    // Many clients have only a key that tells the external id anyway.
-    const isPlain = kind === 'client' && literal && literal.base === undefined && literal.id === externalId;
-    if (!isPlain || this.idSystems.length > 0) this.grow(this.aliases[kind].add(key, externalId));
+    this.bases.add(parseLiteralKey(key)?.base);
+    this.grow(this.aliases[kind].add(key, externalId));
   }
 
   private addLink({ client, provider, rank, at, position }: LinkReference): void {
-    if ('externalId' in client && client.externalId === this.outdatedClient) return;
-    const [all, name] = 'externalId' in client ? [this.linksById, client.externalId] : [this.linksByKey, client.key];
-    const links = all.get(name) ?? {};
-    this.grow(!all.has(name));
-    all.set(name, links);
-    if ('lost' in provider) {
-      links.lost ??= new Map();
-      countLost(links.lost, provider.lost);
-      return;
-    }
-    const index = this.indexByKey.get(provider.key) ?? this.indexByKey.size;
-    this.grow(index === this.indexByKey.size);
-    this.indexByKey.set(provider.key, index);
+    const isOwn = 'externalId' in client;
+    if (isOwn && client.externalId === this.outdatedClient) return;
+    const links = this.known(this.links, isOwn ? `=${client.externalId}` : client.key, { client });
+    const key = 'lost' in provider ? `!${provider.lost}` : provider.key;
+    const index = this.known(this.indexByKey, key, this.indexByKey.size);
     links.best ??= new Map();
     this.grow(!links.best.has(index));
     keepBest(links.best, index, { rank, at, position });
+  }
+
+  /** The value of a key, which is added if it is new. */
+  private known<Value>(map: Map<string, Value>, key: string, added: Value): Value {
+    const value = map.get(key) ?? added;
+    this.grow(!map.has(key));
+    map.set(key, value);
+    return value;
   }
 
   /** What each key leads to, by its index. */
@@ -158,42 +145,35 @@ export class ProviderReferences {
   }
 
   private destinationOf(key: string): Destination {
-    const practitioners = find('provider', this.practitionersByRole, key);
-    const ids = [key, ...practitioners].map((one) =>
-      one === null ? [] : find('provider', this.aliases.provider, one),
-    );
-    const [externalId, another] = new Set(ids.flat());
+    if (key.startsWith('!')) return { lost: key.slice(1) as LostReason };
+    const practitioners = this.practitionersByRole.find(key);
+    const ids = [key, ...practitioners].flatMap((one) => (one === null ? [] : this.aliases.provider.find(one)));
+    const [externalId, another] = new Set(ids);
     if (another !== undefined) return { lost: 'ambiguous' };
     if (externalId !== undefined) return { externalId };
     const practitioner = practitioners.length > 0 ? practitioners.find((one) => one !== null) : key;
-    return practitioner ? this.earlierDestination(practitioner) : { lost: 'role-without-practitioner' };
-  }
-
-  /** The provider from an earlier import that a key means, because no resource of this import has it. */
-  private earlierDestination(key: string): Destination {
-    const literal = parseLiteralKey(key);
-    if (literal?.base !== undefined && !literal.isOwn && !this.bases.has(literal.base)) return { lost: 'other-server' };
-    // Another server's resource with the same id is not the same person.
-    const externalId = this.aliases.provider.has(key) ? undefined : knownId('provider', key, this.idSystems);
-    return externalId === undefined ? { lost: 'unknown' } : { externalId };
+    if (!practitioner) return { lost: 'role-without-practitioner' };
+    if (this.isOnOtherServer(practitioner)) return { lost: 'other-server' };
+    const earlierId = this.earlierId('provider', practitioner);
+    return earlierId === undefined ? { lost: 'unknown' } : { externalId: earlierId };
   }
 
   private clientOf(key: string): string | undefined {
-    const [externalId, another] = find('client', this.aliases.client, key);
-    if (externalId !== undefined) return another === undefined ? externalId : undefined;
-    const literal = parseLiteralKey(key);
-    const isForeign = literal?.base !== undefined && !literal.isOwn;
-    return isForeign || this.aliases.client.has(key) ? undefined : knownId('client', key, this.idSystems);
+    const [externalId, another] = this.aliases.client.find(key);
+    return another === undefined ? (externalId ?? this.earlierId('client', key)) : undefined;
   }
-}
 
-function find<Value>(kind: PersonKind, index: KeyIndex<Value>, key: string): Value[] {
-  const found = index.find(key);
-  return found.length > 0 ? found : uuidTargets(kind, key).flatMap((target) => index.find(target));
-}
+  /** The person from an earlier import that a key means, because no resource of this import has it. */
+  private earlierId(kind: PersonKind, key: string): string | undefined {
+    // Another server's resource with the same id is not the same person.
+    if (this.isOnOtherServer(key) || this.aliases[kind].has(key)) return undefined;
+    return knownId(kind, key, this.idSystems);
+  }
 
-function countLost(lost: Map<LostReason, number>, reason: LostReason, times = 1): void {
-  lost.set(reason, (lost.get(reason) ?? 0) + times);
+  private isOnOtherServer(key: string): boolean {
+    const { base, isOwn = false } = parseLiteralKey(key) ?? {};
+    return base !== undefined && !isOwn && !this.bases.has(base);
+  }
 }
 
 function keepBest<Key>(best: Map<Key, BestLink>, key: Key, link: BestLink): void {
@@ -213,17 +193,12 @@ function compareBytes(a: string, b: string): number {
 }
 
 /** @param destinations by the index of the provider's key */
-function resolveClient(collected: ClientLinks[], destinations: Destination[]): ResolvedProviders {
-  const bestByIndex = new Map<number, BestLink>();
+function resolveClient(bestByIndex: Map<number, BestLink>, destinations: Destination[]): ResolvedProviders {
   const lost = new Map<LostReason, number>();
-  for (const links of collected) {
-    for (const [index, link] of links.best ?? []) keepBest(bestByIndex, index, link);
-    for (const [reason, times] of links.lost ?? []) countLost(lost, reason, times);
-  }
   const best = new Map<string, BestLink>();
   for (const [index, link] of bestByIndex) {
     const to = destinations[index] ?? { lost: 'unknown' };
-    if ('lost' in to) countLost(lost, to.lost);
+    if ('lost' in to) lost.set(to.lost, (lost.get(to.lost) ?? 0) + 1);
     else keepBest(best, to.externalId, link);
   }
   const sorted = [...best].sort(([idA, a], [idB, b]) => compareLinks(a, b) || compareBytes(idA, idB));

@@ -1,6 +1,6 @@
 import type { LinkReference } from '../row/import-row.js';
-import type { JsonObject } from '../text/json-records.js';
-import { objectIn, objectsIn, textIn } from './fhir-values.js';
+import type { JsonObject } from '../text/json-object.js';
+import { objectIn, objectsIn, textIn, tokenIn } from './fhir-values.js';
 import { identifierKeys, logicalKey, REFERENCE_TYPES, typeOf, uriKey } from './reference-key.js';
 
 type Target = LinkReference['provider'];
@@ -17,25 +17,25 @@ export interface Referrer {
  */
 export function providerTargets(reference: unknown, from: Referrer): Target[] {
   const { reference: written, type: writtenType, identifier, display } = objectIn(reference);
-  const uri = textIn(written);
+  const text = tokenIn(written);
   const logical = logicalKey('provider', objectIn(identifier));
-  if (uri?.startsWith('#') && !logical) return containedTargets(uri, from);
+  if (text?.startsWith('#') && !logical) return containedTargets(text, from);
 
-  const isUri = uri !== undefined && !uri.startsWith('#');
-  const type = isUri ? typeOf(uri) : textIn(writtenType);
+  const uri = text?.startsWith('#') ? undefined : text;
+  const type = uri ? typeOf(uri) : textIn(writtenType);
   if (type === 'Organization') return [{ lost: 'organization' }];
   if (type !== undefined && !REFERENCE_TYPES.provider.includes(type)) return [];
-  const key = (isUri ? uriKey('provider', uri, from.base) : undefined) ?? logical;
+  const key = (uri && uriKey('provider', uri, from.base)) || logical;
   if (key) return [{ key }];
-  if (isUri) return [{ lost: 'unknown' }];
+  if (uri) return [{ lost: 'unknown' }];
   return textIn(display) ? [{ lost: 'display-only' }] : [];
 }
 
 /** The identifiers of a contained practitioner, which has no other name outside of its resource. */
 function containedTargets(uri: string, { resource, base }: Referrer): Target[] {
   const contained = objectsIn(resource.contained).find(({ id }) => id === uri.slice(1) || id === uri);
-  const type = textIn(contained?.resourceType);
-  if (!contained || type === 'Practitioner') {
+  const type = contained ? textIn(contained.resourceType) : 'Practitioner';
+  if (type === 'Practitioner') {
     const keys = identifierKeys('provider', contained?.identifier).filter((key) => !key.startsWith('provider|*|'));
     return keys.length > 0 ? keys.map((key) => ({ key })) : [{ lost: 'contained' }];
   }
@@ -43,6 +43,6 @@ function containedTargets(uri: string, { resource, base }: Referrer): Target[] {
   if (type !== 'PractitionerRole') return [];
   // A role that refers to a role leads nowhere, so that this ends.
   const rest = objectsIn(resource.contained).filter(({ resourceType }) => resourceType === 'Practitioner');
-  const targets = providerTargets(contained.practitioner, { resource: { contained: rest }, base });
+  const targets = providerTargets(contained?.practitioner, { resource: { contained: rest }, base });
   return targets.length > 0 ? targets : [{ lost: 'role-without-practitioner' }];
 }

@@ -20,7 +20,6 @@ describe('the key of a reference', () => {
     ['Practitioner?identifier=99', undefined, 'provider|*|99'],
     ['Practitioner?identifier=|99', undefined, 'provider||99'],
     ['Practitioner?identifier=a|%zz', undefined, 'provider|a|%zz'],
-    ['Practitioner?identifier=a|1\\|2\\,3', undefined, 'provider|a|1|2,3'],
   ])('%s from %s is %s', (uri, base, expected) => {
     expect(key(uri, base)).toBe(expected);
   });
@@ -35,7 +34,6 @@ describe('the key of a reference', () => {
     'Practitioner?identifier=a|1&identifier=b|2',
     'Organization?identifier=a|1',
     'ftp://ehr.example/Practitioner/p1',
-    `Practitioner/${'x'.repeat(2_000)}`,
     '/'.repeat(100_000),
   ])('is undefined for %.50s', (uri) => {
     expect(key(uri)).toBeUndefined();
@@ -44,7 +42,7 @@ describe('the key of a reference', () => {
   it('is one of the keys of its resource', () => {
     const identifier = [{ system: NPI, value: ' 99 ' }, { value: '7' }];
     const resource = { resourceType: 'Practitioner', id: 'p1', identifier };
-    const keys = keysOf('provider', 'Practitioner', resource, 'ehr.example', 'urn:uuid:ABC');
+    const keys = keysOf('provider', resource, 'ehr.example', 'urn:uuid:ABC');
     const uris = ['https://ehr.example/Practitioner/p1', 'urn:uuid:abc', `Practitioner?identifier=${NPI}|99`];
     for (const uri of [...uris, 'Practitioner?identifier=99', 'Practitioner?identifier=|7']) {
       expect(keys).toContain(key(uri));

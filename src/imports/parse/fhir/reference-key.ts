@@ -1,6 +1,6 @@
 import type { PersonKind } from '../../../people/model/person.js';
-import type { JsonObject } from '../text/json-records.js';
-import { objectsIn, textIn } from './fhir-values.js';
+import type { JsonObject } from '../text/json-object.js';
+import { objectsIn, tokenIn } from './fhir-values.js';
 
 // A key is the canonical form of a reference, and of each way in which references may name a resource:
 //   provider/Practitioner/1                        relative, from or to a resource whose base URL is unknown
@@ -15,18 +15,8 @@ export const REFERENCE_TYPES: Record<PersonKind, readonly string[]> = {
   client: ['Patient'],
 };
 
-/** Maximum characters of a reference or identifier. A longer one leads nowhere. */
-const REFERENCE_MAX = 2_000;
-
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-/** A URL that ends in a type and an id. */
-interface LiteralReference {
-  type: string;
-  id: string;
-  /** Undefined if the reference is relative. */
-  base?: string;
-}
+const URN = /^urn:(?:uuid|oid):/i;
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Server and path of an http or https URL. The scheme is left out, because servers behind a proxy confuse the two. */
 function baseUrl(url: string): string | undefined {
@@ -34,35 +24,50 @@ function baseUrl(url: string): string | undefined {
   return host && host.toLowerCase() + path.replace(/\/$/, '');
 }
 
-/** Parses `Practitioner/1`, or an absolute URL that ends like this. */
-function literalReference(uri: string): LiteralReference | undefined {
-  if (uri.length > REFERENCE_MAX) return undefined;
-  const [, before = '', type, id] =
-    /^(.*\/)?([A-Z][A-Za-z]+)\/([^/?#|\s]+)$/.exec(uri.replace(/\/_history\/[^/]+$/, '')) ?? [];
-  if (!type || !id) return undefined;
-  if (!before.includes(':')) return { type, id };
+/** What a URI names: a resource by its id, or by an identifier. */
+interface UriTarget {
+  type: string;
+  id?: string;
+  /** Undefined if the reference is relative. */
+  base?: string;
+  /** `system|value` or `value`. */
+  token?: string;
+}
+
+/** Parses `Practitioner/1`, `Practitioner?identifier=system|value`, or an absolute URL that ends like one of them. */
+function uriTarget(uri: string): UriTarget | undefined {
+  const question = uri.indexOf('?');
+  if (question >= 0) {
+    const [token, another] = new URLSearchParams(uri.slice(question)).getAll('identifier');
+    const type = uri.slice(uri.lastIndexOf('/', question) + 1, question);
+    return { type, ...(another === undefined && { token }) };
+  }
+  const path = uri.replace(/\/_history\/[^/]+$/, '');
+  const [, before = '', type, id] = /^(.*\/)?([A-Z][A-Za-z]+)\/([^/#|\s]+)$/.exec(path) ?? [];
   const base = baseUrl(before);
-  return base === undefined ? undefined : { type, id, base };
+  return type && (base || !before.includes(':')) ? { type, id, base } : undefined;
+}
+
+/** The type of resource that a URI names, if it names one. */
+export function typeOf(uri: string): string | undefined {
+  return uriTarget(uri)?.type;
 }
 
 /** The base URL of a resource, by the fullUrl of its entry or else by the URL of the search that found it. */
-export function baseOf({ resourceType, id }: JsonObject, fullUrl: unknown, self: unknown): string | undefined {
-  const full = literalReference(textIn(fullUrl) ?? '');
-  if (full?.base !== undefined && full.type === resourceType && full.id === textIn(id)) return full.base;
-  const url = textIn(self) ?? '';
-  if (url.length > REFERENCE_MAX) return undefined;
+export function baseOf({ resourceType, id }: JsonObject, fullUrl = '', self = ''): string | undefined {
+  const full = uriTarget(fullUrl);
+  if (full?.base !== undefined && full.type === resourceType && full.id === tokenIn(id)) return full.base;
   // Removes the query, operations such as $everything and _search, then `Patient` or `Patient/1`.
-  const path = url.replace(/\?.*$/s, '').replace(/\/[_$].*$/, '');
+  const path = self.replace(/\?.*$/s, '').replace(/\/[_$].*$/, '');
   return baseUrl(path.replace(/\/[A-Z][a-z][A-Za-z]*(?:\/[^/]*)?$/, ''));
 }
 
-export function literalKey(kind: PersonKind, { type, id, base }: LiteralReference, isOwn = false): string {
-  return `${kind}/${type}/${id}${base === undefined ? '' : ` ${isOwn ? '~' : ''}${base}`}`;
-}
-
-/** A literal key in parts: `target` is the key without its base URL. */
-interface LiteralKey extends LiteralReference {
+/** A key with a type and an id, in parts: `target` is the key without its base URL. */
+interface LiteralKey {
   target: string;
+  type: string;
+  id: string;
+  base?: string;
   /** The base URL is that of the resource that refers. */
   isOwn: boolean;
 }
@@ -72,93 +77,39 @@ export function parseLiteralKey(key: string): LiteralKey | undefined {
   return target && type && id ? { target, type, id, base, isOwn: own === '~' } : undefined;
 }
 
-function identifierKey(kind: PersonKind, system: string | undefined, value: string): string | undefined {
-  const key = `${kind}|${system ?? ''}|${value}`;
-  return key.length > REFERENCE_MAX ? undefined : key;
-}
-
 /** Keys of a resource's identifiers. Those of providers may be searched for without a system, too. */
 export function identifierKeys(kind: PersonKind, identifiers: unknown): string[] {
-  const keys = objectsIn(identifiers).flatMap(({ system, value }) => {
-    const text = textIn(value);
-    const systems = kind === 'provider' ? [textIn(system), '*'] : [textIn(system)];
-    return text ? systems.map((one) => identifierKey(kind, one, text)) : [];
+  return objectsIn(identifiers).flatMap((identifier) => {
+    const value = tokenIn(identifier.value);
+    const anySystem = kind === 'provider' && value ? `provider|*|${value}` : undefined;
+    return [logicalKey(kind, identifier), anySystem].filter((key) => key !== undefined);
   });
-  return keys.filter((key) => key !== undefined);
 }
 
 /** Every key under which references may name a resource. */
-export function keysOf(kind: PersonKind, type: string, resource: JsonObject, base?: string, fullUrl?: string) {
-  const id = textIn(resource.id);
-  const keys = id && id.length <= REFERENCE_MAX ? [literalKey(kind, { type, id, base })] : [];
-  const lowerId = id?.toLowerCase();
-  // A Bundle that was cut into lines has lost its fullUrls. Other UUIDs are found by `uuidTargets`.
-  if (lowerId && lowerId !== id && UUID.test(lowerId)) keys.push(`${kind}:urn:uuid:${lowerId}`);
-  if (fullUrl && isUrn(fullUrl)) keys.push(`${kind}:${fullUrl.toLowerCase()}`);
+export function keysOf(kind: PersonKind, resource: JsonObject, base?: string, fullUrl = ''): string[] {
+  const id = tokenIn(resource.id) ?? '';
+  const keys = id ? [`${kind}/${resource.resourceType}/${id}${base === undefined ? '' : ` ${base}`}`] : [];
+  // A Bundle that was cut into lines has lost its fullUrls.
+  const urns = [fullUrl, UUID.test(id) ? `urn:uuid:${id}` : ''].filter((uri) => URN.test(uri));
+  keys.push(...urns.map((uri) => `${kind}:${uri.toLowerCase()}`));
   return [...new Set([...keys, ...identifierKeys(kind, resource.identifier)])];
 }
 
-/** The keys of resources whose id is the UUID in this key. */
-export function uuidTargets(kind: PersonKind, key: string): string[] {
-  const [, id] = /^[a-z]+:urn:uuid:(.+)$/.exec(key) ?? [];
-  return id && UUID.test(id) ? REFERENCE_TYPES[kind].map((type) => literalKey(kind, { type, id })) : [];
-}
-
-function isUrn(uri: string): boolean {
-  return uri.length <= REFERENCE_MAX && /^urn:(?:uuid|oid):/i.test(uri);
-}
-
 /** The key of a URI. Undefined if it cannot name such a person. */
-export function uriKey(kind: PersonKind, uri: string, ownBase: string | undefined): string | undefined {
-  if (isUrn(uri)) return `${kind}:${uri.toLowerCase()}`;
-  const search = identifierSearch(uri);
-  if (search) return REFERENCE_TYPES[kind].includes(search.type) ? tokenKey(kind, search.token) : undefined;
-  const literal = literalReference(uri);
-  if (!literal || !REFERENCE_TYPES[kind].includes(literal.type)) return undefined;
-  const { base = ownBase } = literal;
-  return literalKey(kind, { ...literal, base }, base === ownBase);
-}
-
-/** The type of resource that a URI names, if it names one. */
-export function typeOf(uri: string): string | undefined {
-  return (identifierSearch(uri) ?? literalReference(uri))?.type;
-}
-
-/** Parses `Practitioner?identifier=system|value`. */
-function identifierSearch(uri: string): { type: string; token: string } | undefined {
-  const question = uri.indexOf('?');
-  if (question < 0 || uri.length > REFERENCE_MAX) return undefined;
-  const type = uri.slice(uri.lastIndexOf('/', question) + 1, question);
-  const [wanted, another] = uri
-    .slice(question + 1)
-    .split('&')
-    .filter((part) => part.startsWith('identifier='));
-  return { type, token: another || !wanted ? '' : decoded(wanted.slice('identifier='.length)) };
-}
-
-function tokenKey(kind: PersonKind, token: string): string | undefined {
-  const bar = token.indexOf('|');
-  const system = bar < 0 ? '*' : token.slice(0, bar).trim();
-  // FHIR R4, Search: parameters escape the characters $ , | \ by a backslash.
-  const value = token
-    .slice(bar + 1)
-    .replace(/\\([$,|\\])/g, '$1')
-    .trim();
-  return value === '' ? undefined : identifierKey(kind, system, value);
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+export function uriKey(kind: PersonKind, uri: string, ownBase?: string): string | undefined {
+  if (URN.test(uri)) return `${kind}:${uri.toLowerCase()}`;
+  const { type = '', id, token, base = ownBase } = uriTarget(uri) ?? {};
+  if (!REFERENCE_TYPES[kind].includes(type)) return undefined;
+  if (id) return `${kind}/${type}/${id}${base === undefined ? '' : ` ${base === ownBase ? '~' : ''}${base}`}`;
+  const [, system = '*', value] = /^(?:(.*?)\|)?(.*)$/s.exec(token ?? '') ?? [];
+  return value?.trim() ? `${kind}|${system.trim()}|${value.trim()}` : undefined;
 }
 
 /** The key of a logical reference. Undefined without a value. */
 export function logicalKey(kind: PersonKind, { system, value }: JsonObject): string | undefined {
-  const text = textIn(value);
-  return text && identifierKey(kind, textIn(system), text);
+  const text = tokenIn(value);
+  return text && `${kind}|${tokenIn(system) ?? ''}|${text}`;
 }
 
 /** The external id that a key means if the person is known from an earlier import. */
@@ -167,6 +118,7 @@ export function knownId(kind: PersonKind, key: string, idSystems: readonly strin
     const system = idSystems.find((one) => key.startsWith(`${kind}|${one}|`));
     return system === undefined ? undefined : key.slice(kind.length + system.length + 2);
   }
-  const literal = parseLiteralKey(uuidTargets(kind, key)[0] ?? key);
-  return literal?.type === REFERENCE_TYPES[kind][0] ? literal?.id : undefined;
+  const literal = parseLiteralKey(key);
+  if (literal) return literal.type === REFERENCE_TYPES[kind][0] ? literal.id : undefined;
+  return /^[a-z]+:urn:uuid:(.+)$/.exec(key)?.[1];
 }

@@ -18,37 +18,28 @@ export interface JsonRecord {
 /** A record whose end is not read yet. */
 interface OpenRecord extends JsonRecord {
   outer?: OpenRecord;
-  /** How many Bundles are around it. */
-  level: number;
   /** Depth of the members of its resource, which is the line itself, or the member `resource` of the entry. */
   depth: number;
-  /** The member of the entry, and the member of its resource, that was named last. */
-  member: string;
-  name: string;
   /** The Bundle that it is, once its entries begin. */
   head?: JsonObject;
-  areEntriesOpen: boolean;
 }
 
 /** Maximum depth of Bundles inside each other. */
-export const BUNDLE_LEVELS_MAX = 8;
+const BUNDLE_LEVELS_MAX = 8;
+
+/** How much deeper the members of an entry's resource are than those of the Bundle. */
+const LEVEL_DEPTH = 3;
 
 /** Characters kept of a string. No longer one is ever used, and inline photos have millions. */
 const STRING_MAX = 4_096;
-
-/** Characters of the longest escape, `\u0041`. */
-const ESCAPE_LENGTH = 6;
-
-/** Maximum characters of a member's name, resourceType or id that is recognized. */
-const TOKEN_MAX = 256;
 
 const [NEWLINE, SPACE, QUOTE, COMMA, COLON] = [0x0a, 0x20, 0x22, 0x2c, 0x3a];
 const [OPEN_LIST, BACKSLASH, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5c, 0x5d, 0x7b, 0x7d];
 
 /**
- * Reads one JSON object piece by piece, in memory bounded by the limit of a record. Shortens long strings. The entries of
- * a Bundle become records, also of a Bundle inside an entry. It follows only strings and brackets: malformed JSON is
- * found when a record is parsed.
+ * Reads one JSON object piece by piece, in memory bounded by the limit of a record. Shortens long strings. The objects in
+ * its list `entry` become records, also those of a Bundle inside an entry. It follows only strings and brackets: malformed
+ * JSON is found when a record is parsed.
  */
 export class JsonCutter {
   /** True once the object has ended. */
@@ -58,45 +49,40 @@ export class JsonCutter {
 
   private record: OpenRecord;
   private depth = 0;
+  /** By depth, the member that was named last, down to the members of the record's resource. */
+  private readonly names: string[] = [];
   /** Start of the text that is not added to its record yet. */
   private start = 0;
-
+  /** The content of the last string, or its beginning, until it becomes a name or the next member begins. */
+  private string = '';
   private isInString = false;
   private isEscaped = false;
-  private isShortened = false;
-  private stringLength = 0;
-  private isValue = false;
-  private token: string | undefined;
-  private tokenStart = 0;
 
-  /** @param isBundle True if the object must be a Bundle. Otherwise `resourceType` must precede its entries. */
   constructor(
     private readonly limit: number,
     public line = 1,
     private offset = 0,
-    private readonly isBundle = false,
   ) {
-    this.record = { line, offset, text: '', level: 0, depth: 1, member: 'resource', name: '', areEntriesOpen: false };
+    this.record = { line, offset, text: '', depth: 1 };
   }
 
   /** Returns the entries that are complete with this text. */
   *push(text: string): Generator<JsonRecord> {
-    [this.start, this.tokenStart] = [0, 0];
+    this.start = 0;
     for (let at = 0; at < text.length; at++) {
       if (this.isInString) at = this.readString(text, at);
       const code = text.charCodeAt(at);
       if (code === NEWLINE) this.line++;
+      if (this.depth === 0 && code > SPACE && (this.isOver || code !== OPEN_OBJECT)) this.strayLine ??= this.line;
       if (code === QUOTE) this.toggleString(text, at);
       else if (code === OPEN_LIST || code === OPEN_OBJECT) this.open(text, at, code);
       else if (code === CLOSE_LIST || code === CLOSE_OBJECT) {
         const entry = this.close(text, at);
         if (entry) yield entry;
-      } else if (code === COLON) this.isValue = true;
+      } else if (code === COLON) this.nameMember();
       else if (code === COMMA || code <= SPACE) this.separate(text, at, code);
-      else this.checkStray(false);
     }
-    if (!this.isShortened) this.keep(text, text.length);
-    if (this.token !== undefined) this.token = recognized(this.token + text.slice(this.tokenStart));
+    if (!this.isInString) this.keep(text, text.length);
     this.offset += text.length;
   }
 
@@ -107,94 +93,92 @@ export class JsonCutter {
     return asRecord(record);
   }
 
-  private checkStray(isBeginning: boolean): void {
-    if (this.depth === 0 && (!isBeginning || this.isOver)) this.strayLine ??= this.line;
-  }
-
   /** Adds the text before `end` to the record. */
   private keep(text: string, end: number): void {
-    const { record, start } = this;
+    this.add(text.slice(this.start, end));
     this.start = end;
-    if (record.text === undefined || start === end) return;
-    const isTooLarge = record.text.length + end - start > this.limit;
-    record.text = isTooLarge ? undefined : record.text + text.slice(start, end);
+  }
+
+  private add(part: string): void {
+    const { record, limit } = this;
+    if (record.text !== undefined) {
+      record.text = record.text.length + part.length > limit ? undefined : record.text + part;
+    }
   }
 
   /** @returns where the string ends, or the end of the text */
   private readString(text: string, from: number): number {
     let at = from;
-    for (; at < text.length; at++, this.stringLength++) {
+    for (; at < text.length; at++) {
       const code = text.charCodeAt(at);
       if (code === NEWLINE) this.line++;
       if (this.isEscaped) this.isEscaped = false;
       else if (code === QUOTE) break;
-      else if (code === BACKSLASH) this.isEscaped = true;
-      // An escape is kept completely, or not at all.
-      const most = this.isEscaped ? STRING_MAX - ESCAPE_LENGTH : STRING_MAX - 1;
-      if (this.stringLength <= most || this.isShortened) continue;
-      this.keep(text, at);
-      this.isShortened = true;
+      else this.isEscaped = code === BACKSLASH;
     }
+    this.string += text.slice(from, Math.min(at, from + STRING_MAX - this.string.length));
     return at;
   }
 
   private toggleString(text: string, at: number): void {
-    const { record, depth, isInString } = this;
-    this.isInString = !isInString;
-    if (!isInString) {
-      this.checkStray(false);
-      this.stringLength = 0;
-      this.token = depth > 0 && (depth === record.depth || depth === record.depth - 1) ? '' : undefined;
-      this.tokenStart = at + 1;
-      return;
+    this.isInString = !this.isInString;
+    if (this.isInString) {
+      this.keep(text, at + 1);
+      this.string = '';
+    } else {
+      this.add(this.string.length < STRING_MAX ? this.string : withoutPartialEscape(this.string));
+      this.start = at;
     }
-    if (this.isShortened) [this.isShortened, this.start] = [false, at];
-    const token = this.token === undefined ? '' : (recognized(this.token + text.slice(this.tokenStart, at)) ?? '');
-    this.token = undefined;
-    if (!this.isValue) {
-      if (depth === record.depth) record.name = token;
-      else if (depth === record.depth - 1) record.member = token;
-    } else if (depth === record.depth && record.member === 'resource') {
-      if (record.name === 'resourceType' || record.name === 'id') record[record.name] = token;
-    }
+  }
+
+  private nameMember(): void {
+    if (this.depth <= this.record.depth) this.names[this.depth] = this.string;
+    this.string = '';
+  }
+
+  /** Stores the type or id of the record's resource after its value. */
+  private endMember(): void {
+    const { record, string } = this;
+    const name = this.depth === record.depth && this.isInResource() ? this.names[record.depth] : undefined;
+    if (string !== '' && (name === 'resourceType' || name === 'id')) record[name] = string;
+    this.string = '';
+  }
+
+  private isInResource(): boolean {
+    return !this.record.outer || this.names[this.record.depth - 1] === 'resource';
   }
 
   private open(text: string, at: number, code: number): void {
     const { record, depth } = this;
-    this.checkStray(code === OPEN_OBJECT);
     if (code === OPEN_OBJECT && this.isAmongEntries()) {
       this.keep(text, at);
-      const [line, offset, level] = [this.line, this.offset + at, record.level + 1];
-      const known = { line, offset, level, outer: record, bundle: record.head ?? {}, depth: depth + 2 };
-      this.record = { ...known, text: '', member: '', name: '', areEntriesOpen: false };
+      const [offset, bundle] = [this.offset + at, record.head ?? {}];
+      this.record = { line: this.line, offset, text: '', outer: record, depth: record.depth + LEVEL_DEPTH, bundle };
     } else if (code === OPEN_LIST && this.isBeforeEntries()) {
       this.keep(text, at + 1);
       record.head = headOf(record);
-      record.areEntriesOpen = true;
     }
-    this.depth++;
-    this.isValue = false;
-    if (this.depth === this.record.depth) this.record.name = '';
-  }
-
-  private isAmongEntries(): boolean {
-    return this.record.areEntriesOpen && this.depth === this.record.depth + 1;
+    this.depth = depth + 1;
+    if (this.depth <= this.record.depth) this.names[this.depth] = '';
   }
 
   private isBeforeEntries(): boolean {
-    const { record, depth } = this;
-    if (depth !== record.depth || record.member !== 'resource' || record.name !== 'entry' || record.head) return false;
-    if (record.level >= BUNDLE_LEVELS_MAX) return false;
-    return record.resourceType === 'Bundle' || (this.isBundle && !record.outer);
+    const { record, depth, names } = this;
+    if (depth !== record.depth || names[depth] !== 'entry' || record.head) return false;
+    return depth < BUNDLE_LEVELS_MAX * LEVEL_DEPTH && this.isInResource();
+  }
+
+  private isAmongEntries(): boolean {
+    const { record, depth, names } = this;
+    return depth === record.depth + 1 && names[record.depth] === 'entry' && record.head !== undefined;
   }
 
   /** @returns the entry that ends here, if one does */
   private close(text: string, at: number): JsonRecord | undefined {
     const { record } = this;
-    this.checkStray(false);
+    this.endMember();
     this.depth = Math.max(0, this.depth - 1);
     if (this.depth === 0) this.isOver = true;
-    if (this.depth === record.depth) record.areEntriesOpen = false;
     if (!record.outer || this.depth !== record.depth - 2) return undefined;
     this.keep(text, at + 1);
     this.record = record.outer;
@@ -202,18 +186,15 @@ export class JsonCutter {
   }
 
   private separate(text: string, at: number, code: number): void {
-    if (code === COMMA) {
-      this.isValue = false;
-      this.checkStray(false);
-    }
+    if (code === COMMA) this.endMember();
     if (!this.isAmongEntries()) return;
     this.keep(text, at);
     this.start = at + 1;
   }
 }
 
-function recognized(token: string): string | undefined {
-  return token.length > TOKEN_MAX ? undefined : token;
+function withoutPartialEscape(string: string): string {
+  return /^(?:[^\\]|\\u.{4}|\\[^u])*/s.exec(string)?.[0] ?? '';
 }
 
 /** Parses the Bundle whose entries begin, as if it had none. */

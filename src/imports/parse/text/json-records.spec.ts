@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../../config/property-runs.spec-support.js';
 import { UnreadableFile } from '../row/rejection.js';
-import { BundleEntries, JsonLines, type JsonRecord } from './json-records.js';
+import type { JsonRecord } from './json-cutter.js';
+import { BundleEntries, JsonLines } from './json-records.js';
 
 function pushed(records: JsonLines | BundleEntries, text: string, chunk = text.length || 1): JsonRecord[] {
   const found: JsonRecord[] = [];
@@ -107,11 +108,6 @@ describe('BundleEntries', () => {
     const records = entriesOf(JSON.stringify(bundleOf([{ resource: bundleOf(entry) }]), null, 2), 200);
     expect(records).toHaveLength(2_002);
     expect(records.every(({ text }) => text !== undefined)).toBe(true);
-  });
-
-  it('does not cut entries of a List', () => {
-    const list = { resource: { resourceType: 'List', entry: [{ item: { reference: 'Patient/1' } }] } };
-    expect(parsed(entriesOf(JSON.stringify(bundleOf([list]))))).toEqual([list, bundleOf([])]);
   });
 
   it('reports the line of each entry', () => {

@@ -1,15 +1,12 @@
 import { UnreadableFile } from '../row/rejection.js';
 import { JsonCutter, type JsonRecord } from './json-cutter.js';
 
-export type { JsonRecord } from './json-cutter.js';
-export { isJsonObject, type JsonObject, parseObject } from './json-object.js';
-
-/** Cuts text into its lines, one record on each, including blank lines. Cuts up a line only if it exceeds the limit. */
+/** Cuts text into its lines, one record on each, including blank lines. Cuts up Bundles, and lines over the limit. */
 export class JsonLines {
   private kept = '';
   private cutter: JsonCutter | undefined;
   private line = 1;
-  /** Where the line begins in the file, and where `kept` ends. */
+  /** Where the line begins in the file, and where the text that was added ends. */
   private lineStart = 0;
   private end = 0;
 
@@ -21,31 +18,31 @@ export class JsonLines {
     let at = 0;
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', at)) {
       yield* this.add(text.slice(at, end));
-      yield this.take();
+      yield* this.take();
       at = end + 1;
     }
     yield* this.add(text.slice(at));
-    if (last && (this.kept !== '' || this.cutter)) yield this.take();
+    if (last && (this.kept !== '' || this.cutter)) yield* this.take();
   }
 
   private *add(part: string): Generator<JsonRecord> {
     this.end += part.length;
-    if (!this.cutter && this.kept.length + part.length <= this.limit) {
-      this.kept += part;
-      return;
-    }
+    this.kept += part;
+    if (this.cutter || this.kept.length > this.limit) yield* this.cut();
+  }
+
+  private *cut(): Generator<JsonRecord> {
     this.cutter ??= new JsonCutter(this.limit, this.line, this.lineStart);
     yield* this.cutter.push(this.kept);
     this.kept = '';
-    yield* this.cutter.push(part);
   }
 
-  private take(): JsonRecord {
-    const record = this.cutter?.take() ?? { line: this.line, offset: this.lineStart, text: this.kept };
+  private *take(): Generator<JsonRecord> {
+    if (this.kept.includes('"entry"')) yield* this.cut();
+    yield this.cutter?.take() ?? { line: this.line, offset: this.lineStart, text: this.kept };
     [this.kept, this.cutter] = ['', undefined];
     this.line++;
     this.lineStart = ++this.end;
-    return record;
   }
 }
 
@@ -55,7 +52,7 @@ export class BundleEntries {
 
   /** @param limit maximum characters of an entry */
   constructor(limit: number) {
-    this.cutter = new JsonCutter(limit, 1, 0, true);
+    this.cutter = new JsonCutter(limit);
   }
 
   /**
