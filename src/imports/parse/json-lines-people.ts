@@ -10,7 +10,7 @@ import {
   validatePerson,
 } from './row/validate-person.js';
 import { type JsonObject, parseObject } from './text/json-object.js';
-import type { JsonRecord } from './text/json-records.js';
+import type { JsonRecord } from './text/json-cutter.js';
 
 /** The fields that a record of a file may have. */
 function fieldsOf(kind: FileKind): string[] {

@@ -83,10 +83,11 @@ function jsonReader({ format, kind, ...options }: ReadOptions, limits: { row: nu
   const isFhir = format !== 'ndjson' || kind === 'fhir';
   const row = isFhir ? limits.row : Math.min(limits.row, RECORD_CELLS * limits.cell);
   const records = format === 'fhir-json' ? new BundleEntries(row) : new JsonLines(row);
+  let place = 0;
   return function* (text: string, last: boolean): Generator<ReadEvent> {
     for (const record of records.push(text, last)) {
       if (record.text?.trim() === '') continue;
-      if (isFhir) yield* fhirEvents(record, { ...options, limits: { ...limits, row } });
+      if (isFhir) yield* fhirEvents(record, { ...options, limits: { row }, place: place++ });
       else yield jsonPersonRow(record, kind, { ...limits, row });
     }
   };

@@ -230,63 +230,37 @@ describe('references in Bundles', () => {
     expect(providersOf('c1', events)).toEqual(['p1']);
   });
 
-  it('lead to the same server if they are absolute', () => {
-    const own = readFhir(bundle('collection', [on(ehr, practitioner), on(ehr, refersTo(`${ehr}/Practitioner/p1`))]));
-    expect(providersOf('c1', own)).toEqual(['p1']);
-    const other = readFhir(
-      bundle('collection', [on(ehr, practitioner), on(ehr, refersTo(`${directory}/Practitioner/p1`))]),
-    );
-    expect(providersOf('c1', other)).toEqual([]);
-    expect(lostOf('c1', other)).toEqual({ 'other-server': 1 });
-    const both = readFhir(
-      bundle('collection', [on(directory, practitioner), on(ehr, refersTo(`${directory}/Practitioner/p1`))]),
-    );
-    expect(providersOf('c1', both)).toEqual(['p1']);
+  /** The client's providers, or why it has none. */
+  const found = (practitionerBase: string | null, clientBase: string, reference: string, earlier?: string[]) => {
+    const own = practitionerBase ? [on(practitionerBase, practitioner)] : [];
+    const events = readFhir(bundle('collection', [...own, on(clientBase, refersTo(reference))]));
+    const providers = providersOf('c1', events, { earlier });
+    return providers?.length ? providers : lostOf('c1', events, { earlier });
+  };
+
+  it.each([
+    ['absolute, to the same server', ehr, `${ehr}/Practitioner/p1`, ['p1']],
+    ['absolute, to another server', ehr, `${directory}/Practitioner/p1`, { 'other-server': 1 }],
+    ['absolute, to a server with this provider', directory, `${directory}/Practitioner/p1`, ['p1']],
+    ['relative, to the same server', ehr, 'Practitioner/p1', ['p1']],
+    ['relative, but the provider is on another server', directory, 'Practitioner/p1', { unknown: 1 }],
+  ])('%s', (_, base, reference, expected) => {
+    expect(found(base, ehr, reference)).toEqual(expected);
   });
 
-  it('lead to the server of their resource if they are relative', () => {
-    const elsewhere = readFhir(
-      bundle('collection', [on(directory, practitioner), on(ehr, refersTo('Practitioner/p1'))]),
-    );
-    expect(lostOf('c1', elsewhere)).toEqual({ unknown: 1 });
-    const same = readFhir(bundle('collection', [on(ehr, practitioner), on(ehr, refersTo('Practitioner/p1'))]));
-    expect(providersOf('c1', same)).toEqual(['p1']);
+  it.each([
+    ['relative', 'Practitioner/p1', ['p1']],
+    ['absolute, to the same server', `${ehr}/Practitioner/p1`, ['p1']],
+    ['absolute, to another server', `${directory}/Practitioner/p1`, { 'other-server': 1 }],
+  ])('to a provider from an earlier import: %s', (_, reference, expected) => {
+    expect(found(null, ehr, reference, ['p1'])).toEqual(expected);
   });
 
-  it('are on the server that the self link names, without a fullUrl', () => {
-    for (const path of [
-      '/Patient?_count=1',
-      '?_getpages=1',
-      '/Patient/c1/$everything',
-      '/_history',
-      '/Patient/_search',
-      '',
-    ]) {
-      const link = [{ relation: 'self', url: `${ehr}${path}` }];
-      const entry = [{ resource: practitioner }, { resource: refersTo(`${ehr}/Practitioner/p1`) }];
-      expect(providersOf('c1', readFhir(bundle('searchset', entry, { link })))).toEqual(['p1']);
-      expect(providersOf('c1', readFhir([bundle('searchset', entry, { link })]))).toEqual(['p1']);
-    }
-  });
-
-  it('lead nowhere if they are absolute in a file without any base URL', () => {
-    const events = readFhir([practitioner, refersTo(`${ehr}/Practitioner/p1`)]);
-    expect(lostOf('c1', events)).toEqual({ 'other-server': 1 });
-  });
-
-  it('lead from lines to a Bundle, and from a Bundle to lines, if they are relative', () => {
+  it('lead from lines to a Bundle, and from a Bundle to lines, only if they are relative', () => {
     const lines = readFhir([refersTo('Practitioner/p1')]);
     expect(providersOf('c1', [...lines, ...readFhir(bundle('collection', [on(ehr, practitioner)]))])).toEqual(['p1']);
     const entry = readFhir(bundle('collection', [on(ehr, refersTo('Practitioner/p1'))]));
     expect(providersOf('c1', [...entry, ...readFhir([practitioner])])).toEqual(['p1']);
-  });
-
-  it('lead to providers from earlier imports if they are relative or on the same server', () => {
-    const earlier = ['p1'];
-    const file = (reference: string) => readFhir(bundle('collection', [on(ehr, refersTo(reference))]));
-    expect(providersOf('c1', readFhir([refersTo('Practitioner/p1')]), { earlier })).toEqual(['p1']);
-    expect(providersOf('c1', file('Practitioner/p1'), { earlier })).toEqual(['p1']);
-    expect(providersOf('c1', file(`${ehr}/Practitioner/p1`), { earlier })).toEqual(['p1']);
-    expect(lostOf('c1', file(`${directory}/Practitioner/p1`), { earlier })).toEqual({ 'other-server': 1 });
+    expect(lostOf('c1', readFhir([practitioner, refersTo(`${ehr}/Practitioner/p1`)]))).toEqual({ 'other-server': 1 });
   });
 });

@@ -38,19 +38,12 @@ describe('a Practitioner or Patient', () => {
   it('with the id of a wanted system has it as its external id', () => {
     const identifier = [
       { system: 'urn:mrn', value: 'old', use: 'old' },
-      { system: 'urn:mrn', value: 'm-1' },
+      { system: 'urn:mrn', value: 'ended', use: 'official', period: { end: '2015-06' } },
+      { system: 'urn:mrn', value: 'm-1', period: { start: '2015-06' } },
       { system: NPI, value: '7' },
     ];
     expect(person({ ...patient, identifier }, ['urn:mrn'])).toMatchObject({ externalId: 'm-1' });
     expect(person(practitioner, ['urn:mrn', NPI])).toMatchObject({ externalId: '99' });
-  });
-
-  it('prefers the identifier that is valid now', () => {
-    const identifier = [
-      { system: 'urn:mrn', value: 'before', use: 'official', period: { end: '2015-06' } },
-      { system: 'urn:mrn', value: 'now', period: { start: '2015-06' } },
-    ];
-    expect(person({ ...patient, identifier }, ['urn:mrn'])).toMatchObject({ externalId: 'now' });
   });
 
   it('that was merged into another record is rejected', () => {
@@ -118,9 +111,6 @@ describe('the name', () => {
     expect(names(maiden, plain, { ...usual, use: 'usual' })).toBe('Ada Usual');
     expect(names(maiden, plain)).toBe('Ada Plain');
     expect(names({ use: 'official', family: 'Roe' }, { use: 'usual', family: 'Roe', given: ['Jim'] })).toBe('Jim Roe');
-    expect(
-      names({ use: 'official', text: 'Ana Cruz Núñez' }, { use: 'usual', family: 'de la Cruz', given: ['Ana María'] }),
-    ).toBe('Ana María de la Cruz');
   });
 
   it('is a former one only if there is no current one', () => {
@@ -184,21 +174,13 @@ describe('the email', () => {
     expect(emailOf(patient, point('ended@example.org', { period: { end: '2015' } }))).toBeUndefined();
   });
 
-  it('is the first usable one: neither a placeholder nor a Direct address', () => {
-    const none = point('none', { use: 'home' });
-    expect(emailOf(patient, none, point('em@example.org', { use: 'work' }))).toBe('em@example.org');
+  it('is the first usable one: neither a placeholder nor a text that is not an address', () => {
+    expect(emailOf(patient, point('none', { use: 'home' }), point('em@example.org', { use: 'work' }))).toBe(
+      'em@example.org',
+    );
+    expect(emailOf(practitioner, point('ann roe@'), point('ann@example.org'))).toBe('ann@example.org');
     expect(emailOf(patient, point('mailto:em2@example.org'))).toBe('em2@example.org');
     expect(emailOf(patient, point('declined'))).toBeUndefined();
-    expect(
-      emailOf(
-        practitioner,
-        point('pd@direct.example.org', { use: 'work', extension: [DIRECT] }),
-        point('pd@example.org'),
-      ),
-    ).toBe('pd@example.org');
-    expect(emailOf(practitioner, point('n/a', { use: 'work' }), point('pe@example.org', { use: 'home' }))).toBe(
-      'pe@example.org',
-    );
   });
 
   it('is a Direct address only for a provider without another one', () => {
@@ -210,8 +192,6 @@ describe('the email', () => {
 
   it('is rejected if there is only a text that is not an address', () => {
     expect(emailOf(practitioner, point('none'), point('ann roe@'))).toEqual(['bad-email', 'email']);
-    expect(emailOf(practitioner, point('ann.de roe@example.org'))).toEqual(['bad-email', 'email']);
-    expect(emailOf(practitioner, point('ann roe@'), point('ann@example.org'))).toBe('ann@example.org');
   });
 });
 

@@ -14,6 +14,8 @@ import { versionOf } from './resource-version.js';
 
 interface FhirOptions extends Pick<ReadOptions, 'idSystems' | 'now' | 'encounterSince'> {
   limits: { row: number };
+  /** The number of records before it in the file. */
+  place: number;
 }
 
 /**
@@ -21,7 +23,7 @@ interface FhirOptions extends Pick<ReadOptions, 'idSystems' | 'now' | 'encounter
  * for a role, care team or encounter; and a page for a Bundle with links to other pages.
  */
 export function* fhirEvents(record: JsonRecord, options: FhirOptions): Generator<ReadEvent> {
-  const { line, offset, text, bundle } = record;
+  const { line, text, bundle } = record;
   const parsed = text === undefined ? undefined : parseObject(text);
   if (!parsed) {
     yield* text === undefined ? tooLargeRows(record, options) : [rejectedRow(line, rejection('bad-json'))];
@@ -29,12 +31,12 @@ export function* fhirEvents(record: JsonRecord, options: FhirOptions): Generator
   }
   const entry = bundle ? parsed : { resource: parsed };
   // The first entry of a history is the newest.
-  const place = bundle?.type === 'history' ? 0 - offset : offset;
+  const place = bundle?.type === 'history' ? 0 - options.place : options.place;
   const source = { line, version: versionOf(entry.resource, entry, place) };
   const method = textIn(objectIn(entry.request).method);
   if (method === 'DELETE') yield* deletedRows(entry, source, options);
   else if (method !== 'GET' && method !== 'HEAD' && (entry.resource ?? null) !== null) {
-    yield* resourceEvents(entry, bundle ?? {}, source, options);
+    yield* resourceEvents(entry, source, options);
   }
 }
 
@@ -50,19 +52,14 @@ function tooLargeRows({ line, resourceType, id }: JsonRecord, { idSystems = [], 
   return [rejectedRow(line, rejection('row-too-large', { limit: limits.row }), { kind, externalId })];
 }
 
-function* resourceEvents(
-  entry: JsonObject,
-  bundle: JsonObject,
-  source: RowSource,
-  options: FhirOptions,
-): Generator<ReadEvent> {
+function* resourceEvents(entry: JsonObject, source: RowSource, options: FhirOptions): Generator<ReadEvent> {
   const { resource } = entry;
   if (!isJsonObject(resource) || !isResourceType(resource.resourceType)) {
     yield rejectedRow(source.line, rejection('not-a-person'));
     return;
   }
   const fullUrl = tokenIn(entry.fullUrl);
-  const referrer: Referrer = { resource, base: baseOf(resource, fullUrl, linkOf(bundle, 'self')) };
+  const referrer: Referrer = { resource, base: baseOf(resource, fullUrl) };
   const type = resource.resourceType;
   const kind = PERSON_KINDS.get(type);
   if (kind) yield* personEvents(kind, referrer, fullUrl, source, options);

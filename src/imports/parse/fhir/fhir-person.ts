@@ -29,7 +29,7 @@ const EMAIL_USES = {
 /** Marks an address that only other Direct mailboxes can write to. */
 const DIRECT_ADDRESS = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-direct';
 
-/** Items in ascending order of each rank in turn. */
+/** Items in ascending order of the first rank that differs. */
 function ranked(items: JsonObject[], ranksOf: (item: JsonObject) => number[]): JsonObject[] {
   const pairs = items.map((item) => ({ item, ranks: ranksOf(item) }));
   pairs.sort((a, b) => a.ranks.map((rank, at) => rank - (b.ranks[at] ?? 0)).find((difference) => difference) ?? 0);
@@ -50,15 +50,12 @@ function readName({ family, given, text }: JsonObject): FhirPerson {
 
 /** The best complete name, otherwise the best name. Former names count only if there is no current one. */
 function nameOf(resource: JsonObject, now: Date): FhirPerson {
+  const names = ranked(objectsIn(resource.name), ({ use }) => [rankOfUse(use, NAME_USES)]);
   const isFormer = ({ use, period }: JsonObject) => FORMER_USES.includes(textIn(use) ?? '') || !isCurrent(period, now);
-  const names = ranked(objectsIn(resource.name), ({ use }) => [rankOfUse(use, NAME_USES)])
-    .map((name) => ({ former: isFormer(name), ...readName(name) }))
-    .filter(({ firstName, lastName, nameText }) => firstName ?? lastName ?? nameText);
-  const current = names.filter(({ former }) => !former);
-  const candidates = current.length > 0 ? current : names;
-  const isComplete = ({ firstName, lastName }: FhirPerson) => firstName !== undefined && lastName !== undefined;
-  const { former: _, ...name } = candidates.find(isComplete) ?? candidates[0] ?? { former: false };
-  return name;
+  const read = (some: JsonObject[]) => some.map(readName).filter((name) => Object.keys(name).length > 0);
+  const current = read(names.filter((name) => !isFormer(name)));
+  const candidates = current.length > 0 ? current : read(names);
+  return candidates.find(({ firstName, lastName }) => firstName && lastName) ?? candidates[0] ?? {};
 }
 
 /**
@@ -66,14 +63,11 @@ function nameOf(resource: JsonObject, now: Date): FhirPerson {
  * for providers, because they need an email; some exports mark every address as Direct.
  */
 function emailOf(resource: JsonObject, kind: PersonKind, now: Date): string | undefined {
-  const emails = objectsIn(resource.telecom).filter(
-    (point) =>
-      point.system === 'email' &&
-      point.use !== 'old' &&
-      !hasEnded(point.period, now) &&
-      !(kind === 'client' && isDirect(point)),
-  );
-  const texts = ranked(emails, (point) => [
+  const emails = objectsIn(resource.telecom).filter(({ system, use, period }) => {
+    return system === 'email' && use !== 'old' && !hasEnded(period, now);
+  });
+  const wanted = kind === 'provider' ? emails : emails.filter((point) => !isDirect(point));
+  const texts = ranked(wanted, (point) => [
     isDirect(point) ? 1 : 0,
     isCurrent(point.period, now) ? 0 : 1,
     typeof point.rank === 'number' ? point.rank : Number.MAX_VALUE,
@@ -88,12 +82,15 @@ function isDirect({ extension }: JsonObject): boolean {
 
 /** The value of the first of these systems that the resource has: current before ended, then official ones. */
 function identifierOf(resource: JsonObject, systems: readonly string[], now: Date): string | undefined {
-  const identifiers = objectsIn(resource.identifier).filter(({ use, value }) => use !== 'old' && textIn(value));
-  const found = systems.flatMap((wanted) => {
-    const matching = identifiers.filter(({ system }) => textIn(system) === wanted);
-    return ranked(matching, ({ period, use }) => [isCurrent(period, now) ? 0 : 1, use === 'official' ? 0 : 1]);
+  const usable = objectsIn(resource.identifier).filter(({ system, use, value }) => {
+    return systems.includes(textIn(system) ?? '') && use !== 'old' && textIn(value);
   });
-  return textIn(found[0]?.value);
+  const [best] = ranked(usable, ({ system, period, use }) => [
+    systems.indexOf(textIn(system) ?? ''),
+    isCurrent(period, now) ? 0 : 1,
+    use === 'official' ? 0 : 1,
+  ]);
+  return textIn(best?.value);
 }
 
 /** @param idSystems identifier systems that give the external id; none: the id of the resource */

@@ -1,4 +1,4 @@
-import { parseLiteralKey } from './reference-key.js';
+import { keyParts } from './reference-key.js';
 
 /** Maximum values of a key. More than one resource is ambiguous anyway, and null may be one of the values. */
 const VALUES_MAX = 3;
@@ -10,8 +10,8 @@ export class KeyIndex<Value> {
 
   /** @returns false if nothing had to be stored */
   add(key: string, value: Value): boolean {
-    const literal = parseLiteralKey(key);
-    if (literal?.base !== undefined) this.store(`${literal.target} *`, value);
+    const { target, base } = keyParts(key);
+    if (base !== undefined) this.store(`${target} *`, value);
     return this.store(key, value);
   }
 
@@ -24,7 +24,7 @@ export class KeyIndex<Value> {
 
   /** True if a resource of any server has the type and id of this key. */
   has(key: string): boolean {
-    const target = parseLiteralKey(key)?.target ?? key;
+    const { target } = keyParts(key);
     return this.values.has(target) || this.values.has(`${target} *`);
   }
 
@@ -33,7 +33,7 @@ export class KeyIndex<Value> {
    * leads to a resource of the same server. If either server is unknown, the type and id must suffice.
    */
   find(key: string): Value[] {
-    const { target, base, isOwn } = parseLiteralKey(key) ?? { target: key, base: undefined, isOwn: false };
+    const { target, base, isOwn } = keyParts(key);
     if (base === undefined) return this.values.get(target) ?? this.values.get(`${target} *`) ?? [];
     return this.values.get(`${target} ${base}`) ?? (isOwn ? this.values.get(target) : undefined) ?? [];
   }

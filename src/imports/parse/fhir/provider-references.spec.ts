@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../../config/property-runs.spec-support.js';
 import { PROVIDERS_MAX } from '../../../people/model/person-field-rules.js';
-import type { LinkReference, LostReason, ReadRow, ResourceReference, Version } from '../row/import-row.js';
+import type { LinkReference, LostReason, ResourceReference } from '../row/import-row.js';
 import {
   type FoundProviders,
   ProviderReferences,
@@ -36,7 +36,7 @@ const link = (
   ...(at !== undefined && { at: new Date(Date.UTC(at, 0)) }),
 });
 
-function filled(events: (ReadRow | ResourceReference)[], idSystems: readonly string[] = []): ProviderReferences {
+function filled(events: ResourceReference[], idSystems: readonly string[] = []): ProviderReferences {
   const references = new ProviderReferences(1_000_000, idSystems);
   for (const event of events) references.add(event);
   return references;
@@ -44,8 +44,7 @@ function filled(events: (ReadRow | ResourceReference)[], idSystems: readonly str
 
 const known = (...ids: string[]): FoundProviders => ({ mirrorable: new Set(ids), rejected: new Set() });
 const all = known('a', 'b', 'c', 'd', 'e');
-const resolved = (events: (ReadRow | ResourceReference)[], found = all, idSystems: readonly string[] = []) =>
-  filled(events, idSystems).resolve(found).get('c1');
+const resolved = (events: ResourceReference[], found = all) => filled(events).resolve(found).get('c1');
 
 describe("a client's providers", () => {
   it('are ordered by rank, then latest first, then by position', () => {
@@ -58,20 +57,6 @@ describe("a client's providers", () => {
       link('a', 3, 2026, 1),
     ];
     expect(resolved(links)).toEqual({ providers: ['a', 'b', 'c', 'd', 'e'], replaces: true, lost: new Map() });
-  });
-
-  it('are last in their rank if their time is unknown', () => {
-    expect(resolved([link('a', 3), link('b', 3, 1950)])).toMatchObject({ providers: ['b', 'a'], replaces: false });
-  });
-
-  it('are ordered by the UTF-8 of their ids if nothing else differs', () => {
-    const ids = ['\u{1f600}', '\uff61', 'a'];
-    expect(
-      resolved(
-        ids.map((id) => link(id)),
-        known(...ids),
-      )?.providers,
-    ).toEqual(['a', '\uff61', '\u{1f600}']);
   });
 
   it('are at most PROVIDERS_MAX', () => {
@@ -114,49 +99,6 @@ describe("a client's providers", () => {
       lost: new Map([['ambiguous', 1]]),
     });
   });
-
-  it('are lost if they were rejected or cannot be mirrored', () => {
-    const found = { mirrorable: new Set<string>(), rejected: new Set(['a']) };
-    expect(resolved([provider('a'), provider('b'), link('a'), link('b'), link('c')], found)?.lost).toEqual(
-      new Map([
-        ['rejected', 1],
-        ['unknown', 2],
-      ]),
-    );
-  });
-
-  it('are those of an earlier import only if no resource of this import has the key', () => {
-    const idSystems = ['npi'];
-    const linkTo = (key: string) => link(key, 1, undefined, 0, { externalId: 'c1' });
-    expect(resolved([linkTo('provider|npi|a')], all, idSystems)?.providers).toEqual(['a']);
-    const own = alias('provider', 'provider|npi|a', 'b');
-    expect(resolved([linkTo('provider|npi|a'), own], all, idSystems)?.providers).toEqual(['b']);
-    expect(resolved([linkTo('a')], all, idSystems)?.lost).toEqual(new Map([['unknown', 1]]));
-  });
-
-  it('are linked by the external id, an alias, or a key that tells the external id', () => {
-    const events = [
-      alias('client', 'client/Patient/c1', 'c1'),
-      alias('client', 'client|mrn|7', 'c1'),
-      link('a', 1, undefined, 0, { externalId: 'c1' }),
-      link('b', 2, undefined, 0, { key: 'client|mrn|7' }),
-      link('c', 2, undefined, 1, { key: 'client/Patient/c1' }),
-      link('d', 2, undefined, 1, { key: 'client|mrn|8' }),
-    ];
-    expect(filled(events).resolve(all)).toEqual(
-      new Map([['c1', { providers: ['a', 'b', 'c'], replaces: true, lost: new Map() }]]),
-    );
-  });
-
-  it("are not linked by the key of another server's client", () => {
-    const onA = alias('client', 'client/Patient/c1 a.example', 'c1');
-    for (const key of ['client/Patient/c1 b.example', 'client/Patient/c1 ~b.example']) {
-      expect(resolved([onA, link('a', 2, undefined, 0, { key })])).toBeUndefined();
-    }
-    for (const key of ['client/Patient/c1 a.example', 'client/Patient/c1 ~a.example', 'client/Patient/c1']) {
-      expect(resolved([onA, link('a', 2, undefined, 0, { key })])?.providers).toEqual(['a']);
-    }
-  });
 });
 
 describe('candidates', () => {
@@ -173,25 +115,6 @@ describe('candidates', () => {
       link('provider/Practitioner/d other.example'),
     ];
     expect(filled(events).candidates().sort()).toEqual(['a', 'b', 'c']);
-  });
-});
-
-describe('versions of a client', () => {
-  const row = (version: Version): ReadRow => ({
-    ...{ type: 'row', line: 1, is: 'person', version },
-    person: { kind: 'client', externalId: 'c1', firstName: 'Ada', lastName: 'Osei' },
-  });
-  const own = (to: string) => link(to, 1, undefined, 0, { externalId: 'c1' });
-
-  it('count only in the newest one, in any order', () => {
-    const older = [row({ no: 1, place: 9 }), own('a'), own('b')];
-    const newer = [row({ no: 2, place: 0 }), own('c')];
-    for (const events of [
-      [...older, ...newer],
-      [...newer, ...older],
-    ]) {
-      expect(resolved([...events, link('d', 2)])?.providers).toEqual(['c', 'd']);
-    }
   });
 });
 

@@ -1,9 +1,8 @@
-import { Buffer } from 'node:buffer';
 import type { PersonKind } from '../../../people/model/person.js';
 import { PROVIDERS_MAX } from '../../../people/model/person-field-rules.js';
 import type { LinkReference, LostReason, ReadRow, ResourceReference, Version } from '../row/import-row.js';
 import { KeyIndex } from './key-index.js';
-import { knownId, parseLiteralKey } from './reference-key.js';
+import { keyParts, knownId } from './reference-key.js';
 import { isNewer } from './resource-version.js';
 
 /** Thrown when an import has more references than it may hold in memory. */
@@ -19,7 +18,7 @@ export interface ResolvedProviders {
   providers: string[];
   /** True if one of them is a general practitioner. In an upsert, the list then replaces the current one. */
   replaces: boolean;
-  /** How many references lead to none of them. Repeated ones with the same key, or without a key for the same reason, count once. */
+  /** How many references lead to none of them. Equal ones count once. */
   lost: Map<LostReason, number>;
 }
 
@@ -74,7 +73,10 @@ export class ProviderReferences {
     if (event.type === 'row') this.addRow(event);
     else if (event.type === 'link') this.addLink(event);
     else if (event.type === 'role') this.grow(this.practitionersByRole.add(event.key, event.practitionerKey));
-    else this.addAlias(event);
+    else {
+      this.bases.add(keyParts(event.key).base);
+      this.grow(this.aliases[event.kind].add(event.key, event.externalId));
+    }
   }
 
   /** External ids of providers to which links may lead, in this import or from earlier ones. */
@@ -115,11 +117,6 @@ export class ProviderReferences {
     this.links.set(`=${externalId}`, { client: { externalId }, version: row.version });
   }
 
-  private addAlias({ kind, key, externalId }: Extract<ResourceReference, { type: 'alias' }>): void {
-    this.bases.add(parseLiteralKey(key)?.base);
-    this.grow(this.aliases[kind].add(key, externalId));
-  }
-
   private addLink({ client, provider, rank, at, position }: LinkReference): void {
     const isOwn = 'externalId' in client;
     if (isOwn && client.externalId === this.outdatedClient) return;
@@ -139,7 +136,6 @@ export class ProviderReferences {
     return value;
   }
 
-  /** What each key leads to, by its index. */
   private destinations(): Destination[] {
     return [...this.indexByKey.keys()].map((key) => this.destinationOf(key));
   }
@@ -171,7 +167,7 @@ export class ProviderReferences {
   }
 
   private isOnOtherServer(key: string): boolean {
-    const { base, isOwn = false } = parseLiteralKey(key) ?? {};
+    const { base, isOwn } = keyParts(key);
     return base !== undefined && !isOwn && !this.bases.has(base);
   }
 }
@@ -187,11 +183,6 @@ function compareLinks(a: BestLink, b: BestLink): number {
   return a.rank - b.rank || later || a.position - b.position;
 }
 
-/** Compares texts by their UTF-8, as the database does. */
-function compareBytes(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
-}
-
 /** @param destinations by the index of the provider's key */
 function resolveClient(bestByIndex: Map<number, BestLink>, destinations: Destination[]): ResolvedProviders {
   const lost = new Map<LostReason, number>();
@@ -201,7 +192,7 @@ function resolveClient(bestByIndex: Map<number, BestLink>, destinations: Destina
     if ('lost' in to) lost.set(to.lost, (lost.get(to.lost) ?? 0) + 1);
     else keepBest(best, to.externalId, link);
   }
-  const sorted = [...best].sort(([idA, a], [idB, b]) => compareLinks(a, b) || compareBytes(idA, idB));
+  const sorted = [...best].sort(([idA, a], [idB, b]) => compareLinks(a, b) || (idA < idB ? -1 : 1));
   const kept = sorted.slice(0, PROVIDERS_MAX);
   return { providers: kept.map(([id]) => id), replaces: kept.some(([, { rank }]) => rank === 1), lost };
 }

@@ -36,7 +36,7 @@ function containedTargets(uri: string, { resource, base }: Referrer): Target[] {
   const contained = objectsIn(resource.contained).find(({ id }) => id === uri.slice(1) || id === uri);
   const type = contained ? textIn(contained.resourceType) : 'Practitioner';
   if (type === 'Practitioner') {
-    const keys = identifierKeys('provider', contained?.identifier).filter((key) => !key.startsWith('provider|*|'));
+    const keys = identifierKeys('provider', contained?.identifier);
     return keys.length > 0 ? keys.map((key) => ({ key })) : [{ lost: 'contained' }];
   }
   if (type === 'Organization') return [{ lost: 'organization' }];

@@ -15,9 +15,10 @@ export function readFhir(file: object | string, options: Options = {}): ReadEven
   const text = typeof lines === 'string' ? lines : JSON.stringify(file, null, 1);
   const records = isLines ? new JsonLines(limits.row) : new BundleEntries(limits.row);
   const events: ReadEvent[] = [];
+  let place = 0;
   for (let at = 0; at <= text.length; at += chunk) {
     for (const record of records.push(text.slice(at, at + chunk), at + chunk > text.length)) {
-      events.push(...fhirEvents(record, { now: NOW, ...options, limits }));
+      events.push(...fhirEvents(record, { now: NOW, ...options, limits, place: place++ }));
     }
   }
   return events;

@@ -7,7 +7,7 @@ import { objectsIn, tokenIn } from './fhir-values.js';
 //   provider/Practitioner/1 ehr.example/fhir       absolute
 //   provider/Practitioner/1 ~ehr.example/fhir      relative to this base URL, or absolute with the resource's own one
 //   provider:urn:uuid:…                            the fullUrl of an entry
-//   provider|system|value                          an identifier; * is any system
+//   provider|system|value                          an identifier
 
 /** The resources that a reference to a person may name. */
 export const REFERENCE_TYPES: Record<PersonKind, readonly string[]> = {
@@ -53,37 +53,20 @@ export function typeOf(uri: string): string | undefined {
   return uriTarget(uri)?.type;
 }
 
-/** The base URL of a resource, by the fullUrl of its entry or else by the URL of the search that found it. */
-export function baseOf({ resourceType, id }: JsonObject, fullUrl = '', self = ''): string | undefined {
-  const full = uriTarget(fullUrl);
-  if (full?.base !== undefined && full.type === resourceType && full.id === tokenIn(id)) return full.base;
-  // Removes the query, operations such as $everything and _search, then `Patient` or `Patient/1`.
-  const path = self.replace(/\?.*$/s, '').replace(/\/[_$].*$/, '');
-  return baseUrl(path.replace(/\/[A-Z][a-z][A-Za-z]*(?:\/[^/]*)?$/, ''));
+/** The base URL of a resource, by the fullUrl of its entry. */
+export function baseOf({ resourceType, id }: JsonObject, fullUrl = ''): string | undefined {
+  const target = uriTarget(fullUrl);
+  return target?.type === resourceType && target?.id === tokenIn(id) ? target?.base : undefined;
 }
 
-/** A key with a type and an id, in parts: `target` is the key without its base URL. */
-interface LiteralKey {
-  target: string;
-  type: string;
-  id: string;
-  base?: string;
-  /** The base URL is that of the resource that refers. */
-  isOwn: boolean;
+/** A key in parts: `target` is the key without its base URL, `isOwn` says that this is the one of the referring resource. */
+export function keyParts(key: string): { target: string; base?: string; isOwn: boolean } {
+  const [, target = key, own, base] = /^([a-z]+\/[A-Za-z]+\/[^ ]+)(?: (~?)(.*))?$/s.exec(key) ?? [];
+  return { target, base, isOwn: own === '~' };
 }
 
-export function parseLiteralKey(key: string): LiteralKey | undefined {
-  const [, target, type, id, own, base] = /^([a-z]+\/([A-Za-z]+)\/([^/ ]+))(?: (~?)(.*))?$/s.exec(key) ?? [];
-  return target && type && id ? { target, type, id, base, isOwn: own === '~' } : undefined;
-}
-
-/** Keys of a resource's identifiers. Those of providers may be searched for without a system, too. */
 export function identifierKeys(kind: PersonKind, identifiers: unknown): string[] {
-  return objectsIn(identifiers).flatMap((identifier) => {
-    const value = tokenIn(identifier.value);
-    const anySystem = kind === 'provider' && value ? `provider|*|${value}` : undefined;
-    return [logicalKey(kind, identifier), anySystem].filter((key) => key !== undefined);
-  });
+  return objectsIn(identifiers).flatMap((identifier) => logicalKey(kind, identifier) ?? []);
 }
 
 /** Every key under which references may name a resource. */
@@ -102,7 +85,7 @@ export function uriKey(kind: PersonKind, uri: string, ownBase?: string): string 
   const { type = '', id, token, base = ownBase } = uriTarget(uri) ?? {};
   if (!REFERENCE_TYPES[kind].includes(type)) return undefined;
   if (id) return `${kind}/${type}/${id}${base === undefined ? '' : ` ${base === ownBase ? '~' : ''}${base}`}`;
-  const [, system = '*', value] = /^(?:(.*?)\|)?(.*)$/s.exec(token ?? '') ?? [];
+  const [, system = '', value] = /^(?:(.*?)\|)?(.*)$/s.exec(token ?? '') ?? [];
   return value?.trim() ? `${kind}|${system.trim()}|${value.trim()}` : undefined;
 }
 
@@ -118,7 +101,6 @@ export function knownId(kind: PersonKind, key: string, idSystems: readonly strin
     const system = idSystems.find((one) => key.startsWith(`${kind}|${one}|`));
     return system === undefined ? undefined : key.slice(kind.length + system.length + 2);
   }
-  const literal = parseLiteralKey(key);
-  if (literal) return literal.type === REFERENCE_TYPES[kind][0] ? literal.id : undefined;
-  return /^[a-z]+:urn:uuid:(.+)$/.exec(key)?.[1];
+  const [, type, id] = /^[a-z]+(?:\/([A-Za-z]+)\/|:urn:uuid:)([^ ]+)/.exec(key) ?? [];
+  return type === undefined || type === REFERENCE_TYPES[kind][0] ? id : undefined;
 }

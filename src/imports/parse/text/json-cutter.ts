@@ -4,8 +4,6 @@ import { isJsonObject, type JsonObject, parseObject } from './json-object.js';
 export interface JsonRecord {
   /** The line on which it begins, from 1. */
   line: number;
-  /** Where it begins in the file, in characters. */
-  offset: number;
   /** Undefined if it is longer than the limit. */
   text: string | undefined;
   /** Of its resource, if the record had to be cut and they were found. */
@@ -61,9 +59,8 @@ export class JsonCutter {
   constructor(
     private readonly limit: number,
     public line = 1,
-    private offset = 0,
   ) {
-    this.record = { line, offset, text: '', depth: 1 };
+    this.record = { line, text: '', depth: 1 };
   }
 
   /** Returns the entries that are complete with this text. */
@@ -83,7 +80,6 @@ export class JsonCutter {
       else if (code === COMMA || code <= SPACE) this.separate(text, at, code);
     }
     if (!this.isInString) this.keep(text, text.length);
-    this.offset += text.length;
   }
 
   /** The object without the entries that were cut out of it, once all of its text is read. */
@@ -149,16 +145,16 @@ export class JsonCutter {
   }
 
   private open(text: string, at: number, code: number): void {
-    const { record, depth } = this;
+    const { record } = this;
     if (code === OPEN_OBJECT && this.isAmongEntries()) {
       this.keep(text, at);
-      const [offset, bundle] = [this.offset + at, record.head ?? {}];
-      this.record = { line: this.line, offset, text: '', outer: record, depth: record.depth + LEVEL_DEPTH, bundle };
+      const [depth, bundle] = [record.depth + LEVEL_DEPTH, record.head ?? {}];
+      this.record = { line: this.line, text: '', outer: record, depth, bundle };
     } else if (code === OPEN_LIST && this.isBeforeEntries()) {
       this.keep(text, at + 1);
       record.head = headOf(record);
     }
-    this.depth = depth + 1;
+    this.depth++;
     if (this.depth <= this.record.depth) this.names[this.depth] = '';
   }
 
@@ -204,6 +200,6 @@ function headOf({ text = '', outer }: OpenRecord): JsonObject {
   return isJsonObject(bundle) ? bundle : {};
 }
 
-function asRecord({ line, offset, text, resourceType, id, bundle }: OpenRecord): JsonRecord {
-  return { line, offset, text, ...(resourceType && { resourceType }), ...(id && { id }), ...(bundle && { bundle }) };
+function asRecord({ line, text, resourceType, id, bundle }: OpenRecord): JsonRecord {
+  return { line, text, ...(resourceType && { resourceType }), ...(id && { id }), ...(bundle && { bundle }) };
 }

@@ -6,9 +6,6 @@ export class JsonLines {
   private kept = '';
   private cutter: JsonCutter | undefined;
   private line = 1;
-  /** Where the line begins in the file, and where the text that was added ends. */
-  private lineStart = 0;
-  private end = 0;
 
   /** @param limit maximum characters of a record */
   constructor(private readonly limit: number) {}
@@ -26,23 +23,21 @@ export class JsonLines {
   }
 
   private *add(part: string): Generator<JsonRecord> {
-    this.end += part.length;
     this.kept += part;
     if (this.cutter || this.kept.length > this.limit) yield* this.cut();
   }
 
   private *cut(): Generator<JsonRecord> {
-    this.cutter ??= new JsonCutter(this.limit, this.line, this.lineStart);
+    this.cutter ??= new JsonCutter(this.limit, this.line);
     yield* this.cutter.push(this.kept);
     this.kept = '';
   }
 
   private *take(): Generator<JsonRecord> {
     if (this.kept.includes('"entry"')) yield* this.cut();
-    yield this.cutter?.take() ?? { line: this.line, offset: this.lineStart, text: this.kept };
+    yield this.cutter?.take() ?? { line: this.line, text: this.kept };
     [this.kept, this.cutter] = ['', undefined];
     this.line++;
-    this.lineStart = ++this.end;
   }
 }
 
