@@ -1,7 +1,7 @@
 import type { LinkReference, ReadOptions, ResourceReference } from '../row/import-row.js';
 import { dateIn, endIn, hasEnded, objectIn, objectsIn, textIn, tokenIn } from './fhir-values.js';
-import { providerTargets, type Referrer } from './provider-targets.js';
-import { keysOf, logicalKey, uriKey } from './reference-key.js';
+import { providerTargets } from './provider-targets.js';
+import { keysOf, logicalKey, type Referrer, uriKey } from './reference-key.js';
 
 type CareOptions = Pick<ReadOptions, 'now' | 'encounterSince'>;
 type LinkBase = Pick<LinkReference, 'client' | 'rank'>;
@@ -35,12 +35,12 @@ export function ownLinks(externalId: string, patient: Referrer): LinkReference[]
 }
 
 /** The practitioner of a PractitionerRole, under each key of the role. None if the role is no longer active. */
-export function roleReferences(role: Referrer, fullUrl: string | undefined, { now }: CareOptions): ResourceReference[] {
+export function roleReferences(role: Referrer, { now }: CareOptions): ResourceReference[] {
   const { active, period, practitioner } = role.resource;
   if (active === false || hasEnded(period, now)) return [];
   const [target] = providerTargets(practitioner, role);
   const practitionerKey = target && 'key' in target ? target.key : null;
-  const keys = keysOf('provider', role.resource, role.base, fullUrl).filter((key) => key !== practitionerKey);
+  const keys = keysOf('provider', role).filter((key) => key !== practitionerKey);
   return keys.map((key) => ({ type: 'role', key, practitionerKey }));
 }
 

@@ -1,15 +1,12 @@
 import type { PersonKind } from '../../../people/model/person.js';
 import type { ReadEvent, ReadOptions, ReadRow } from '../row/import-row.js';
 import { rejection } from '../row/rejection.js';
-import { isImportableId } from '../row/validate-person.js';
 import type { JsonRecord } from '../text/json-cutter.js';
 import { isJsonObject, type JsonObject, parseObject } from '../text/json-object.js';
 import { careTeamLinks, encounterLinks, ownLinks, roleReferences } from './care-references.js';
-import { fhirPerson } from './fhir-person.js';
 import { objectIn, objectsIn, textIn, tokenIn } from './fhir-values.js';
 import { deletedRows, PERSON_KINDS, personRow, type RowSource, rejectedRow } from './person-rows.js';
-import type { Referrer } from './provider-targets.js';
-import { baseOf, keysOf } from './reference-key.js';
+import { keysOf, type Referrer, referrerOf } from './reference-key.js';
 import { versionOf } from './resource-version.js';
 
 interface FhirOptions extends Pick<ReadOptions, 'idSystems' | 'now' | 'encounterSince'> {
@@ -58,13 +55,12 @@ function* resourceEvents(entry: JsonObject, source: RowSource, options: FhirOpti
     yield rejectedRow(source.line, rejection('not-a-person'));
     return;
   }
-  const fullUrl = tokenIn(entry.fullUrl);
-  const referrer: Referrer = { resource, base: baseOf(resource, fullUrl) };
+  const referrer = referrerOf(resource, entry.fullUrl);
   const type = resource.resourceType;
   const kind = PERSON_KINDS.get(type);
-  if (kind) yield* personEvents(kind, referrer, fullUrl, source, options);
+  if (kind) yield* personEvents(kind, referrer, source, options);
   else if (type === 'Bundle') yield* bundleEvents(resource, source);
-  else if (type === 'PractitionerRole') yield* roleReferences(referrer, fullUrl, options);
+  else if (type === 'PractitionerRole') yield* roleReferences(referrer, options);
   else if (type === 'CareTeam') yield* careTeamLinks(referrer, options);
   else if (type === 'Encounter') yield* encounterLinks(referrer, options);
 }
@@ -88,17 +84,14 @@ function linkOf(bundle: JsonObject, ...names: string[]): string | undefined {
 function* personEvents(
   kind: PersonKind,
   referrer: Referrer,
-  fullUrl: string | undefined,
   source: RowSource,
   options: FhirOptions,
 ): Generator<ReadEvent> {
-  const { resource, base } = referrer;
-  const read = fhirPerson(kind, resource, options);
-  const row = personRow(kind, resource, read, source, options);
+  const row = personRow(kind, referrer.resource, source, options);
   yield row;
-  const { externalId } = read;
+  const { externalId } = row.is === 'person' ? row.person : row;
   // References may name rejected people, too, and providers who have gone.
-  if (!isImportableId(externalId) || (row.is === 'gone' && kind === 'client')) return;
-  for (const key of keysOf(kind, resource, base, fullUrl)) yield { type: 'alias', kind, key, externalId };
+  if (!externalId || (row.is === 'gone' && kind === 'client')) return;
+  for (const key of keysOf(kind, referrer)) yield { type: 'alias', kind, key, externalId };
   if (kind === 'client') yield* ownLinks(externalId, referrer);
 }

@@ -9,11 +9,11 @@ import {
   validatePerson,
 } from '../row/validate-person.js';
 import type { JsonObject } from '../text/json-object.js';
-import type { FhirPerson } from './fhir-person.js';
+import { fhirPerson } from './fhir-person.js';
 import { objectIn, objectsIn, textIn, tokenIn } from './fhir-values.js';
 import { knownId, typeOf, uriKey } from './reference-key.js';
 
-type IdOptions = Pick<ReadOptions, 'idSystems'>;
+type IdOptions = Pick<ReadOptions, 'idSystems' | 'now'>;
 
 /** The kinds of people, by the type of their resource. */
 export const PERSON_KINDS = new Map<unknown, PersonKind>([
@@ -40,10 +40,10 @@ export function rejectedRow(line: number, fault: Rejection, person: Partial<Pers
 export function personRow(
   kind: PersonKind,
   resource: JsonObject,
-  { nameText, ...read }: FhirPerson,
   { line, version }: RowSource,
   options: IdOptions,
 ): ReadRow {
+  const { nameText, ...read } = fhirPerson(kind, resource, options);
   const candidate: PersonCandidate = { kind, ...read };
   const fault = faultOf(resource, candidate, options);
   const isPartial = isSubsetted(resource);

@@ -1,15 +1,8 @@
 import type { LinkReference } from '../row/import-row.js';
-import type { JsonObject } from '../text/json-object.js';
 import { objectIn, objectsIn, textIn, tokenIn } from './fhir-values.js';
-import { identifierKeys, logicalKey, REFERENCE_TYPES, typeOf, uriKey } from './reference-key.js';
+import { identifierKeys, logicalKey, REFERENCE_TYPES, type Referrer, typeOf, uriKey } from './reference-key.js';
 
 type Target = LinkReference['provider'];
-
-/** The resource that refers, and its base URL if that is known. */
-export interface Referrer {
-  resource: JsonObject;
-  base?: string;
-}
 
 /**
  * Where a reference to a provider leads: several keys for a contained practitioner with several identifiers, none for a

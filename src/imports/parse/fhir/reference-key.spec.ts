@@ -42,7 +42,7 @@ describe('the key of a reference', () => {
   it('is one of the keys of its resource', () => {
     const identifier = [{ system: NPI, value: ' 99 ' }, { value: '7' }];
     const resource = { resourceType: 'Practitioner', id: 'p1', identifier };
-    const keys = keysOf('provider', resource, 'ehr.example', 'urn:uuid:ABC');
+    const keys = keysOf('provider', { resource, base: 'ehr.example', fullUrl: 'urn:uuid:ABC' });
     const uris = ['https://ehr.example/Practitioner/p1', 'urn:uuid:abc', `Practitioner?identifier=${NPI}|99`];
     for (const uri of [...uris, 'Practitioner?identifier=|7']) {
       expect(keys).toContain(key(uri));

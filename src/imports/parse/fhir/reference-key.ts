@@ -53,10 +53,20 @@ export function typeOf(uri: string): string | undefined {
   return uriTarget(uri)?.type;
 }
 
-/** The base URL of a resource, by the fullUrl of its entry. */
-export function baseOf({ resourceType, id }: JsonObject, fullUrl = ''): string | undefined {
-  const target = uriTarget(fullUrl);
-  return target?.type === resourceType && target?.id === tokenIn(id) ? target?.base : undefined;
+/** A resource with references, or one to which they lead. */
+export interface Referrer {
+  resource: JsonObject;
+  /** Of its entry in a Bundle. */
+  fullUrl?: string;
+  /** The base URL, if the fullUrl tells it. */
+  base?: string;
+}
+
+export function referrerOf(resource: JsonObject, url: unknown): Referrer {
+  const fullUrl = tokenIn(url);
+  const target = fullUrl ? uriTarget(fullUrl) : undefined;
+  const isOwn = target?.type === resource.resourceType && target?.id === tokenIn(resource.id);
+  return { resource, fullUrl, ...(isOwn && { base: target?.base }) };
 }
 
 /** A key in parts: `target` is the key without its base URL, `isOwn` says that this is the one of the referring resource. */
@@ -70,7 +80,7 @@ export function identifierKeys(kind: PersonKind, identifiers: unknown): string[]
 }
 
 /** Every key under which references may name a resource. */
-export function keysOf(kind: PersonKind, resource: JsonObject, base?: string, fullUrl = ''): string[] {
+export function keysOf(kind: PersonKind, { resource, base, fullUrl = '' }: Referrer): string[] {
   const id = tokenIn(resource.id) ?? '';
   const keys = id ? [`${kind}/${resource.resourceType}/${id}${base === undefined ? '' : ` ${base}`}`] : [];
   // A Bundle that was cut into lines has lost its fullUrls.
