@@ -77,7 +77,12 @@ export class JsonCutter {
         const entry = this.close(text, at);
         if (entry) yield entry;
       } else if (code === COLON) this.nameMember();
-      else if (code === COMMA || code <= SPACE) this.separate(text, at, code);
+      else if (code === COMMA) this.endMember();
+      // Nothing between the entries is kept.
+      if ((code === COMMA || code <= SPACE) && this.isAmongEntries()) {
+        this.keep(text, at);
+        this.start = at + 1;
+      }
     }
     if (!this.isInString) this.keep(text, text.length);
   }
@@ -86,7 +91,7 @@ export class JsonCutter {
   take(): JsonRecord {
     let { record } = this;
     while (record.outer) record = record.outer;
-    return asRecord(record);
+    return record;
   }
 
   /** Adds the text before `end` to the record. */
@@ -178,14 +183,7 @@ export class JsonCutter {
     if (!record.outer || this.depth !== record.depth - 2) return undefined;
     this.keep(text, at + 1);
     this.record = record.outer;
-    return asRecord(record);
-  }
-
-  private separate(text: string, at: number, code: number): void {
-    if (code === COMMA) this.endMember();
-    if (!this.isAmongEntries()) return;
-    this.keep(text, at);
-    this.start = at + 1;
+    return record;
   }
 }
 
@@ -198,8 +196,4 @@ function headOf({ text = '', outer }: OpenRecord): JsonObject {
   const parsed = parseObject(`${text}]${outer ? '}}' : '}'}`);
   const bundle = outer ? parsed?.resource : parsed;
   return isJsonObject(bundle) ? bundle : {};
-}
-
-function asRecord({ line, text, resourceType, id, bundle }: OpenRecord): JsonRecord {
-  return { line, text, ...(resourceType && { resourceType }), ...(id && { id }), ...(bundle && { bundle }) };
 }
