@@ -20,13 +20,8 @@ function person(resource: object, idSystems?: string[]) {
 
 describe('a Practitioner or Patient', () => {
   it('is a provider or a client', () => {
-    expect(person(practitioner)).toEqual({
-      kind: 'provider',
-      externalId: 'p1',
-      email: 'ann@example.org',
-      firstName: 'Ann',
-      lastName: 'Roe',
-    });
+    const ann = { externalId: 'p1', email: 'ann@example.org', firstName: 'Ann', lastName: 'Roe' };
+    expect(person(practitioner)).toEqual({ kind: 'provider', ...ann });
     expect(person(patient)).toEqual({ kind: 'client', externalId: 'c1', firstName: 'Ada', lastName: 'Osei' });
   });
 
@@ -55,13 +50,9 @@ describe('a Practitioner or Patient', () => {
   });
 
   it('that is rejected shows its texts', () => {
+    const cells = { kind: 'provider', externalId: 'p1', firstName: 'Ann', lastName: 'Roe' };
     expect(rowsOf(readFhir([{ ...practitioner, telecom: [] }]))).toMatchObject([
-      {
-        is: 'rejected',
-        code: 'missing-field',
-        field: 'email',
-        cells: { kind: 'provider', externalId: 'p1', firstName: 'Ann', lastName: 'Roe' },
-      },
+      { is: 'rejected', code: 'missing-field', field: 'email', cells },
     ]);
   });
 
@@ -116,10 +107,9 @@ describe('the name', () => {
   it('is a former one only if there is no current one', () => {
     expect(names(maiden)).toBe('Ada Maiden');
     expect(names({ ...plain, period: { end: '2015' } })).toBe('Ada Plain');
-    expect(names({ use: 'official', ...official, period: { end: '2015' } }, { use: 'nickname', ...plain })).toBe(
-      'Ada Plain',
-    );
-    expect(names({ use: 'official', ...official, period: { start: '2031' } }, plain)).toBe('Ada Plain');
+    for (const period of [{ end: '2015' }, { start: '2031' }]) {
+      expect(names({ use: 'official', ...official, period }, { use: 'nickname', ...plain })).toBe('Ada Plain');
+    }
     expect(names({ use: 'nickname', given: ['Jimmy'] }, { use: 'old', family: 'Windsor', given: ['Jim'] })).toEqual([
       'missing-field',
       'lastName',
@@ -163,21 +153,15 @@ describe('the email', () => {
   });
 
   it('is never one that has ended, and a future one last', () => {
-    expect(
-      emailOf(
-        patient,
-        point('ended@example.org', { rank: 1, period: { end: '2015' } }),
-        point('later@example.org', { rank: 1, period: { start: '2031' } }),
-        point('now@example.org', { rank: 9, period: { start: '2015' } }),
-      ),
-    ).toBe('now@example.org');
-    expect(emailOf(patient, point('ended@example.org', { period: { end: '2015' } }))).toBeUndefined();
+    const ended = point('ended@example.org', { rank: 1, period: { end: '2015' } });
+    const later = point('later@example.org', { rank: 1, period: { start: '2031' } });
+    expect(emailOf(patient, ended, later, point('now@example.org', { rank: 9 }))).toBe('now@example.org');
+    expect(emailOf(patient, ended, later)).toBe('later@example.org');
+    expect(emailOf(patient, ended)).toBeUndefined();
   });
 
   it('is the first usable one: neither a placeholder nor a text that is not an address', () => {
-    expect(emailOf(patient, point('none', { use: 'home' }), point('em@example.org', { use: 'work' }))).toBe(
-      'em@example.org',
-    );
+    expect(emailOf(patient, point('none'), point('em@example.org', { use: 'work' }))).toBe('em@example.org');
     expect(emailOf(practitioner, point('ann roe@'), point('ann@example.org'))).toBe('ann@example.org');
     expect(emailOf(patient, point('mailto:em2@example.org'))).toBe('em2@example.org');
     expect(emailOf(patient, point('declined'))).toBeUndefined();
@@ -195,27 +179,24 @@ describe('the email', () => {
   });
 });
 
-describe('a line or entry that is not a person', () => {
-  it('is rejected only if it is not a resource', () => {
-    const text = ['{"resourceType":"Organization","id":"o"}', '{', '{"id":"x"}', '{"resourceType":"Bundle"}'];
-    expect(rowsOf(readFhir([...text, '{"resourceType":"__proto__"}'].join('\n')))).toMatchObject([
-      { line: 2, code: 'bad-json' },
-      { line: 3, code: 'not-a-person' },
-      { line: 5, code: 'not-a-person' },
-    ]);
-  });
+it('a line is rejected only if it is not a resource', () => {
+  const text = ['{"resourceType":"Organization","id":"o"}', '{', '{"id":"x"}', '{"resourceType":"Bundle"}'];
+  expect(rowsOf(readFhir([...text, '{"resourceType":"__proto__"}'].join('\n')))).toMatchObject([
+    { line: 2, code: 'bad-json' },
+    { line: 3, code: 'not-a-person' },
+    { line: 5, code: 'not-a-person' },
+  ]);
 });
 
 describe('a record over the limit', () => {
   const limits = { row: 10_000, cell: 1_000 };
+  const filesOf = (...resources: object[]) => {
+    return [resources, { resourceType: 'Bundle', entry: resources.map((resource) => ({ resource })) }];
+  };
 
   it('is read if only its strings are long', () => {
     const photo = [{ contentType: 'image/jpeg', data: 'x'.repeat(500_000) }];
-    const resources = [
-      { photo, ...patient },
-      { ...practitioner, photo },
-    ];
-    for (const file of [resources, { resourceType: 'Bundle', entry: resources.map((resource) => ({ resource })) }]) {
+    for (const file of filesOf({ photo, ...patient }, { ...practitioner, photo })) {
       const rows = rowsOf(readFhir(file, { limits, chunk: 1_000 }));
       expect(rows).toMatchObject([{ person: { externalId: 'c1' } }, { person: { externalId: 'p1' } }]);
     }
@@ -223,13 +204,8 @@ describe('a record over the limit', () => {
 
   it('is rejected if it may be a person', () => {
     const text = { div: Array(12_000).fill('x') };
-    const resources = [
-      { resourceType: 'Group', text },
-      { ...patient, text },
-      { text, ...practitioner },
-      { id: 'x', text },
-    ];
-    for (const file of [resources, { resourceType: 'Bundle', entry: resources.map((resource) => ({ resource })) }]) {
+    const group = { resourceType: 'Group', text };
+    for (const file of filesOf(group, { ...patient, text }, { text, ...practitioner }, { id: 'x', text })) {
       const rows = rowsOf(readFhir(file, { limits, chunk: 777 }));
       expect(rows).toMatchObject([
         { code: 'row-too-large', kind: 'client', externalId: 'c1' },
