@@ -9,8 +9,8 @@ import {
   UNKNOWN_KIND,
   validatePerson,
 } from './row/validate-person.js';
-import { type JsonObject, parseObject } from './text/json-object.js';
 import type { JsonRecord } from './text/json-cutter.js';
+import { type JsonObject, parseObject } from './text/json-object.js';
 
 /** The fields that a record of a file may have. */
 function fieldsOf(kind: FileKind): string[] {

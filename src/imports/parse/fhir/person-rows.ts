@@ -1,13 +1,7 @@
 import type { PersonKind } from '../../../people/model/person.js';
 import type { ReadOptions, ReadRow, Version } from '../row/import-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';
-import {
-  idFault,
-  isImportableId,
-  type PersonCandidate,
-  rowOf,
-  validatePerson,
-} from '../row/validate-person.js';
+import { idFault, isImportableId, type PersonCandidate, rowOf, validatePerson } from '../row/validate-person.js';
 import type { JsonObject } from '../text/json-object.js';
 import { fhirPerson } from './fhir-person.js';
 import { objectIn, objectsIn, textIn, tokenIn } from './fhir-values.js';
