@@ -22,8 +22,13 @@ type FieldsByPlace = ReadonlyMap<number, Field | 'status'>;
 const SHOWN_MAX = 30;
 
 /** What a column must contain somewhere so that it could be the one of a missing field. */
-const NAME = /^[^@\d]*\p{L}[^@\d]*$/u;
-const CONTENTS: Partial<Record<Field, RegExp>> = { email: /@/, firstName: NAME, lastName: NAME, externalId: /./ };
+const isName = (cell: string) => /\p{L}/u.test(cell) && !/[@\d]/.test(cell);
+const CONTENTS: Partial<Record<Field, (cell: string) => boolean>> = {
+  email: (cell) => cell.includes('@'),
+  firstName: isName,
+  lastName: isName,
+  externalId: (cell) => cell !== '',
+};
 
 /** Finds out which column becomes which field. */
 export class ColumnMapper {
@@ -148,7 +153,7 @@ export class ColumnMapper {
     const couldBe = (field: Field) =>
       unmapped.filter((cells) => {
         const isRare = field === 'externalId' && cells.length <= this.sample.length / 2;
-        return !isRare && cells.some((cell) => CONTENTS[field]?.test(cell));
+        return !isRare && cells.some((cell) => CONTENTS[field]?.(cell));
       });
     // First and last name need two columns.
     const wanted = (field: Field) => missing.filter((each) => CONTENTS[each] === CONTENTS[field]).length;
