@@ -16,7 +16,7 @@ const MAX_RATIO = 2.5;
 const MAX_START_SECONDS = 15;
 const MAX_PUT_MS = 250;
 const MAX_MB = 350;
-/** Heap of the process that reads a million rows. V8 lets it grow as far as the machine allows, however little is in use. */
+/** Heap of the process that reads a million rows. V8 lets it grow as far as the machine allows, regardless of how little is in use. */
 const HEAP_MB = 256;
 /** PUTs during an import, and the pause between two. */
 const PUTS = 100;
@@ -53,7 +53,7 @@ async function withService<T>(
   }
 }
 
-/** An empty database without autovacuum: how soon clients start, and how fast PUTs are meanwhile. */
+/** An empty database without autovacuum: how soon clients start, and how fast concurrent PUTs are. */
 async function measureStart(service: ServiceProcess): Promise<BenchRow[]> {
   await put(service, 'providers/P', { email: 'p@example.org' });
   const seconds = await secondsUntil(service, clientsCsv('A', NEW_ROWS), '', 'running');

@@ -10,7 +10,7 @@ import type { CorrectedRow } from './imports.dto.js';
 import { ImportsService } from './imports.service.js';
 import { RowCellsRepository } from './row-cells.repository.js';
 
-/** Corrects rejected rows of a plan, which is then made again with them. */
+/** Corrects rejected rows of a plan, which is then recomputed. */
 @Injectable()
 export class CorrectionsService {
   constructor(

@@ -11,7 +11,7 @@ import { ImportsService } from './imports.service.js';
 import { type RejectedRow, rejectedCsv } from './rejected-csv.js';
 import { RowCellsRepository } from './row-cells.repository.js';
 
-/** Rejected rows that are read at once. */
+/** Rejected rows per statement. */
 const PAGE = 1_000;
 
 /** The rows of an import, as lists and as CSV. */
@@ -75,7 +75,7 @@ function showRow({ rowNo, file, ...row }: ImportRowRecord, files: readonly Impor
   return { row: rowNo, file: of?.name ?? '', ...row, hint: hintOf(row, of) };
 }
 
-/** A row without a hint of its own gets the meaning of its person's code. */
+/** A row without its own hint gets the meaning of its person's code. */
 function hintOf({ code, hint }: Pick<ImportRowRecord, 'code' | 'hint'>, file: ImportFile | undefined): string | null {
   if (code === 'no-provider' && file) return noProviderHint(file);
   return hint ?? (code === null ? null : messageFor(code));

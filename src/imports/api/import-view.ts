@@ -85,7 +85,7 @@ export class ImportErrorResponse {
 export class ImportResponse {
   id!: string;
   state!: ImportState;
-  /** Whom the files contain */
+  /** The people that the files contain */
   kind!: ImportKind | null;
   mode!: ImportRecord['mode'];
   dryRun!: boolean;
@@ -141,7 +141,7 @@ export class ImportPageResponse extends PageResponse {
   items!: ImportResponse[];
 }
 
-/** How fast calls went lately, and why none go out. */
+/** How fast calls went recently, or why none go out. */
 export interface Pace {
   /** Null if unknown. */
   callsPerSecond: number | null;

@@ -83,7 +83,7 @@ export class ImportsController {
     return this.imports.awaitRest(id, seconds, signal);
   }
 
-  /** List imports, the newest first */
+  /** List imports, newest first */
   @Get()
   @Problems({ 400: ['bad-cursor'] })
   async list(@Query() query: PageQuery): Promise<ImportPageResponse> {
@@ -187,7 +187,7 @@ export class ImportsController {
     return this.imports.awaitRest(id, seconds, signal);
   }
 
-  /** Correct rejected rows of a plan, which is then made again */
+  /** Correct rejected rows of a plan, which is then recomputed */
   @Patch(':id/rows')
   @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'], 422: ['ambiguous-row', 'unknown-row'] })
   @HttpCode(202)

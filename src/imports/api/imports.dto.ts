@@ -60,7 +60,7 @@ function toColumns({ value }: { value: unknown }): unknown {
 
 /** The query of `POST /v1/imports`. */
 export class ImportQuery {
-  /** Whom the files contain, unless their part is named providers or clients; detected from each file by default */
+  /** The people that the files contain, unless their part is named providers or clients; detected from each file by default */
   @OptionalOneOf(['providers', 'clients', 'fhir'])
   kind?: Exclude<ImportKind, 'mixed'>;
 

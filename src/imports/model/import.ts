@@ -26,7 +26,7 @@ export const PLANNED_OUTCOMES = [
 export type PlannedOutcome = (typeof PLANNED_OUTCOMES)[number];
 
 export const IMPORT_KINDS = ['providers', 'clients', 'fhir', 'mixed'] as const;
-/** Whom the files of an import contain. `mixed`: providers and clients, in CSV or JSON lines. */
+/** The people that the files of an import contain. `mixed`: providers and clients, in CSV or JSON lines. */
 export type ImportKind = (typeof IMPORT_KINDS)[number];
 
 /** The parameters of an import. */

@@ -170,7 +170,7 @@ export class ImportsRepository {
     await update(tx, id, entered, 'true', state);
   }
 
-  /** A corrected plan is made again, and then waits to be applied. */
+  /** A corrected plan is recomputed, and then waits to be applied. */
   async replan(tx: PoolClient, id: string): Promise<void> {
     await update(tx, id, `state = 'staging', dry_run = true, attempts = 0`);
   }

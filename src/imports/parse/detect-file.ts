@@ -29,7 +29,7 @@ export interface DetectedFile {
 }
 
 /**
- * How to read a file, and whom it contains. The format follows from media type, extension or content. The kind follows
+ * How to read a file, and the kind of its people. The format follows from media type, extension or content. The kind follows
  * from the name of the part, the user's choice, the content, or the name of the file, in this order.
  *
  * @throws {Problem} 415 `unknown-format`; 422 `unclear-kind`, `wrong-part`

@@ -59,7 +59,7 @@ export class PlanRepository {
     );
   }
 
-  /** Whatever the EHR said after the upload began wins. */
+  /** A statement of the EHR after the upload began wins over the row. */
   private async skipOutdated(tx: PoolClient, importId: string): Promise<void> {
     const { code, hint } = rejection('changed-since-read');
     const openedAt = '(SELECT opened_at FROM imports WHERE id = $1)';

@@ -4,10 +4,10 @@ import { STANDS_FOR } from '../../database/former-ids.js';
 import type { ImportRecord } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
 
-/** SQL condition: a rejected row does not say whom it names, who may be any of the people to delete. */
+/** SQL condition: a rejected row does not name its person, who may be any of the people to delete. */
 export const IS_UNCLEAR = `(outcome = 'rejected' AND external_id IS NULL)`;
 
-/** What an import does to people whom a snapshot does not name, or whose deletion its files ask for. */
+/** Deletions of people that a snapshot does not name, or that the files report as deleted. */
 @Injectable()
 export class SnapshotDeletes {
   /**
@@ -40,7 +40,7 @@ export class SnapshotDeletes {
     );
   }
 
-  /** Keeps providers whom clients will still name when the plan is done. */
+  /** Keeps providers that clients will still name when the plan is done. */
   async keepReferencedProviders(tx: PoolClient, importId: string): Promise<void> {
     const { code, hint, field } = rejection('provider-in-use', { field: 'providers' });
     await tx.query(

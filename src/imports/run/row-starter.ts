@@ -123,7 +123,7 @@ export class RowStarter {
     return rows;
   }
 
-  /** Providers named by these rows that do not exist any more. Locks the others, so that they stay until the commit. */
+  /** Providers named by these rows that no longer exist. Locks the others, so that they stay until the commit. */
   private async goneProviders(tx: PoolClient, importId: string, rowNos: readonly number[]): Promise<Set<string>> {
     const named = await tx.query<{ id: string }>(
       `SELECT DISTINCT unnest(r.providers) AS id FROM import_rows r WHERE ${UNSTARTED} AND r.kind = 'client'`,

@@ -26,7 +26,7 @@ export interface NextRows {
 @Injectable()
 export class StartOrder {
   /**
-   * The next rows to start: providers first and all at once, then clients, then deletions of clients, and deletions of
+   * The next rows to start: all providers first, then clients, then deletions of clients, and deletions of
    * providers last. Of several imports with clients, the one with the fewest rows left goes first.
    *
    * @returns undefined if none may start now, or if another process starts some
@@ -49,8 +49,8 @@ export class StartOrder {
 
   /**
    * Lets the latest statement of the EHR win over all imports: rows of imports that were opened earlier and have not
-   * started are skipped if this one speaks of their people, and its own if a later one does. A rejected row says nothing.
-   * A snapshot also speaks of the people that it does not name, unless one of its rows does not say whom it names.
+   * started are skipped if this one names their people, and its own if a later one does. A rejected row says nothing.
+   * A snapshot also counts for people that it does not name, unless one of its rows does not name its person.
    */
   async supersede(tx: PoolClient, record: ImportRecord): Promise<void> {
     const { rows } = await tx.query<{ id: string; isLater: boolean }>(
@@ -75,7 +75,7 @@ export class StartOrder {
     );
   }
 
-  /** Skips rows of an import that have not started and whose people a later one speaks of. */
+  /** Skips rows of an import that have not started and whose people a later one names. */
   private async skipNamed(tx: PoolClient, [earlier, later]: [earlier: string, later: string]): Promise<void> {
     const { code, hint } = rejection('changed-since-read');
     await tx.query(

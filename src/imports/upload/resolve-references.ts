@@ -8,7 +8,7 @@ import type { ResolvedList, StagingRepository } from './staging.repository.js';
 const BATCH = 2_000;
 
 /**
- * Gives the clients of a FHIR import the providers to whom their references lead.
+ * Gives the clients of a FHIR import the providers that their references mean.
  *
  * @param adds in an upsert, only a generalPractitioner replaces a client's providers
  * @returns how many references led to nobody

@@ -179,7 +179,7 @@ export class StagingWriter {
   }
 }
 
-/** Whom the rejected rows of a file name that do not say it. */
+/** The kind of the rejected rows of a file that do not say it. */
 const PEOPLE: Partial<Record<FileKind, PersonKind>> = { providers: 'provider', clients: 'client' };
 
 function missingField({ person, isPartial }: ReadRow & { is: 'person' }): Rejection | undefined {

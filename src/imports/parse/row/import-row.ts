@@ -142,7 +142,7 @@ export type ReadEvent =
 
 export type ImportFormat = 'csv' | 'ndjson' | 'fhir-ndjson' | 'fhir-json';
 
-/** Whom a file contains. `both`: providers and clients, distinguished by a column or field `kind`. */
+/** The people that a file contains. `both`: providers and clients, distinguished by a column or field `kind`. */
 export type FileKind = 'providers' | 'clients' | 'both' | 'fhir';
 
 /** The columns that a user chose, by field. */
