@@ -67,7 +67,7 @@ describeInBrowser('imports in the console', () => {
     await button('Upload and preview').click();
 
     await heading('providers.csv, clients.csv planned');
-    await page.getByText(/^Creates or links \d+ people; 2 rows are rejected\. Nothing was sent yet\./).waitFor();
+    await page.getByText(/^Creates or links \d+ people.* 2 rows are rejected.*Nothing was sent yet/).waitFor();
     expect(world.platform.arrivals()).toBe(0);
     await apply();
     await link(/^\d+ created$/).waitFor();

@@ -96,7 +96,7 @@ describeInBrowser('people and the audit trail in the console', () => {
     await page.locator('select:focus').waitFor();
 
     await page.getByRole('link', { name: 'Imports' }).press('Enter');
-    await page.getByText('Nothing was imported yet').waitFor();
+    await page.getByText('No imports yet').waitFor();
     await page.locator('nav a:focus', { hasText: 'Imports' }).waitFor();
     await page.getByRole('link', { name: 'Import files' }).press('Enter');
     await onMain();

@@ -27,7 +27,7 @@ export function ImportDetail({ id }: { id: string }) {
   const title = view && (
     <>
       {nameOf(view)}{' '}
-      <span role="status">
+      <span aria-live="polite">
         <ImportState view={view} />
       </span>
     </>
