@@ -949,7 +949,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List imports, the newest first
+         * List imports, newest first
          * @description Needs a key with the scope `imports`.
          */
         get: operations["Imports.list"];
@@ -1003,7 +1003,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Correct rejected rows of a plan, which is then made again
+         * Correct rejected rows of a plan, which is then recomputed
          * @description Needs a key with the scope `imports`.
          */
         patch: operations["Imports.correct"];
@@ -2402,7 +2402,7 @@ export interface components {
             /** @enum {string} */
             state: "cancelled" | "completed" | "failed" | "needs-mapping" | "paused" | "planned" | "running" | "staging";
             /**
-             * @description Whom the files contain
+             * @description The people that the files contain
              * @enum {string|null}
              */
             kind: "clients" | "fhir" | "mixed" | "providers" | null;
@@ -6311,7 +6311,7 @@ export interface operations {
                 columns?: string;
                 /** @description The import whose rejected rows this one corrects */
                 correctionOf?: string;
-                /** @description Whom the files contain, unless their part is named providers or clients; detected from each file by default */
+                /** @description The people that the files contain, unless their part is named providers or clients; detected from each file by default */
                 kind?: "clients" | "fhir" | "providers";
             };
             header?: {

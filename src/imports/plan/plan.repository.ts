@@ -9,9 +9,10 @@ import { SnapshotDeletes } from './snapshot-deletes.repository.js';
 /** SQL condition: the references of a FHIR client lead to no provider, which the plan cannot find out again. */
 const IS_UNRESOLVED = `code = 'unresolved-provider'`;
 
-/** SQL condition: another import will change the person of a row `r`, perhaps before this one is applied. */
-const IS_UPCOMING = `EXISTS (SELECT FROM import_rows o WHERE o.external_id = r.external_id AND o.profile IS NOT NULL
-  AND o.kind = r.kind AND o.phase IS NOT NULL AND o.import_id <> r.import_id)`;
+/** SQL condition: a row of another import may still create, change or delete the person of a row `r`. Needs `leaving`. */
+const IS_UPCOMING = `(r.kind, r.external_id) IN (SELECT kind, external_id FROM leaving)
+  OR EXISTS (SELECT FROM import_rows o WHERE o.external_id = r.external_id AND o.kind = r.kind AND o.profile IS NOT NULL
+    AND o.import_id <> $1 AND o.outcome = 'pending' AND o.started_at IS NULL)`;
 
 /** Makes the plan of an import with set-based SQL. Changes no person. */
 @Injectable()
@@ -130,13 +131,17 @@ export class PlanRepository {
     const gone = rejection('inactive');
     const deleted = rejection('already-deleted');
     const { rowCount } = await tx.query(
-      `WITH compared AS (
+      `WITH leaving AS MATERIALIZED (
+         SELECT o.kind, o.external_id FROM imports i JOIN import_rows o ON o.import_id = i.id
+         WHERE i.id <> $1 AND i.state IN ('planned', 'running', 'paused') AND o.phase >= 3),
+       compared AS (
          SELECT r.row_no, p.id AS person_id, p.wanted_at, p.error_code, p.wanted IS TRUE AS is_wanted,
            p.platform_user_id IS NOT NULL AS is_mapped, r.email_fingerprint IS NOT NULL AS has_email,
            r.platform_user_id IS NOT NULL AND p.platform_user_id IS NULL AS is_link,
            1 + (cardinality(lists.after) > 1)::int AS without_check,
            CASE
-             WHEN r.says <> 'person' THEN CASE WHEN r.says = 'deleted' AND p.wanted THEN 'delete' WHEN p.wanted THEN 'unchanged' END
+             WHEN r.says <> 'person' THEN
+               CASE WHEN r.says = 'deleted' AND (p.wanted OR upcoming.changes) THEN 'delete' WHEN p.wanted THEN 'unchanged' END
              WHEN p.id IS NULL OR NOT p.wanted OR r.platform_user_id IS NOT NULL AND p.platform_user_id IS NULL THEN 'create-or-link'
              WHEN p.profile_hash = r.profile_hash AND (r.kind = 'provider' OR lists.after = lists.before) THEN
                CASE WHEN p.state = 'synced' THEN 'unchanged'
@@ -145,9 +150,10 @@ export class PlanRepository {
              WHEN p.platform_user_id IS NULL THEN 'create-or-link'
              WHEN r.kind = 'client' AND (lists.after IS DISTINCT FROM lists.before OR p.state <> 'synced') THEN 'provider-change'
              ELSE 'attribute-change' END AS planned,
-           p.profile_hash = r.profile_hash AND (r.kind = 'provider' OR lists.after = lists.before) AS is_equal
+           p.profile_hash = r.profile_hash AND (r.kind = 'provider' OR lists.after = lists.before) AS is_equal, upcoming.changes
          FROM import_rows r
          LEFT JOIN people p ON p.kind = r.kind AND p.external_id = r.external_id
+         CROSS JOIN LATERAL (SELECT ${IS_UPCOMING} AS changes OFFSET 0) AS upcoming
          LEFT JOIN LATERAL (SELECT ${providersOf('p.id')} AS before OFFSET 0) AS had ON true
          LEFT JOIN LATERAL (SELECT had.before, ${listAfter('had.before')} AS after OFFSET 0) AS lists ON true
          WHERE r.import_id = $1 AND r.outcome = 'pending')
@@ -167,7 +173,7 @@ export class PlanRepository {
            WHEN c.planned = 'needs-review' AND c.is_equal THEN 'needsReview' ELSE 'pending' END::row_outcome,
          code = CASE WHEN r.says = 'gone' THEN $2 WHEN c.planned IS NULL THEN $4 WHEN c.planned = 'needs-review' THEN c.error_code END,
          hint = CASE WHEN r.says = 'gone' THEN $3 WHEN c.planned IS NULL THEN $5 END,
-         ${forget(`c.planned = 'unchanged' AND NOT ${IS_UPCOMING} OR c.planned IS NULL`)}
+         ${forget(`c.planned = 'unchanged' AND NOT c.changes OR c.planned IS NULL`)}
        FROM compared c WHERE r.import_id = $1 AND r.row_no = c.row_no`,
       [importId, gone.code, gone.hint, deleted.code, deleted.hint],
     );

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import type { ImportRecord } from '../model/imports.repository.js';
-import { rejection } from '../parse/row/rejection.js';
+import { type Rejection, rejection } from '../parse/row/rejection.js';
 import { forget } from '../plan/row-sql.js';
 import { IS_UNCLEAR } from '../plan/snapshot-deletes.repository.js';
 
@@ -15,6 +15,10 @@ const REFILL_AT = 30;
 
 /** Rows that start together if they do not count, because they are providers. */
 const BATCH_ROWS = 1_000;
+
+/** Codes of rows that another row of the same import replaces, and of rows that cannot take effect. */
+const REPLACED: Rejection['code'][] = ['repeated', 'older-version'];
+const WITHOUT_EFFECT: Rejection['code'][] = ['provider-in-use', 'provider-gone', 'changed-since-plan'];
 
 /** Rows of one import that start now. */
 export interface NextRows {
@@ -59,40 +63,53 @@ export class StartOrder {
          AND (i.opened_at > own.opened_at OR EXISTS (SELECT FROM import_rows r WHERE r.import_id = i.id AND r.phase IS NOT NULL))`,
       [record.id],
     );
-    await this.reopenUnchanged(tx, record.id);
+    await this.reopen(tx, record.id);
     for (const { id, isLater } of rows) await this.skipNamed(tx, isLater ? [record.id, id] : [id, record.id]);
   }
 
-  /** Starts rows that were unchanged in the plan, if an earlier import has changed their people since. */
-  private async reopenUnchanged(tx: PoolClient, importId: string): Promise<void> {
+  /** Starts rows for which the plan had nothing to do, if another import has changed their people since. */
+  private async reopen(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
-      `UPDATE import_rows r SET outcome = 'pending', phase = CASE r.kind WHEN 'provider' THEN 1 ELSE 2 END,
+      `UPDATE import_rows r SET outcome = 'pending', code = NULL, phase = CASE r.kind WHEN 'provider' THEN 1 ELSE 2 END,
          planned = CASE WHEN NOT p.wanted OR p.platform_user_id IS NULL THEN 'create-or-link'
            WHEN r.kind = 'client' THEN 'provider-change' ELSE 'attribute-change' END
-       FROM people p WHERE r.import_id = $1 AND r.outcome = 'unchanged' AND r.profile IS NOT NULL AND p.id = r.person_id
-         AND p.wanted_at <> r.person_wanted_at`,
+       FROM people p WHERE r.import_id = $1 AND r.outcome IN ('unchanged', 'needsReview') AND r.profile IS NOT NULL
+         AND p.id = r.person_id AND p.wanted_at <> r.person_wanted_at`,
       [importId],
+    );
+    const { code, hint } = rejection('changed-since-plan');
+    await tx.query(
+      `UPDATE import_rows r SET outcome = 'skipped', code = $2, hint = $3 FROM people p
+       WHERE r.import_id = $1 AND p.kind = r.kind AND p.external_id = r.external_id AND (
+         r.outcome = 'unchanged' AND r.says = 'person' AND p.wanted_at <> r.person_wanted_at
+         OR r.outcome = 'skipped' AND r.code = $4 AND p.wanted)`,
+      [importId, code, hint, rejection('already-deleted').code],
     );
   }
 
-  /** Skips rows of an import that have not started and whose people a later one names. */
+  /**
+   * Skips rows of an import that have not started and whose people a later one names. A row without effect counts only
+   * against a deletion.
+   */
   private async skipNamed(tx: PoolClient, [earlier, later]: [earlier: string, later: string]): Promise<void> {
     const { code, hint } = rejection('changed-since-read');
     await tx.query(
       `WITH named AS MATERIALIZED (
-         SELECT DISTINCT kind, external_id, outcome = 'rejected' AS is_rejected FROM import_rows
-         WHERE import_id = $2 AND external_id IS NOT NULL),
-       kinds AS MATERIALIZED (
+         SELECT kind, external_id, bool_or(outcome <> 'rejected' AND coalesce(code <> ALL ($5::text[]), true)) AS has_effect,
+           bool_or(says <> 'deleted') AS is_there
+         FROM import_rows WHERE import_id = $2 AND external_id IS NOT NULL AND coalesce(code <> ALL ($6::text[]), true)
+         GROUP BY kind, external_id),
+       whole AS MATERIALIZED (
          SELECT DISTINCT r.kind FROM import_rows r JOIN imports i ON i.id = r.import_id
          WHERE r.import_id = $2 AND i.mode = 'snapshot'
            AND NOT EXISTS (SELECT FROM import_rows WHERE import_id = $2 AND ${IS_UNCLEAR}))
        UPDATE import_rows r SET outcome = 'skipped', phase = NULL, ${forget()}, code = $3, hint = $4
-       WHERE r.import_id = $1 AND r.phase IS NOT NULL AND (
-         (r.kind, r.external_id) IN (SELECT kind, external_id FROM named WHERE NOT is_rejected)
-         OR r.planned <> 'delete' AND r.kind IN (SELECT kind FROM kinds)
-           AND r.external_id NOT IN (SELECT external_id FROM named UNION ALL
-             SELECT unnest(mentioned) FROM imports WHERE id = $2))`,
-      [earlier, later, code, hint],
+       WHERE r.import_id = $1 AND r.phase IS NOT NULL AND CASE WHEN r.planned = 'delete'
+         THEN (r.kind, r.external_id) IN (SELECT kind, external_id FROM named WHERE has_effect OR is_there)
+         ELSE (r.kind, r.external_id) IN (SELECT kind, external_id FROM named WHERE has_effect)
+           OR r.kind IN (SELECT kind FROM whole) AND r.external_id NOT IN (
+             SELECT external_id FROM named UNION ALL SELECT unnest(mentioned) FROM imports WHERE id = $2) END`,
+      [earlier, later, code, hint, WITHOUT_EFFECT, REPLACED],
     );
   }
 

@@ -4,6 +4,7 @@ import { type Profile, ProfileSeal } from '../../people/model/profile.js';
 import { Vault } from '../../vault/vault.js';
 import type { ImportedPerson, ReadRow, RowCells } from '../parse/row/import-row.js';
 import { rowPlace } from './row-places.js';
+import { OPEN_UPLOAD_LOCK } from './upload-connections.js';
 
 /** Columns of every row, with their types. */
 const READ_COLUMNS = {
@@ -51,14 +52,15 @@ export class StagingRepository {
 
   /**
    * Stores consecutive rows. Those that say what is known and synced already are stored with their outcome and without
-   * content, which makes a re-import cheap, unless a row of another import will change the person.
+   * content, which makes a re-import cheap, unless another import may change the person before this one is planned.
    */
   async store(tx: PoolClient, importId: string, rows: readonly StagedRow[]): Promise<void> {
     if (rows.length === 0) return;
     const values = rows.map((row) => this.readValues(row));
     const isPlain = ({ row }: StagedRow) => row.is === 'person' && !row.version && !row.person.platformUserId;
     const plain = values.filter((_, at) => isPlain(rows[at] as StagedRow));
-    const unchanged = plain.length === 0 ? new Set<unknown>() : await this.storeUnchanged(tx, importId, plain);
+    const mayShorten = plain.length > 0 && (await this.isAlone(tx, importId));
+    const unchanged = mayShorten ? await this.storeUnchanged(tx, importId, plain) : new Set<unknown>();
     const others = values.flatMap((read, at) =>
       unchanged.has(read[0]) ? [] : [[...read, ...this.rowValues(importId, rows[at] as StagedRow)]],
     );
@@ -133,6 +135,22 @@ export class StagingRepository {
     return ['rejected', null, cells, null, null, ...version, 'rejected', 'rejected', row.code, row.field, row.hint];
   }
 
+  /**
+   * False while another upload is open, waits for its columns, or may delete people: their ids are not known yet, or are
+   * not in the index of external ids.
+   */
+  private async isAlone(tx: PoolClient, importId: string): Promise<boolean> {
+    const { rows } = await tx.query<{ isAlone: boolean }>(
+      `SELECT NOT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = $2 AND pid <> pg_backend_pid()
+           AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+         AND NOT EXISTS (SELECT FROM imports i WHERE i.id <> $1 AND (i.state = 'needs-mapping'
+           OR i.state IN ('planned', 'running', 'paused')
+             AND EXISTS (SELECT FROM import_rows r WHERE r.import_id = i.id AND r.phase >= 3))) AS "isAlone"`,
+      [importId, OPEN_UPLOAD_LOCK],
+    );
+    return rows[0]?.isAlone === true;
+  }
+
   /** @returns the numbers of the rows that are unchanged, now stored */
   private async storeUnchanged(tx: PoolClient, importId: string, records: readonly unknown[][]): Promise<Set<unknown>> {
     const { table, values } = unnested(READ_COLUMNS, 2, records);
@@ -148,11 +166,9 @@ export class StagingRepository {
          AND (n.providers IS NULL OR n.providers::text[] = ARRAY(
            SELECT q.external_id FROM client_providers cp JOIN people q ON q.id = cp.provider_id
            WHERE cp.client_id = p.id AND q.wanted ORDER BY cp.position))
-         AND CASE WHEN EXISTS (SELECT FROM imports WHERE state IN ('staging', 'planned', 'running', 'paused') AND id <> $1) THEN (
-           SELECT true FROM (SELECT import_id, kind, outcome, started_at FROM import_rows
+         AND (SELECT true FROM (SELECT import_id, kind, outcome, started_at FROM import_rows
              WHERE external_id = n.external_id AND profile IS NOT NULL OFFSET 0) AS o
-           WHERE o.kind = n.kind AND o.outcome = 'pending' AND o.started_at IS NULL AND o.import_id = ANY (ARRAY(
-             SELECT id FROM imports WHERE state IN ('staging', 'planned', 'running', 'paused') AND id <> $1)) LIMIT 1) IS NULL ELSE true END
+           WHERE o.kind = n.kind AND o.outcome = 'pending' AND o.started_at IS NULL AND o.import_id <> $1 LIMIT 1) IS NULL
        RETURNING row_no AS "rowNo"`,
       [importId, ...values],
     );

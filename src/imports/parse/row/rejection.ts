@@ -79,6 +79,8 @@ export const HINTS = {
       : `No provider has this id. providers must contain the external ids of providers, not their names${hasSeparator ? '; separate several ids with | (a bar)' : ''}. Correct the id, or import the provider first.`,
   // Plan
   'changed-since-read': () => 'The EHR changed this person after the file was read. The later change counts.',
+  'changed-since-plan': () =>
+    'Another import changed this person after this plan was made, which planned no change. Import the row again.',
   inactive: () =>
     'The file marks this person as inactive or deceased. Such people are never created and stay as they are.',
   'already-deleted': () => 'The file says that this person was deleted, and nobody with this id is here.',

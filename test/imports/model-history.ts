@@ -1,0 +1,287 @@
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { text as textOf } from 'node:stream/consumers';
+import fc from 'fast-check';
+import type { World } from '../../harness/world/world.js';
+import { UserDirectory } from '../../simulator/users/user-directory.js';
+import { StartOrder } from '../../src/imports/run/start-order.repository.js';
+import { Reconciler } from '../../src/people/reconcile/reconciler.js';
+import { ADMIN_KEY } from '../support/app.js';
+import type { ImportBody } from './imports.js';
+import { importsIn } from './imports.js';
+import {
+  anyFile,
+  anyKey,
+  anyProviders,
+  type File,
+  idOf,
+  type Key,
+  kindOf,
+  type Profile,
+  profileOf,
+} from './model-files.js';
+
+type Mode = 'upsert' | 'snapshot';
+interface Upload {
+  file: File;
+  mode: Mode;
+  dryRun: boolean;
+}
+
+/** What befalls the next call of an operation: nothing happens, or it does and the answer is lost. */
+const FAULTS = ['refuse', 'commit-then-cut', 'commit-then-500'] as const;
+
+/** `which` counts imports from the newest, and open uploads from the oldest. */
+export type Command =
+  | { do: 'put'; key: Key; name: number; providers: string[] }
+  | { do: 'delete'; key: Key }
+  | ({ do: 'upload' | 'open' } & Upload)
+  | { do: 'again'; which: number; mode: Mode }
+  | { do: 'close'; which: number; lost: boolean }
+  | { do: 'apply'; which: number; overrides: boolean }
+  | { do: 'pause' | 'resume' | 'cancel' | 'retry'; which: number }
+  | { do: 'fault'; operation: string; kind: (typeof FAULTS)[number] }
+  | { do: 'start'; clients: number }
+  | { do: 'call'; times: number }
+  | { do: 'settle' };
+
+const which = fc.nat(2);
+const upload = {
+  file: anyFile,
+  mode: fc.constantFrom<Mode>('upsert', 'upsert', 'snapshot'),
+  dryRun: fc.nat(3).map((one) => one === 0),
+};
+const command = <Name extends Command['do'], Rest extends object>(
+  name: Name,
+  rest: { [K in keyof Rest]: fc.Arbitrary<Rest[K]> },
+) => fc.record({ do: fc.constant(name), ...rest }) as unknown as fc.Arbitrary<Extract<Command, { do: Name }>>;
+
+export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
+  { weight: 4, arbitrary: command('put', { key: anyKey, name: fc.nat(1), providers: anyProviders }) },
+  { weight: 3, arbitrary: command('delete', { key: anyKey }) },
+  { weight: 6, arbitrary: command('upload', upload) },
+  { weight: 2, arbitrary: command('open', upload) },
+  { weight: 2, arbitrary: command('again', { which, mode: upload.mode }) },
+  { weight: 2, arbitrary: command('close', { which: fc.nat(1), lost: fc.nat(4).map((one) => one === 0) }) },
+  { weight: 4, arbitrary: command('apply', { which, overrides: fc.nat(3).map((one) => one > 0) }) },
+  { weight: 1, arbitrary: command('pause', { which }) },
+  { weight: 1, arbitrary: command('resume', { which }) },
+  { weight: 1, arbitrary: command('cancel', { which }) },
+  { weight: 1, arbitrary: command('retry', { which }) },
+  {
+    weight: 1,
+    arbitrary: command('fault', {
+      operation: fc.constantFrom('createProvider', 'createClient', 'createClient', 'setClientProviders', 'deleteUser'),
+      kind: fc.constantFrom(...FAULTS),
+    }),
+  },
+  { weight: 4, arbitrary: command('start', { clients: fc.nat(3) }) },
+  { weight: 2, arbitrary: command('call', { times: fc.integer({ min: 1, max: 4 }) }) },
+  { weight: 2, arbitrary: command('settle', {}) },
+);
+
+/** A statement of the EHR outside of imports. */
+export interface Said {
+  key: Key;
+  at: Date;
+  profile: Profile | null;
+}
+
+/** An import that was accepted. */
+export interface SentImport {
+  id: string;
+  file: File;
+  mode: Mode;
+}
+
+interface OpenUpload extends Upload {
+  sending: ClientRequest;
+  rest: string;
+}
+
+/** Everything that happened in a history. */
+export class History {
+  readonly said: Said[] = [];
+  readonly imports: SentImport[] = [];
+  /** Created and deleted users on the platform. */
+  readonly users: { did: 'add' | 'remove'; id: string | undefined }[] = [];
+  /** The platform failed, so that clients without an email may need a decision. */
+  hasFaults = false;
+  /** How many clients may start; undefined: as many as the service likes. */
+  private room: number | undefined = 0;
+  private readonly opened: OpenUpload[] = [];
+
+  constructor(private readonly world: World) {
+    const order = world.get(StartOrder) as unknown as { room(): Promise<number> };
+    const usual = StartOrder.prototype as unknown as { room(...args: unknown[]): Promise<number> };
+    const original = usual.room;
+    jest.spyOn(order, 'room').mockImplementation(async (...args: unknown[]) => {
+      if (this.room === undefined) return original.apply(order, args);
+      const [room] = [this.room];
+      this.room = 0;
+      return room;
+    });
+    const directory = UserDirectory.prototype;
+    const { add, remove } = directory;
+    jest.spyOn(directory, 'add').mockImplementation(function (this: UserDirectory, user) {
+      users.push({ did: 'add', id: user.partnerUserId });
+      return add.call(this, user);
+    });
+    jest.spyOn(directory, 'remove').mockImplementation(function (this: UserDirectory, user) {
+      users.push({ did: 'remove', id: user.partnerUserId });
+      remove.call(this, user);
+    });
+    const { users } = this;
+  }
+
+  async do(command: Command): Promise<void> {
+    const { world } = this;
+    const { steer } = importsIn(world);
+    switch (command.do) {
+      case 'put':
+        return this.put(command.key, profileOf(command.key, command.name, command.providers));
+      case 'delete':
+        return this.delete(command.key);
+      case 'upload':
+        return this.upload(command);
+      case 'open':
+        return this.open(command);
+      case 'again': {
+        const sent = this.imports.at(-1 - command.which);
+        return sent && this.upload({ file: sent.file, mode: command.mode, dryRun: false });
+      }
+      case 'close':
+        return this.close(command.which, command.lost);
+      case 'fault':
+        this.hasFaults = true;
+        return world.platform.injectFault({ operation: command.operation, kind: command.kind });
+      case 'start':
+        this.room = command.clients;
+        await world.work.imports();
+        this.room = 0;
+        return;
+      case 'call':
+        for (let time = 0; time < command.times; time += 1) {
+          await world.advance('50 ms');
+          await world.get(Reconciler).reconcileNext();
+        }
+        return;
+      case 'settle':
+        return this.settle();
+      default: {
+        const sent = this.imports.at(-1 - command.which);
+        const overrides = ['deletes', 'providerRemovals', 'idColumn', 'looksDoubled'];
+        if (sent) {
+          const confirmed = command.do === 'apply' && command.overrides ? overrides : undefined;
+          const { status } = await steer(sent.id, command.do, confirmed);
+          if (![200, 202, 409].includes(status)) throw new Error(`${command.do} was answered ${status}.`);
+        }
+      }
+    }
+  }
+
+  /** Ends everything that is open, and works until nothing is left to do. */
+  async end(): Promise<void> {
+    const { steer, show } = importsIn(this.world);
+    while (this.opened.length > 0) await this.close(0, false);
+    await this.settle();
+    for (const { id } of this.imports) {
+      const { state } = await show(id);
+      if (state === 'planned') await steer(id, 'apply', ['deletes', 'providerRemovals', 'idColumn', 'looksDoubled']);
+      if (state === 'paused') await steer(id, 'resume');
+    }
+    this.world.platform.release();
+    // Repeated calls, and the lookup of what a lost create made.
+    for (const span of this.hasFaults ? (['16 s', '2 min', '15 min'] as const) : (['16 s'] as const)) {
+      await this.settle();
+      await this.world.advance(span);
+    }
+    await this.settle();
+  }
+
+  private async settle(): Promise<void> {
+    this.room = undefined;
+    await this.world.settle();
+    this.room = 0;
+  }
+
+  private async put(key: Key, profile: Profile): Promise<void> {
+    const { providers, email, ...names } = profile;
+    const body = { ...names, ...(email && { email }), ...(kindOf(key) === 'client' && { providers }) };
+    const { status } = await this.world.call('PUT', `/v1/${kindOf(key)}s/${idOf(key)}`, { body });
+    if (status < 300) this.said.push({ key, at: this.world.now(), profile });
+    else if (status !== 422) throw new Error(`PUT ${key} was answered ${status}.`);
+  }
+
+  private async delete(key: Key): Promise<void> {
+    const { status } = await this.world.call('DELETE', `/v1/${kindOf(key)}s/${idOf(key)}`);
+    if (status < 300 || status === 404) this.said.push({ key, at: this.world.now(), profile: null });
+    else if (status !== 409) throw new Error(`DELETE ${key} was answered ${status}.`);
+  }
+
+  private async upload({ file, mode, dryRun }: Upload): Promise<void> {
+    const { upload } = importsIn(this.world);
+    const { status, body } = await upload(queryOf({ file, mode, dryRun }), file.type, file.text);
+    await this.took(status, body, file, mode);
+  }
+
+  private async took(status: number, body: ImportBody, file: File, mode: Mode): Promise<void> {
+    if (status === 202) this.imports.push({ id: body.id, file, mode });
+    else if (status !== 422 && status !== 503)
+      throw new Error(`The upload was answered ${status}: ${JSON.stringify(body)}`);
+    // A header was cut.
+    if (body.state === 'needs-mapping') await importsIn(this.world).steer(body.id, 'cancel');
+  }
+
+  /** Sends the first half of a file. The upload has begun when this returns. */
+  private async open(upload: Upload): Promise<void> {
+    if (this.opened.length === 2) return;
+    await this.world.advance('1 ms');
+    const { file } = upload;
+    const sending = request(`${this.world.url}/v1/imports?${queryOf(upload)}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${ADMIN_KEY}`,
+        'content-type': file.type,
+        'content-length': Buffer.byteLength(file.text),
+      },
+    });
+    sending.on('error', () => undefined);
+    const half = Math.floor(file.text.length / 2);
+    sending.write(file.text.slice(0, half));
+    this.opened.push({ ...upload, sending, rest: file.text.slice(half) });
+    await this.world.eventually('the upload has begun', async () => {
+      const begun = await this.world.sql(
+        `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'notebridge-uploads'
+           AND state = 'idle in transaction' AND query NOT LIKE '%advisory%' AND query <> 'BEGIN'`,
+      );
+      return begun.length === this.opened.length || undefined;
+    });
+  }
+
+  private async close(place: number, isLost: boolean): Promise<void> {
+    const [upload] = this.opened.splice(place, 1);
+    if (!upload) return;
+    await this.world.advance('1 ms');
+    const { sending, rest, file, mode } = upload;
+    if (isLost) {
+      sending.destroy();
+      await this.world.eventually('the upload has ended', async () => {
+        const open = await this.world.sql(
+          `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'notebridge-uploads'
+             AND state LIKE 'idle in transaction%'`,
+        );
+        return open.length === this.opened.length || undefined;
+      });
+      return;
+    }
+    const answered = once(sending, 'response') as Promise<[IncomingMessage]>;
+    sending.end(rest);
+    const [response] = await answered;
+    await this.took(response.statusCode ?? 0, JSON.parse(await textOf(response)) as ImportBody, file, mode);
+  }
+}
+
+function queryOf({ file, mode, dryRun }: Upload): string {
+  return `kind=${file.kind}&mode=${mode}&dryRun=${dryRun}`;
+}
