@@ -207,6 +207,19 @@ describe('repeated rows', () => {
   });
 });
 
+test('ids of people and their providers keep the Unicode form in which they were first written', async () => {
+  const [composed, decomposed] = ['\u00e9', 'e\u0301'];
+  await imported('', [providers(decomposed), clients([`c-${decomposed}`], [composed])]);
+  const stored = await person('clients', encodeURIComponent(`c-${decomposed}`));
+  expect(stored.body).toMatchObject({
+    externalId: `c-${decomposed}`,
+    providers: [decomposed],
+    sync: { state: 'synced' },
+  });
+  const again = await imported('', [providers(composed), clients([`c-${composed}`], [decomposed])]);
+  expect(again.counts).toMatchObject({ total: 2, created: 0, updated: 2 });
+});
+
 describe('inactive people', () => {
   const file = (...lines: string[]) => csv('clients.csv', 'client id,first name,last name,providers,status', ...lines);
 

@@ -1,14 +1,6 @@
 import { FIELDS, type FileKind, type ReadRow, type RowCells } from './row/import-row.js';
 import { type Rejection, rejection } from './row/rejection.js';
-import {
-  candidateOf,
-  canonicalId,
-  kindOfFile,
-  personKind,
-  rowOf,
-  UNKNOWN_KIND,
-  validatePerson,
-} from './row/validate-person.js';
+import { candidateOf, kindOfFile, personKind, rowOf, UNKNOWN_KIND, validatePerson } from './row/validate-person.js';
 import type { JsonRecord } from './text/json-cutter.js';
 import { type JsonObject, parseObject } from './text/json-object.js';
 
@@ -52,11 +44,11 @@ export function jsonPersonRow(
   if (!record) return rowOf(line, rejection('bad-json'));
   const written = FIELDS.map((field) => [field, asCell(record[field])] as const).filter(([, cell]) => cell !== '');
   const cells: RowCells = Object.fromEntries(written);
-  const externalId = canonicalId(cells.externalId ?? '');
+  const externalId = cells.externalId ?? '';
   const kind = kindOfFile(fileKind) ?? personKind(cells.kind);
   const fault = shapeFault(record, fieldsOf(fileKind), limits.cell);
   if (fault || !kind) return rowOf(line, fault ?? UNKNOWN_KIND, { kind, externalId, cells });
-  const providers = Array.isArray(record.providers) ? (record.providers as string[]).map(canonicalId) : undefined;
+  const providers = Array.isArray(record.providers) ? (record.providers as string[]) : undefined;
   const person = validatePerson(candidateOf({ ...cells, externalId }, kind, providers));
   return rowOf(line, person, { kind, externalId, cells });
 }

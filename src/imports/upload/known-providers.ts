@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg';
+import { canonicalId } from '../parse/row/validate-person.js';
 
 /** What a row's provider is. */
 export type ProviderStatus = 'known' | 'renamed' | 'rejected' | 'unknown';
@@ -6,9 +7,12 @@ export type ProviderStatus = 'known' | 'renamed' | 'rejected' | 'unknown';
 /** Ids that are remembered over all batches of an upload. */
 const MAX_REMEMBERED = 50_000;
 
-/** Looks up the providers that the clients of an upload name. */
+/** If an id has several, the last one counts: a row of the file may name a provider by its former id, too. */
+const ORDER: ProviderStatus[] = ['unknown', 'rejected', 'known', 'renamed'];
+
+/** Looks up the providers that the clients of an upload name. An id is the same in every Unicode form. */
 export class KnownProviders {
-  private readonly statuses = new Map<string, ProviderStatus>();
+  private readonly found = new Map<string, { status: ProviderStatus; spelling: string }>();
 
   constructor(
     private readonly tx: PoolClient,
@@ -17,9 +21,10 @@ export class KnownProviders {
 
   /** Looks up ids together. Providers of the same upload count once they are stored. */
   async lookUp(ids: Iterable<string>): Promise<void> {
-    if (this.statuses.size > MAX_REMEMBERED) this.statuses.clear();
-    const wanted = [...new Set(ids)].filter((id) => this.statuses.get(id) !== 'known');
+    if (this.found.size > MAX_REMEMBERED) this.found.clear();
+    const wanted = [...new Set(ids)].filter((id) => this.of(id) !== 'known');
     if (wanted.length === 0) return;
+    const forms = new Set(wanted.flatMap((id) => [id, id.normalize('NFC'), id.normalize('NFD')]));
     const { rows } = await this.tx.query<{ id: string; status: ProviderStatus }>(
       `SELECT external_id AS id, 'known' AS status FROM people
          WHERE kind = 'provider' AND external_id = ANY ($2::text[]) AND wanted
@@ -28,18 +33,21 @@ export class KnownProviders {
          WHERE external_id = ANY ($2::text[]) AND (profile IS NOT NULL OR cells IS NOT NULL)
            AND kind IS DISTINCT FROM 'client' AND (import_id = $1
              OR phase IS NOT NULL AND import_id IN (SELECT id FROM imports WHERE state IN ('running', 'paused')))`,
-      [this.importId, wanted],
+      [this.importId, [...forms]],
     );
-    for (const id of wanted) this.statuses.set(id, 'unknown');
-    // A row of the file may name the provider by its former id, too.
-    const order: ProviderStatus[] = ['unknown', 'rejected', 'known', 'renamed'];
+    for (const id of wanted) this.found.set(canonicalId(id), { status: 'unknown', spelling: id });
     for (const { id, status } of rows) {
-      if (order.indexOf(status) > order.indexOf(this.of(id))) this.statuses.set(id, status);
+      if (ORDER.indexOf(status) > ORDER.indexOf(this.of(id))) this.found.set(canonicalId(id), { status, spelling: id });
     }
   }
 
   /** The status of an id that was looked up. */
   of(id: string): ProviderStatus {
-    return this.statuses.get(id) ?? 'unknown';
+    return this.found.get(canonicalId(id))?.status ?? 'unknown';
+  }
+
+  /** The form in which an id that was looked up is stored. */
+  spelling(id: string): string {
+    return this.found.get(canonicalId(id))?.spelling ?? id;
   }
 }

@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import { ProfileSeal } from '../../people/model/profile.js';
 import type { ImportedPerson, RowCells } from '../parse/row/import-row.js';
 import { type Rejection, rejection } from '../parse/row/rejection.js';
-import { candidateOf, canonicalId, isLinkOnly, providerIds, validatePerson } from '../parse/row/validate-person.js';
+import { candidateOf, isLinkOnly, providerIds, validatePerson } from '../parse/row/validate-person.js';
 import type { KnownProviders } from './known-providers.js';
 import { rowPlace } from './row-places.js';
 import { profileOf, StagingRepository } from './staging.repository.js';
@@ -66,12 +66,17 @@ export class RowCorrector {
     if (kind !== 'provider' && kind !== 'client') {
       return rejection('wrong-type', { field: 'kind', expected: 'provider or client' });
     }
-    const texts = { ...cells, externalId: canonicalId(externalId.trim()) };
+    const texts = { ...cells, externalId: externalId.trim() };
     const person = validatePerson(candidateOf(texts, kind, named === '' ? undefined : providerIds(cells)));
     if ('code' in person) return person;
     await providers.lookUp(person.providers ?? []);
     const unknown = person.providers?.find((id) => providers.of(id) !== 'known');
-    if (unknown === undefined) return person;
+    if (unknown === undefined) {
+      return {
+        ...person,
+        ...(person.providers && { providers: person.providers.map((id) => providers.spelling(id)) }),
+      };
+    }
     const status = providers.of(unknown);
     return status === 'renamed' ? rejection('renamed', { field: 'providers' }) : unknownProvider(unknown, status);
   }

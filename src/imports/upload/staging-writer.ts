@@ -175,6 +175,7 @@ export class StagingWriter {
       if (status === 'renamed') return rejection('renamed', { field: 'providers' });
       if (status !== 'known' && id !== defaultProvider) return unknownProvider(id, status);
     }
+    if (person.providers) person.providers = person.providers.map((id) => this.providers.spelling(id));
     return undefined;
   }
 }

@@ -159,11 +159,6 @@ describe('a CSV file of people', () => {
     expect(rows[0]).not.toHaveProperty('externalId');
   });
 
-  it('equal ids in different Unicode forms are equal', async () => {
-    const { rows } = await csv(`${HEAD}${'é'.normalize('NFD')},,Ann,Roe,${'ü'.normalize('NFD')}\n`);
-    expect(people(rows)).toMatchObject([{ externalId: 'é', providers: ['ü'] }]);
-  });
-
   it('links an existing platform user by its UUID', async () => {
     const id = 'ABCDEF01-2345-6789-abcd-ef0123456789';
     const head = 'id,first,last,Platform User ID\n';

@@ -13,7 +13,6 @@ import {
 import { type Rejection, rejection } from '../row/rejection.js';
 import {
   candidateOf,
-  canonicalId,
   idFault,
   isLinkOnly,
   kindOfFile,
@@ -107,7 +106,7 @@ export class CsvRows {
     const entries = FIELDS.map((field) => {
       if (field === 'email') return [field, email] as const;
       const value = text(places[field]);
-      return [field, field === 'externalId' || field === 'providers' ? canonicalId(value) : value] as const;
+      return [field, value] as const;
     });
     return Object.fromEntries(entries.filter(([, value]) => value !== ''));
   }

@@ -39,7 +39,7 @@ export function isImportableId(value: unknown): value is string {
   return typeof value === 'string' && !idFault(value);
 }
 
-/** An external id in one Unicode form (NFC), so that ids that look equal are equal. */
+/** An external id in one Unicode form (NFC), for comparison. */
 export function canonicalId(id: string): string {
   return id.normalize('NFC');
 }
