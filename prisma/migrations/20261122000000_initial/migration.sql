@@ -208,7 +208,7 @@ CREATE INDEX "import_rows_started_idx" ON "import_rows"("import_id", "row_no") W
 CREATE INDEX "import_rows_rejected_idx" ON "import_rows"("import_id", "row_no") WHERE "outcome" = 'rejected';
 -- From a person to the rows that contain personal data of it, or have not started. Unchanged rows do neither.
 CREATE INDEX "import_rows_external_id_idx" ON "import_rows"("external_id") WHERE "profile" IS NOT NULL OR "cells" IS NOT NULL;
-CREATE INDEX "import_rows_email_fingerprint_idx" ON "import_rows"("email_fingerprint") WHERE "profile" IS NOT NULL;
+CREATE INDEX "import_rows_email_fingerprint_idx" ON "import_rows"("email_fingerprint") WHERE "email_fingerprint" IS NOT NULL;
 
 CREATE TABLE "import_records" (
     "import_id" UUID NOT NULL,

@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import type { ImportRecord } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
 import { RepeatedRows } from './repeated-rows.js';
-import { forget, listAfter, namesOneOf, providersOf, rejectFormerIds } from './row-sql.js';
+import { forget, isFilled, listAfter, namesOneOf, providersOf, rejectFormerIds } from './row-sql.js';
 import { SnapshotDeletes } from './snapshot-deletes.repository.js';
 
 /** SQL condition: the references of a FHIR client lead to no provider, which the plan cannot find out again. */
@@ -11,8 +11,9 @@ const IS_UNRESOLVED = `code = 'unresolved-provider'`;
 
 /** SQL condition: a row of another import may still create, change or delete the person of a row `r`. Needs `leaving`. */
 const IS_UPCOMING = `(r.kind, r.external_id) IN (SELECT kind, external_id FROM leaving)
-  OR EXISTS (SELECT FROM import_rows o WHERE o.external_id = r.external_id AND o.kind = r.kind AND o.profile IS NOT NULL
-    AND o.import_id <> $1 AND o.outcome = 'pending' AND o.started_at IS NULL)`;
+  OR (SELECT true FROM (SELECT import_id, kind, outcome, started_at FROM import_rows
+      WHERE external_id = r.external_id AND profile IS NOT NULL OFFSET 0) AS o
+    WHERE o.kind = r.kind AND o.import_id <> $1 AND o.outcome = 'pending' AND o.started_at IS NULL LIMIT 1) IS NOT NULL`;
 
 /** Makes the plan of an import with set-based SQL. Changes no person. */
 @Injectable()
@@ -190,7 +191,7 @@ export class PlanRepository {
            (SELECT h.wanted AND h.id IS DISTINCT FROM r.person_id AND NOT EXISTS (SELECT 1 FROM leaving l WHERE l.person_id = h.id)
              FROM email_claims c JOIN people h ON h.id = c.person_id WHERE c.fingerprint = r.email_fingerprint) IS TRUE AS taken
          FROM import_rows r
-         WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.planned = 'create-or-link' AND r.email_fingerprint IS NOT NULL
+         WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.planned = 'create-or-link' AND ${isFilled('r.email_fingerprint')}
            AND r.platform_user_id IS NULL)
        UPDATE import_rows r SET planned = 'needs-review', code = 'email-taken', calls_min = 0, calls_max = 0 FROM asking a
        WHERE r.import_id = $1 AND r.row_no = a.row_no AND (a.taken OR a.place > 1)`,

@@ -6,6 +6,12 @@ import { rejection } from '../parse/row/rejection.js';
 export const namesOneOf = (parameter: string): string =>
   `EXISTS (SELECT 1 FROM unnest(r.providers) AS one(provider) WHERE one.provider = ANY (${parameter}::text[]))`;
 
+/**
+ * SQL condition: a column is not null. Unlike IS NOT NULL, it does not imply the condition of a partial index, which the
+ * planner would otherwise read for the rows of all imports.
+ */
+export const isFilled = (column: string): string => `num_nonnulls(${column}) = 1`;
+
 /** SQL assignments that erase what a row `r` says about its person. @param condition of the rows that no longer need it */
 export const forget = (condition = 'true'): string =>
   ['profile', 'profile_hash', 'email_fingerprint']

@@ -8,7 +8,7 @@ import type { PlannedOutcome, RowOutcome } from '../model/import.js';
 import type { ImportRecord } from '../model/imports.repository.js';
 import type { ImportTotals } from '../model/totals.js';
 import { rejection } from '../parse/row/rejection.js';
-import { forget } from '../plan/row-sql.js';
+import { forget, isFilled } from '../plan/row-sql.js';
 import { IS_UNCLEAR } from '../plan/snapshot-deletes.repository.js';
 
 /** A row as it is listed. */
@@ -92,7 +92,7 @@ export class OutcomesRepository {
   /** Erases what unchanged rows of a finished import say. They kept it because another import might change their people. */
   async forgetUnchanged(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
-      `UPDATE import_rows r SET ${forget()} WHERE r.import_id = $1 AND r.outcome = 'unchanged' AND r.profile IS NOT NULL`,
+      `UPDATE import_rows r SET ${forget()} WHERE r.import_id = $1 AND r.outcome = 'unchanged' AND ${isFilled('r.profile')}`,
       [importId],
     );
   }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import type { ImportRecord } from '../model/imports.repository.js';
 import { type Rejection, rejection } from '../parse/row/rejection.js';
-import { forget } from '../plan/row-sql.js';
+import { forget, isFilled } from '../plan/row-sql.js';
 import { IS_UNCLEAR } from '../plan/snapshot-deletes.repository.js';
 
 /** The advisory lock under which rows are chosen to start, one process at a time; any fixed number. */
@@ -73,7 +73,7 @@ export class StartOrder {
       `UPDATE import_rows r SET outcome = 'pending', code = NULL, phase = CASE r.kind WHEN 'provider' THEN 1 ELSE 2 END,
          planned = CASE WHEN NOT p.wanted OR p.platform_user_id IS NULL THEN 'create-or-link'
            WHEN r.kind = 'client' THEN 'provider-change' ELSE 'attribute-change' END
-       FROM people p WHERE r.import_id = $1 AND r.outcome IN ('unchanged', 'needsReview') AND r.profile IS NOT NULL
+       FROM people p WHERE r.import_id = $1 AND r.outcome IN ('unchanged', 'needsReview') AND ${isFilled('r.profile')}
          AND p.id = r.person_id AND p.wanted_at <> r.person_wanted_at`,
       [importId],
     );
