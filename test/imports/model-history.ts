@@ -69,9 +69,9 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: command('cancel', { which }) },
   { weight: 1, arbitrary: command('retry', { which }) },
   {
-    weight: 1,
+    weight: 2,
     arbitrary: command('fault', {
-      operation: fc.constantFrom('createProvider', 'createClient', 'createClient', 'setClientProviders', 'deleteUser'),
+      operation: fc.constantFrom('createProvider', 'createClient', 'createClient', 'setClientProviders'),
       kind: fc.constantFrom(...FAULTS),
     }),
   },
@@ -196,6 +196,9 @@ export class History {
       await this.settle();
       await this.world.advance(span);
     }
+    await this.settle();
+    if (!this.hasFaults) return;
+    for (const { id } of this.imports) await steer(id, 'retry');
     await this.settle();
   }
 

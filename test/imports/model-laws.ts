@@ -4,7 +4,7 @@ import type { RowOutcome } from '../../src/imports/model/import.js';
 import { ImportsRepository } from '../../src/imports/model/imports.repository.js';
 import { OutcomesRepository } from '../../src/imports/run/outcomes.repository.js';
 import type { PersonKind } from '../../src/people/model/person.js';
-import { idOf, type Key, kindOf, type Profile, profileOf, statementsIn } from './model-files.js';
+import { idOf, type Key, kindOf, type Profile, statementsIn } from './model-files.js';
 import type { History, Said, SentImport } from './model-history.js';
 
 interface StoredImport {
@@ -66,10 +66,9 @@ function saidBy(sent: Ended, key: Key, others: readonly Ended[]): Profile | null
     if (isCancelled && !row.startedAt) return undefined;
     if (row.outcome !== 'skipped') return said;
     if (row.code === 'changed-since-read' || row.code === 'erased') {
-      return others.some((other) => isSkippedAfter(other, sent, key, others)) ? undefined : said;
+      return others.some((other) => isSkippedAfter(other, sent, row, others)) ? undefined : said;
     }
-    if (row.code === 'changed-since-plan')
-      return others.some((other) => hasStartedSince(sent, other, key)) ? undefined : said;
+    if (row.code === 'changed-since-plan') return isStale(sent, row, others) ? undefined : said;
     return row.code === 'already-deleted' ? null : undefined;
   }
   if (rows.length > 0 || isCancelled || sent.mode !== 'snapshot') return undefined;
@@ -85,6 +84,13 @@ function hasStartedSince(plan: Ended, other: Ended, key: Key): boolean {
   return other.openedAt < plan.openedAt && other.rows.some((row) => names(row, key) && isBetween(row));
 }
 
+/** A plan cannot count on uploads that ended after its own. */
+function isStale(plan: Ended, row: StoredRow, all: readonly Ended[]): boolean {
+  return all
+    .slice(row.planned === 'needs-review' ? 0 : all.indexOf(plan))
+    .some((other) => hasStartedSince(plan, other, `${row.kind}/${row.externalId}` as Key));
+}
+
 /** What a file states about a person. Rows with unknown providers do not count; FHIR clients lose only the providers. */
 function stated({ file, rows }: Ended, { providers }: StoredRow, key: Key): Profile | null | undefined {
   const refused = rows.filter(({ code }) => code === 'unknown-provider').map(({ line }) => line);
@@ -93,13 +99,20 @@ function stated({ file, rows }: Ended, { providers }: StoredRow, key: Key): Prof
   return { ...profile, providers: profile.providers.filter((id) => providers?.includes(id)) };
 }
 
-/** Rows that an import superseded stay skipped when its own is. */
-function isSkippedAfter(other: Ended, sent: Ended, key: Key, all: readonly Ended[]): boolean {
+/**
+ * Rows that an import superseded stay skipped when its own is, too. Whoever a later file names, even in a rejected row, is
+ * not deleted.
+ */
+function isSkippedAfter(other: Ended, sent: Ended, row: StoredRow, all: readonly Ended[]): boolean {
   if (other.openedAt <= sent.openedAt || !other.appliedAt) return false;
-  const rows = other.rows.filter((row) => names(row, key));
+  const key = `${row.kind}/${row.externalId}` as Key;
+  const rows = other.rows.filter((one) => names(one, key));
   if (other.state !== 'completed') return other.mode === 'snapshot' || rows.length > 0;
   if (other.mode === 'snapshot' && all.some((one) => hasStartedSince(other, one, key))) return true;
-  return rows.some(({ code }) => code === 'provider-gone' || code === 'provider-in-use');
+  return rows.some(
+    ({ code, outcome }) =>
+      code === 'provider-gone' || code === 'provider-in-use' || (row.planned === 'delete' && outcome === 'rejected'),
+  );
 }
 
 function statements({ said }: History, imports: readonly Ended[], key: Key): Counted[] {
@@ -168,6 +181,7 @@ export async function checkEnd(world: World, history: History): Promise<void> {
   const present = new Map<Key, Profile>();
   const keys = new Set<Key>([...known.map(({ key }) => key), ...history.said.map(({ key }) => key)]);
   for (const sent of imports) checkNamed(sent);
+  for (const sent of imports) checkRejected(sent, (provider) => statements(history, imports, provider));
   for (const key of keys) {
     const last = statements(history, imports, key).at(-1)?.profile;
     if (last) present.set(key, last);
@@ -207,18 +221,34 @@ export async function checkEnd(world: World, history: History): Promise<void> {
       : { state: 'synced', code: null, users: 1 };
     // In an upsert, a client whose providers are all unknown keeps those that it has.
     if (last?.profile?.providers.length === 0) last.profile.providers = person.profile?.providers ?? [];
-    const isUnknown = history.hasFaults && state === 'needs-review' && !profileOf(key, 0, []).email;
+    const isUnknown = history.hasFaults && state === 'needs-review' && !last?.profile?.email;
     if (isUnknown) continue;
     const wanted = last?.profile ? { ...outcome, profile: last.profile } : { state: 'absent', users: 0 };
     expect({ ...story, state, ...person, users }).toEqual({ ...story, ...wanted });
   }
 }
 
-/** Nobody whom a file names is deleted because the file does not name them. */
+/** Nobody whom a file names is deleted because it does not name them, and nobody at all while a row names nobody. */
 function checkNamed({ file, rows }: Ended): void {
   const named = new Set(statementsIn(file).keys());
   const deleted = rows
     .filter((row) => row.file === 0)
     .map(({ kind, externalId }): Key => `${kind as PersonKind}/${externalId}`);
-  expect(deleted.filter((key) => named.has(key))).toEqual([]);
+  const isUnclear = rows.some(({ outcome, externalId }) => outcome === 'rejected' && externalId === null);
+  expect(deleted.filter((key) => isUnclear || named.has(key))).toEqual([]);
+}
+
+/** No row is rejected because of providers who were always there. */
+function checkRejected({ file, openedAt, rows }: Ended, statementsOf: (provider: Key) => Counted[]): void {
+  if (file.kind !== 'clients') return;
+  const [columns = [], ...lines] = file.text.split('\n').map((line) => line.split(','));
+  const wasThere = (id: string) => {
+    const all = statementsOf(`provider/${id}`);
+    return all.some(({ at }) => at < openedAt) && all.every(({ profile }) => profile !== null);
+  };
+  const wrong = rows.filter(({ code, line }) => {
+    const named = (lines[line - 2]?.[columns.indexOf('providers')] ?? '').split('|');
+    return code === 'unknown-provider' && named.filter(Boolean).every(wasThere);
+  });
+  expect(wrong).toEqual([]);
 }
