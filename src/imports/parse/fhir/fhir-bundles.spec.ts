@@ -112,6 +112,14 @@ describe('a deletion', () => {
     }
   });
 
+  it.each([['W/"2"'], ['W/"3"']])('of the same second as what it deletes is newer by its etag %s', (etag) => {
+    const lastModified = '2026-06-02T00:00:00Z';
+    const meta = { versionId: '2', lastUpdated: lastModified };
+    const put = { resource: patient('c9', { meta }), request: { method: 'PUT', url: 'Patient/c9' } };
+    const [gone, row] = rowsOf(readFhir(bundle('history', [deletion('Patient/c9', { lastModified, etag }), put])));
+    expect([gone?.is, gone?.version && row?.version && isNewer(gone.version, row.version)]).toEqual(['deleted', true]);
+  });
+
   it('is read from the transactions of a Bulk Data file of deleted resources', () => {
     const file = [
       bundle('transaction', [deletion('Patient/c1'), deletion('Practitioner/p1')]),
@@ -144,7 +152,7 @@ describe('the version of a row', () => {
     ]);
     expect(versionsOf(file)).toMatchObject([
       { at: new Date('2026-06-01T00:00:00Z'), no: 7 },
-      { at: new Date('2026-01-01T00:00:00Z') },
+      { at: new Date('2026-01-01T00:00:00Z'), no: 3 },
       { place: expect.any(Number) },
     ]);
   });
