@@ -27,7 +27,7 @@ async function happen(beginning: readonly Command[], commands: readonly Command[
   await checkEnd(world, history);
 }
 
-/** Milliseconds after which no history begins, not even to shrink a failure: Jest gives a test 60 s. */
+/** How long new histories may begin, even to shrink a failure, because Jest stops a test after 60 s. */
 const ENOUGH_MS = 45_000;
 
 describe.each([

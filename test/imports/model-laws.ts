@@ -27,7 +27,7 @@ interface StoredRow {
   providers: string[] | null;
 }
 
-/** An import of a history, with what became of it. */
+/** An import of a history, with its result. */
 interface Ended extends SentImport, StoredImport {
   rows: StoredRow[];
 }
@@ -77,7 +77,7 @@ function saidBy(sent: Ended, key: Key, others: readonly Ended[]): Profile | null
   return speaksOf && !isUnclear && !others.some((other) => hasStartedSince(sent, other, key)) ? null : undefined;
 }
 
-/** Applying a plan deletes only those whom it lists, who were there when it was made. */
+/** Applying a plan deletes only the people that it lists, who existed when it was made. */
 function hasStartedSince(plan: Ended, other: Ended, key: Key): boolean {
   const isBetween = ({ startedAt }: StoredRow) =>
     startedAt !== null && startedAt >= plan.openedAt && plan.appliedAt !== null && startedAt <= plan.appliedAt;
@@ -100,7 +100,7 @@ function stated({ file, rows }: Ended, { providers }: StoredRow, key: Key): Prof
 }
 
 /**
- * Rows that an import superseded stay skipped when its own is, too. Whoever a later file names, even in a rejected row, is
+ * Rows that an import superseded stay skipped when its own is, too. A person that a later file names, even in a rejected row, is
  * not deleted.
  */
 function isSkippedAfter(other: Ended, sent: Ended, row: StoredRow, all: readonly Ended[]): boolean {
@@ -228,7 +228,7 @@ export async function checkEnd(world: World, history: History): Promise<void> {
   }
 }
 
-/** Nobody whom a file names is deleted because it does not name them, and nobody at all while a row names nobody. */
+/** A snapshot deletes nobody that it names, and nobody at all while a row names nobody. */
 function checkNamed({ file, rows }: Ended): void {
   const named = new Set(statementsIn(file).keys());
   const deleted = rows

@@ -316,7 +316,7 @@ describe('a DELETE of an unknown id', () => {
 });
 
 describe('the later of two imports', () => {
-  /** Two plans of which the second one was uploaded later; neither was applied. */
+  /** Two plans, the second one uploaded later; neither was applied. */
   async function plans(first: string[], second: string[], mode = 'upsert') {
     await mirrored('', [providers('p-1', 'p-2'), clients(['known'], ['p-1'])]);
     await occupy();
@@ -379,7 +379,7 @@ describe('the later of two imports', () => {
   });
 });
 
-describe('people whom a snapshot deletes', () => {
+describe('people that a snapshot deletes', () => {
   test('lose names and email immediately, even while a fault or a review delays the deletion', async () => {
     world.platform.simulator.state.users.add({
       ...{ role: 'Client' as const, email: 'one@mail.example', firstName: 'A', lastName: 'B', providerUserIds: [] },
@@ -491,7 +491,7 @@ describe('an import that meets a fault', () => {
     expect(await show(id)).toMatchObject({ state: 'failed', error: { code: 'plan-crashed' } });
   });
 
-  test('does not fail because other processes find its plan under way', async () => {
+  test('does not fail because other processes find its plan in progress', async () => {
     const id = await start('', [providers('p-1')]);
     const database = world.get(Database);
     const imports = world.get(ImportsRepository);

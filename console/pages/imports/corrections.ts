@@ -15,7 +15,7 @@ interface Correction {
 
 export type Corrections = ReturnType<typeof useCorrections>;
 
-/** Corrections of rejected rows, kept until they are sent, whichever rows the page shows. */
+/** Corrections of rejected rows, kept until they are sent, even if the page shows other rows. */
 export function useCorrections() {
   const [corrections] = useState(() => new Map<number, Correction>());
   const [count, setCount] = useState(0);

@@ -55,7 +55,7 @@ function Shown({ view, corrections }: { view: Import; corrections: Corrections }
         <p className="note">
           Nobody is deleted, because{' '}
           <Link href={`/imports/${id}?outcome=rejected`}>
-            {counted(unclearRows, 'row does not say whom it names', 'rows do not say whom they name')}
+            {counted(unclearRows, 'row does not name its person', 'rows do not name their person')}
           </Link>
           .
         </p>

@@ -66,7 +66,7 @@ CREATE INDEX "people_email_fingerprint_idx" ON "people"("email_fingerprint");
 CREATE INDEX "people_profile_hash_idx" ON "people"("profile_hash") WHERE "wanted";
 -- People who are not due must not slow down a claim.
 CREATE INDEX "people_lane_step_due_at_idx" ON "people"("lane", "step", "due_at") WHERE "due_at" IS NOT NULL;
--- Imports count the clients whom they have started and who are not finished.
+-- Imports count the clients that they have started and that are not finished.
 CREATE INDEX "people_lane_idx" ON "people"("lane") WHERE "kind" = 'client' AND "lane" = 'bulk' AND "due_at" IS NOT NULL;
 -- A probe goes to who was refused longest ago.
 CREATE INDEX "people_step_refused_at_idx" ON "people"("step", "refused_at") WHERE "refused_at" IS NOT NULL;

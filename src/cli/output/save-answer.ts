@@ -7,7 +7,7 @@ import { CliFault, fileFault } from '../api/cli-fault.js';
  * Writes a streamed answer to a new file that only this user can read, or to standard output. Leaves no incomplete file.
  *
  * @param file undefined: standard output
- * @throws {CliFault} if the file exists or cannot be written, and if the answer breaks off
+ * @throws {CliFault} if the file exists or cannot be written, and if the answer is truncated
  */
 export async function saveAnswer({ body }: Response, file: string | undefined): Promise<void> {
   const content = Readable.from(body ?? []);
@@ -25,5 +25,5 @@ export async function saveAnswer({ body }: Response, file: string | undefined): 
 }
 
 function brokenOff(): never {
-  throw new CliFault('The answer broke off, so the output is incomplete. Run the command again.');
+  throw new CliFault('The answer was truncated, so the output is incomplete. Run the command again.');
 }

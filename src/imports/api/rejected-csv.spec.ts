@@ -51,7 +51,7 @@ describe('the file of rejected rows', () => {
     expect(rows).toMatchObject([{ is: 'person', person }]);
   });
 
-  it('is safe in a spreadsheet, and comes back with the cells that it was made of, whatever they contain', async () => {
+  it('is safe in a spreadsheet, and comes back with the cells that it was made of, regardless of their content', async () => {
     const nasty = fc.string({
       unit: fc.constantFrom('=', '+', '-', '@', "'", '"', ',', ';', '\t', '\r', '\n', ' ', 'a', 'é', '＝'),
       maxLength: 6,

@@ -170,15 +170,15 @@ export class RowStarter {
   private async wantAbsence(tx: PoolClient, importId: string, { rowNo, personId }: Row): Promise<void> {
     const person = await this.people.mustLock(tx, personId as string);
     await tx.query(
-      `UPDATE people p SET origin = 'resolved' FROM import_rows r
-       WHERE ${IN_BATCH} AND p.id = $3 AND r.person_wanted_at = p.wanted_at AND ${IS_LINKED_BY_EMAIL}`,
+      `UPDATE people p SET stated_at = i.opened_at,
+         origin = CASE WHEN r.person_wanted_at = p.wanted_at AND ${IS_LINKED_BY_EMAIL} THEN 'resolved' ELSE p.origin END
+       FROM import_rows r JOIN imports i ON i.id = r.import_id WHERE ${IN_BATCH} AND p.id = $3`,
       [importId, [rowNo], personId],
     );
     await this.people.wantAbsence(
       tx,
       person,
       `${RESET_ASSIGNMENTS}, wanted_at = clock_timestamp(), lane = CASE WHEN due_at IS NULL THEN 'bulk' ELSE lane END,
-       stated_at = (SELECT opened_at FROM imports WHERE id = '${importId}'),
        state = 'deleting', step = NULL, due_at = clock_timestamp(), updated_at = clock_timestamp()`,
     );
   }
@@ -223,7 +223,7 @@ export class RowStarter {
       if (person.platformUserId !== null) await this.link(tx, person, person.platformUserId);
   }
 
-  /** Of several new people with one email, the plan left one to be created. It gets the email, whoever is claimed first. */
+  /** Of several new people with one email, the plan left one to be created. It gets the email, regardless of who is claimed first. */
   private async claimEmails(tx: PoolClient, desired: readonly DesiredPerson[]): Promise<void> {
     const claiming = desired.filter(({ planned }) => planned === 'create-or-link').map(({ id }) => id);
     await tx.query(

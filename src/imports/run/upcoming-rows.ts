@@ -35,7 +35,7 @@ interface Row {
 const COLUMNS = `r.import_id AS "importId", r.row_no AS "rowNo", r.kind, r.external_id AS "externalId", r.profile,
   r.providers, i.created_at AS since`;
 
-/** The rows that imports have not started, for everyone who names their people meanwhile. */
+/** The rows that imports have not started, for requests that name their people. */
 @Injectable()
 export class UpcomingRows implements UpcomingSource, OnModuleInit {
   constructor(

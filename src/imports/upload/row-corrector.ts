@@ -9,7 +9,7 @@ import { rowPlace } from './row-places.js';
 import { profileOf, StagingRepository } from './staging.repository.js';
 import { unknownProvider } from './staging-writer.js';
 
-/** Rejected rows that are checked again at once. */
+/** Rejected rows per statement. */
 const BATCH = 1_000;
 
 /** Checks rejected rows again: after a correction, or once providers are known that the file names only later. */

@@ -115,7 +115,7 @@ export class StoredRecords {
   }
 }
 
-/** Kinds of files that name no one of a kind by an id of their own. */
+/** Kinds of files whose id column never contains people of a kind. */
 const OTHER_FILES: Record<PersonKind, FileKind> = { client: 'providers', provider: 'clients' };
 
 /** The record, or what is left of it if a cell is one of these ids. An unreadable line loses its text if it contains one. */

@@ -151,7 +151,7 @@ export class UploadReader {
     if (first && (first.kind === 'fhir') !== (kind === 'fhir'))
       refuse('FHIR and other files cannot be one import. Send them separately.');
     if (this.waits && format !== 'csv')
-      refuse('The columns of an earlier file must be chosen first. Send JSON lines as an import of their own.');
+      refuse('The columns of an earlier file must be chosen first. Send JSON lines as a separate import.');
   }
 
   private async checkDefaultProvider(): Promise<void> {

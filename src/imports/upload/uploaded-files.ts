@@ -121,7 +121,7 @@ function uniqueName(given: string, names: Set<string>): string {
   return name;
 }
 
-/** Bytes of a file's beginning by which its kind is detected. */
+/** Bytes of a file's beginning that are used to detect its kind. */
 const BEGINNING = 64 * 1024;
 
 /** Reads the beginning of a file. @returns it, and the whole file including it */

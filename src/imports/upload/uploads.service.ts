@@ -33,7 +33,7 @@ export class UploadsService {
   ) {}
 
   /**
-   * Reads an import to its end and stores its rows, in bounded memory and in one transaction: an upload that breaks off
+   * Reads an import to its end and stores its rows, in bounded memory and in one transaction: an upload that is interrupted
    * leaves nothing. Planning follows in the background.
    *
    * @param id the same for every attempt of one request; what an earlier one has read is not read again

@@ -119,7 +119,7 @@ export class PeopleRepository extends PeopleReader {
   /**
    * Deletes a person in the desired state. Erases names, email and all copies immediately.
    *
-   * @param assignments SQL of who said so, and of how urgent it is
+   * @param assignments SQL assignments for the source and the urgency of the deletion
    */
   async wantAbsence(tx: PoolClient, row: PersonRow, assignments = ON_WRITE): Promise<void> {
     await tx.query(

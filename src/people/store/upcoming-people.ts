@@ -22,8 +22,8 @@ export interface UpcomingSource {
 }
 
 /**
- * People of running imports whose rows have not started. The EHR sees them as pending, and whatever it writes about one
- * of them starts its row first. Imports register themselves, because this folder must not import theirs.
+ * People of running imports whose rows have not started. The EHR sees them as pending, and a write to one of them
+ * starts its row first. Imports register themselves, because this folder must not import theirs.
  */
 @Injectable()
 export class UpcomingPeople implements UpcomingSource {

@@ -68,7 +68,7 @@ export function maskedExample(text: string): string {
 }
 
 /**
- * True if a line without two known names is a header all the same: its cells are words, and some column contains
+ * True if a line without two known names is still a header: its cells are words, and some column contains
  * numbers or addresses below a word. Otherwise it may be a person, whose cells must not be shown.
  */
 export function looksLikeHeader(header: readonly string[], sample: readonly (readonly string[])[]): boolean {

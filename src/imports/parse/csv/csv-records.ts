@@ -49,7 +49,7 @@ export class WorkMeter {
  * for one record. The tests hold that both agree on every well-formed file.
  */
 export class CsvRecords {
-  /** The beginning of a physical line; undefined inside a line that is too long, none of which is kept. */
+  /** The beginning of a physical line; undefined inside a line that is too long, which is not kept. */
   private rest: string | undefined = '';
   private line = 1;
   /** The lines of a record whose quote is still open. */

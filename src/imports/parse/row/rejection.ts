@@ -53,7 +53,7 @@ export const HINTS = {
   'row-too-large': ({ limit }) => `The row is longer than ${limit} characters. Shorten it.`,
   'cell-too-large': ({ field, limit }) => `${field || 'A cell'} is longer than ${limit} characters. Shorten it.`,
   erased: () =>
-    'The row contained the id of a person who was deleted meanwhile, so its content was erased. If it was about another person, import it again.',
+    'The row contained the id of a person who has been deleted since, so its content was erased. If it was about another person, import it again.',
   'not-corrected': () => 'Clear the code cell once the row is right.',
   'not-a-person': () => 'This is not a FHIR resource. Each must be an object with a resourceType, such as Patient.',
   'unsplit-name': () =>
