@@ -205,6 +205,8 @@ CREATE TABLE "import_rows" (
 CREATE INDEX "import_rows_unstarted_idx" ON "import_rows"("import_id", "phase", "row_no") WHERE "phase" IS NOT NULL;
 -- Rows whose people are not finished.
 CREATE INDEX "import_rows_started_idx" ON "import_rows"("import_id", "row_no") WHERE "outcome" = 'pending' AND "started_at" IS NOT NULL;
+-- Rows that a plan compares: few of a file that was imported before.
+CREATE INDEX "import_rows_pending_idx" ON "import_rows"("import_id", "row_no") WHERE "outcome" = 'pending';
 CREATE INDEX "import_rows_rejected_idx" ON "import_rows"("import_id", "row_no") WHERE "outcome" = 'rejected';
 -- From a person to the rows that contain personal data of it, or have not started. Unchanged rows do neither.
 CREATE INDEX "import_rows_external_id_idx" ON "import_rows"("external_id") WHERE "profile" IS NOT NULL OR "cells" IS NOT NULL;

@@ -30,17 +30,19 @@ export async function* inChunks(bytes: Buffer, size = bytes.length): AsyncGenera
 export const NOW = new Date('2026-11-20T12:00:00Z');
 
 /** Sorts the events of a file by type. */
-export async function collect(events: AsyncIterable<ReadEvent>): Promise<ReadFile> {
+export async function collect(batches: AsyncIterable<ReadEvent[]>): Promise<ReadFile> {
   const file: ReadFile = { header: [], rows: [], records: [], mentions: [], facts: [], pages: [] };
-  for await (const event of events) {
-    if (event.type === 'mapping') Object.assign(file, { header: event.header, mapping: event.mapping });
-    else if (event.type === 'row') file.rows.push(event);
-    else if (event.type === 'record') file.records.push(event.record);
-    else if (event.type === 'mention') file.mentions.push(...event.texts);
-    else if (event.type === 'page') file.pages.push(event);
-    else file.facts.push(event);
-  }
+  for await (const events of batches) for (const event of events) add(file, event);
   return file;
+}
+
+function add(file: ReadFile, event: ReadEvent): void {
+  if (event.type === 'mapping') Object.assign(file, { header: event.header, mapping: event.mapping });
+  else if (event.type === 'row') file.rows.push(event);
+  else if (event.type === 'record') file.records.push(event.record);
+  else if (event.type === 'mention') file.mentions.push(...event.texts);
+  else if (event.type === 'page') file.pages.push(event);
+  else file.facts.push(event);
 }
 
 /**

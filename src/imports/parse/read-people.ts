@@ -16,8 +16,8 @@ const DEFAULT_LIMITS = { row: 1024 * 1024, cell: 64 * 1024 };
 const RECORD_CELLS = 4;
 
 /**
- * Reads one uploaded file as it arrives, in constant memory. CSV yields its mapping first; if the mapping has a question,
- * records follow instead of rows (see `readStored`). All formats yield a row for each person: accepted, gone, or
+ * Reads one uploaded file as it arrives, in constant memory, and yields batches of events. CSV begins with its mapping; if
+ * the mapping has a question, records follow instead of rows (see `readStored`). All formats yield a row for each person: accepted, gone, or
  * rejected with its line, code and hint. FHIR also yields references, which are resolved after the last file. A bad row
  * never stops the file.
  *
@@ -30,7 +30,7 @@ export async function* readPeople(
   source: AsyncIterable<Buffer>,
   options: ReadOptions,
   meter = new WorkMeter(),
-): AsyncGenerator<ReadEvent> {
+): AsyncGenerator<ReadEvent[]> {
   const limits = options.limits ?? DEFAULT_LIMITS;
   const csv = options.format === 'csv' ? new CsvPeople({ ...options, limits }, meter) : undefined;
   const push = csv ? csv.push.bind(csv) : jsonReader(options, limits);
@@ -54,7 +54,7 @@ export async function* readStored(
   header: string[],
   options: Pick<ReadOptions, 'kind' | 'columns' | 'limits' | 'whole'> & { headerLine: number },
   meter = new WorkMeter(),
-): AsyncGenerator<ReadEvent> {
+): AsyncGenerator<ReadEvent[]> {
   const csvOptions = { ...options, limits: options.limits ?? DEFAULT_LIMITS };
   const mapped = new MappedRecords(header, options.headerLine, csvOptions, meter);
   for await (const batch of records) {
@@ -63,13 +63,18 @@ export async function* readStored(
   yield* paced(mapped.end(), meter);
 }
 
-/** Pauses between events when a pause is due. */
-async function* paced(events: Iterable<ReadEvent>, meter: WorkMeter): AsyncGenerator<ReadEvent> {
+/** Yields events together, because each step of an async generator is slow, and pauses when a pause is due. */
+async function* paced(events: Iterable<ReadEvent>, meter: WorkMeter): AsyncGenerator<ReadEvent[]> {
+  let batch: ReadEvent[] = [];
   for (const event of events) {
     meter.spend(EVENT_COST);
-    if (meter.isPauseDue) await meter.pause();
-    yield event;
+    batch.push(event);
+    if (!meter.isPauseDue) continue;
+    yield batch;
+    batch = [];
+    await meter.pause();
   }
+  if (batch.length > 0) yield batch;
 }
 
 /** The pieces of a text, then an empty one. */

@@ -87,7 +87,8 @@ async function workOf(text: string, options: Options, chunk: number) {
   const meter = new MeasuredMeter();
   let events = 0;
   try {
-    for await (const _ of readPeople(inChunks(Buffer.from(text), chunk), { ...options, now: NOW }, meter)) events++;
+    const reading = readPeople(inChunks(Buffer.from(text), chunk), { ...options, now: NOW }, meter);
+    for await (const batch of reading) events += batch.length;
   } catch (error) {
     if (!(error instanceof UnreadableFile)) throw error;
   }

@@ -1,7 +1,7 @@
 import { createReadStream, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ProviderReferences } from './fhir/provider-references.js';
-import { NOW } from './read-all.spec-support.js';
+import { collect, NOW } from './read-all.spec-support.js';
 import { readPeople } from './read-people.js';
 import type { ReadRow, ResourceReference } from './row/import-row.js';
 
@@ -17,16 +17,10 @@ async function read(set: string, resources: string[], idSystems: string[] = []) 
   const facts: ResourceReference[] = [];
   for (const resource of resources) {
     const file = createReadStream(join(DATA, set, `${resource}.000.ndjson`)) as AsyncIterable<Buffer>;
-    for await (const event of readPeople(file, {
-      format: 'fhir-ndjson',
-      kind: 'fhir',
-      idSystems,
-      now: NOW,
-      encounterSince: EVER,
-    })) {
-      if (event.type === 'row') rows.push(event);
-      else if (event.type === 'alias' || event.type === 'role' || event.type === 'link') facts.push(event);
-    }
+    const options = { format: 'fhir-ndjson', kind: 'fhir', idSystems, now: NOW, encounterSince: EVER } as const;
+    const part = await collect(readPeople(file, options));
+    rows.push(...part.rows);
+    facts.push(...part.facts);
   }
   return { rows, facts };
 }

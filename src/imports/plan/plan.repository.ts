@@ -61,20 +61,15 @@ export class PlanRepository {
     );
   }
 
-  /** A statement of the EHR after the upload began wins over the row. */
+  /** A statement of the EHR after the upload began wins over the row. `StartOrder` looks at unchanged rows. */
   private async skipOutdated(tx: PoolClient, importId: string): Promise<void> {
     const { code, hint } = rejection('changed-since-read');
     const openedAt = '(SELECT opened_at FROM imports WHERE id = $1)';
-    const skip = `UPDATE import_rows r SET outcome = 'skipped', code = $2, hint = $3, planned = NULL, ${forget()}, cells = NULL`;
     await tx.query(
-      `${skip} WHERE r.import_id = $1 AND (r.outcome = 'pending' OR r.code = 'erased') AND (
+      `UPDATE import_rows r SET outcome = 'skipped', code = $2, hint = $3, planned = NULL, ${forget()}, cells = NULL
+       WHERE r.import_id = $1 AND (r.outcome = 'pending' OR r.code = 'erased') AND (
          (SELECT p.stated_at > ${openedAt} FROM people p WHERE p.kind = r.kind AND p.external_id = r.external_id)
          OR (SELECT d.deleted_at > ${openedAt} FROM deleted_ids d WHERE d.kind = r.kind AND d.external_id = r.external_id))`,
-      [importId, code, hint],
-    );
-    await tx.query(
-      `${skip} FROM people p WHERE r.import_id = $1 AND r.outcome = 'unchanged' AND p.id = r.person_id
-         AND (p.stated_at > ${openedAt} OR p.wanted_at <> r.person_wanted_at)`,
       [importId, code, hint],
     );
   }
@@ -202,11 +197,12 @@ export class PlanRepository {
   /** A client cannot follow a provider that cannot be mirrored. */
   private async markClientsOfStuckProviders(tx: PoolClient, importId: string): Promise<void> {
     const { rows } = await tx.query<{ externalId: string }>(
-      `SELECT external_id AS "externalId" FROM import_rows
-       WHERE import_id = $1 AND kind = 'provider' AND planned = 'needs-review'
-       UNION (SELECT external_id FROM people WHERE kind = 'provider' AND wanted AND state IN ('failed', 'needs-review')
-         EXCEPT SELECT external_id FROM import_rows
-           WHERE import_id = $1 AND kind = 'provider' AND planned IN ('create-or-link', 'attribute-change', 'unchanged'))`,
+      `SELECT external_id AS "externalId" FROM (
+         SELECT external_id FROM import_rows WHERE import_id = $1 AND kind = 'provider' AND planned = 'needs-review'
+         UNION (SELECT external_id FROM people WHERE kind = 'provider' AND wanted AND state IN ('failed', 'needs-review')
+           EXCEPT SELECT external_id FROM import_rows
+             WHERE import_id = $1 AND kind = 'provider' AND planned IN ('create-or-link', 'attribute-change', 'unchanged'))) AS stuck
+       WHERE EXISTS (SELECT FROM import_rows WHERE import_id = $1 AND outcome = 'pending' AND kind = 'client')`,
       [importId],
     );
     if (rows.length === 0) return;

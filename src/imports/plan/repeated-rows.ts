@@ -11,19 +11,19 @@ const MAY_VARY = (id: string): string => `octet_length(${id}) <> char_length(${i
 @Injectable()
 export class RepeatedRows {
   /**
-   * Unicode has several forms of one text (NFC, NFD). Rows get the form in which the id is known, otherwise that of the
-   * first row.
+   * Unicode has several forms of one text (NFC, NFD). Rows get the form in which the id is known, as unchanged rows have it,
+   * otherwise that of the first row.
    */
   async useOneSpelling(tx: PoolClient, importId: string): Promise<void> {
     const { rowCount } = await tx.query(
-      `SELECT 1 FROM import_rows WHERE import_id = $1 AND ${MAY_VARY('external_id')} LIMIT 1`,
+      `SELECT 1 FROM import_rows WHERE import_id = $1 AND outcome <> 'unchanged' AND ${MAY_VARY('external_id')} LIMIT 1`,
       [importId],
     );
     if (rowCount === 0) return;
     await tx.query(
       `WITH rows AS MATERIALIZED (
          SELECT row_no, kind, external_id, normalize(external_id, NFC) AS form FROM import_rows
-         WHERE import_id = $1 AND ${MAY_VARY('external_id')}),
+         WHERE import_id = $1 AND outcome <> 'unchanged' AND ${MAY_VARY('external_id')}),
        known AS MATERIALIZED (
          SELECT kind, normalize(external_id, NFC) AS form, min(external_id) AS external_id FROM people
          WHERE ${MAY_VARY('external_id')} GROUP BY 1, 2),

@@ -45,7 +45,7 @@ export async function rejectFormerIds(tx: PoolClient, which: string, values: unk
     `UPDATE import_rows r SET outcome = 'rejected', planned = 'rejected', phase = NULL, calls_min = 0, calls_max = 0,
        field = 'externalId', code = CASE WHEN ${IS_MERGED} THEN 'merged' ELSE 'renamed' END,
        hint = CASE WHEN ${IS_MERGED} THEN $${next + 1}::text ELSE $${next}::text END
-     WHERE ${which} AND r.says = 'person' AND CASE WHEN EXISTS (SELECT FROM former_ids) THEN ${ofFormerId('true')} END`,
+     WHERE EXISTS (SELECT FROM former_ids) AND ${which} AND r.says = 'person' AND ${ofFormerId('true')}`,
     [...values, rejection('renamed').hint, rejection('merged').hint],
   );
 }

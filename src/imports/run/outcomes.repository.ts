@@ -48,6 +48,11 @@ const LEAVING = `EXISTS (SELECT 1 FROM email_claims e JOIN people h ON h.id = e.
 /** Outcomes after which the content of a row is no longer needed. */
 const DONE = `('created', 'linked', 'updated', 'deleted', 'skipped')`;
 
+/** Codes of rows whose id is that of another row. */
+const REPEATED: string[] = [rejection('repeated'), rejection('older-version'), rejection('duplicate-id')].map(
+  ({ code }) => code,
+);
+
 /** The results of rows. */
 @Injectable()
 export class OutcomesRepository {
@@ -143,7 +148,7 @@ export class OutcomesRepository {
     );
     const totals: ImportTotals = {
       ...{ counts: {}, deletes: {}, planned: {}, reasons: [], corrected: 0, unclearRows: 0 },
-      repeatedIds: await this.repeatedIds(record.id, sql),
+      repeatedIds: rows.some(({ code }) => code !== null && REPEATED.includes(code)) ? await this.repeatedIds(record.id, sql) : 0,
       callsMade: record.appliedAt ? await this.callsMade(record, sql) : 0,
       remaining: { min: 0, max: 0 },
     };
@@ -179,13 +184,10 @@ export class OutcomesRepository {
   }
 
   private async repeatedIds(importId: string, sql: Pick<PoolClient, 'query'>): Promise<number> {
-    const codes = [rejection('repeated'), rejection('older-version'), rejection('duplicate-id')].map(
-      ({ code }) => code,
-    );
     const { rows } = await sql.query<{ ids: number }>(
       `SELECT count(DISTINCT (kind, external_id))::int AS ids FROM import_rows
        WHERE import_id = $1 AND outcome IN ('skipped', 'rejected') AND code = ANY ($2::text[])`,
-      [importId, codes],
+      [importId, REPEATED],
     );
     return rows[0]?.ids ?? 0;
   }

@@ -80,7 +80,8 @@ export class StartOrder {
     const { code, hint } = rejection('changed-since-plan');
     await tx.query(
       `UPDATE import_rows r SET outcome = 'skipped', code = $2, hint = $3 FROM people p
-       WHERE r.import_id = $1 AND p.kind = r.kind AND p.external_id = r.external_id AND (
+       WHERE r.import_id = $1 AND p.kind = r.kind AND p.external_id = r.external_id
+         AND p.wanted_at > (SELECT opened_at FROM imports WHERE id = $1) AND (
          r.outcome = 'unchanged' AND r.says = 'person' AND p.wanted_at <> r.person_wanted_at
          OR r.outcome = 'skipped' AND r.code = $4 AND p.wanted)`,
       [importId, code, hint, rejection('already-deleted').code],

@@ -10,7 +10,7 @@ import { KnownProviders, type ProviderStatus } from './known-providers.js';
 import { mentionedIds } from './mentioned-ids.js';
 import type { StagedRow, StagingRepository } from './staging.repository.js';
 
-/** Rows that are stored together, and the characters of their rejected cells and mentions. */
+/** Rows from which on they are stored, and the characters of their rejected cells and mentions. */
 const BATCH_ROWS = 2_000;
 const BATCH_CHARACTERS = 1024 * 1024;
 
@@ -24,7 +24,7 @@ type Row = StagedRow & { of: ImportFile };
 
 /**
  * Checks the rows of an upload against what is known, and stores them: one batch while the next one is read, in bounded
- * memory. Call `flush` at the end.
+ * memory. Call `storeFull` now and then, and `flush` at the end.
  */
 export class StagingWriter {
   /** Ids of known people in cells with line breaks. */
@@ -54,7 +54,7 @@ export class StagingWriter {
   }
 
   /** @param file its ordinal @param of the file, whose counts are updated */
-  async row(file: number, row: ReadRow, of: ImportFile): Promise<void> {
+  row(file: number, row: ReadRow, of: ImportFile): void {
     this.rowNo += 1;
     if (this.rowNo > this.mostRows) throw tooMany(this.mostRows, 'rows');
     of.rows += 1;
@@ -63,14 +63,19 @@ export class StagingWriter {
       row.kind ??= PEOPLE[of.kind];
       this.count(Object.values(row.cells));
     }
-    this.rows.push({ rowNo: this.rowNo, file, row, of });
-    if (this.isFull()) await this.handOver();
+    // Computed now, while the batch before is stored. A part of a person is completed first.
+    const hash = row.is === 'person' && !row.isPartial ? this.staging.hash(row.person) : undefined;
+    this.rows.push({ rowNo: this.rowNo, file, row, of, hash });
   }
 
-  async mention(texts: readonly string[]): Promise<void> {
+  mention(texts: readonly string[]): void {
     this.texts.push(...texts);
     this.count(texts);
-    if (this.isFull()) await this.handOver();
+  }
+
+  /** Stores the batch if it is full, as soon as the one before is stored. @throws the error of that one */
+  async storeFull(): Promise<void> {
+    if (this.rows.length >= BATCH_ROWS || this.characters > BATCH_CHARACTERS) await this.handOver();
   }
 
   /** Waits until everything is stored. */
@@ -94,11 +99,6 @@ export class StagingWriter {
     for (const { length } of texts) this.characters += length;
   }
 
-  private isFull(): boolean {
-    return this.rows.length === BATCH_ROWS || this.characters > BATCH_CHARACTERS;
-  }
-
-  /** Stores the batch as soon as the one before is stored. @throws the error of that one */
   private async handOver(): Promise<void> {
     const { rows, texts } = this;
     [this.rows, this.texts, this.characters] = [[], [], 0];

@@ -20,11 +20,23 @@ const ROW_COLUMNS = {
   ...{ outcome: 'row_outcome', planned: 'text', code: 'text', field: 'text', hint: 'text' },
 };
 
+/**
+ * SQL condition: no other upload than $1 is open, waits for its columns, or may delete people. Their ids are not known yet,
+ * or are not in the index of external ids.
+ */
+const IS_ALONE = `NOT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = ${OPEN_UPLOAD_LOCK} AND pid <> pg_backend_pid()
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+  AND NOT EXISTS (SELECT FROM imports i WHERE i.id <> $1 AND (i.state = 'needs-mapping'
+    OR i.state IN ('planned', 'running', 'paused')
+      AND EXISTS (SELECT FROM import_rows r WHERE r.import_id = i.id AND r.phase >= 3)))`;
+
 /** A row that is ready to be stored. */
 export interface StagedRow {
   rowNo: number;
   file: number;
   row: ReadRow;
+  /** The hash of its person, if it was computed before. */
+  hash?: string | undefined;
 }
 
 /** Providers of a client after an upload was read. */
@@ -59,8 +71,7 @@ export class StagingRepository {
     const values = rows.map((row) => this.readValues(row));
     const isPlain = ({ row }: StagedRow) => row.is === 'person' && !row.version && !row.person.platformUserId;
     const plain = values.filter((_, at) => isPlain(rows[at] as StagedRow));
-    const mayShorten = plain.length > 0 && (await this.isAlone(tx, importId));
-    const unchanged = mayShorten ? await this.storeUnchanged(tx, importId, plain) : new Set<unknown>();
+    const unchanged = plain.length > 0 ? await this.storeUnchanged(tx, importId, plain) : new Set<unknown>();
     const others = values.flatMap((read, at) =>
       unchanged.has(read[0]) ? [] : [[...read, ...this.rowValues(importId, rows[at] as StagedRow)]],
     );
@@ -104,6 +115,11 @@ export class StagingRepository {
     return new Map(rows.map(({ externalId, ...row }) => [externalId, this.seal.open(row, row.profile)]));
   }
 
+  /** The hash of a person's profile, as PostgreSQL reads it. */
+  hash(person: ImportedPerson): string {
+    return hex(this.seal.hash(profileOf(person)));
+  }
+
   sealCells(importId: string, rowNo: number, cells: RowCells): Buffer {
     return this.vault.seal(rowPlace(importId, rowNo, 'cells'), JSON.stringify(cells));
   }
@@ -113,11 +129,11 @@ export class StagingRepository {
   }
 
   /** The values of `READ_COLUMNS`: texts, because a Buffer for each row would outlive many batches. */
-  private readValues({ rowNo, file, row }: StagedRow): unknown[] {
+  private readValues({ rowNo, file, row, hash }: StagedRow): unknown[] {
     const { kind, externalId } = row.is === 'person' ? row.person : row;
     if (row.is !== 'person') return [rowNo, file, row.line, kind, externalId, null, null];
     const providers = row.person.kind === 'client' && row.person.providers ? listLiteral(row.person.providers) : null;
-    return [rowNo, file, row.line, kind, externalId, hex(this.seal.hash(profileOf(row.person))), providers];
+    return [rowNo, file, row.line, kind, externalId, hash ?? this.hash(row.person), providers];
   }
 
   /** The values of the other columns. */
@@ -135,22 +151,6 @@ export class StagingRepository {
     return ['rejected', null, cells, null, null, ...version, 'rejected', 'rejected', row.code, row.field, row.hint];
   }
 
-  /**
-   * False while another upload is open, waits for its columns, or may delete people: their ids are not known yet, or are
-   * not in the index of external ids.
-   */
-  private async isAlone(tx: PoolClient, importId: string): Promise<boolean> {
-    const { rows } = await tx.query<{ isAlone: boolean }>(
-      `SELECT NOT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = $2 AND pid <> pg_backend_pid()
-           AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
-         AND NOT EXISTS (SELECT FROM imports i WHERE i.id <> $1 AND (i.state = 'needs-mapping'
-           OR i.state IN ('planned', 'running', 'paused')
-             AND EXISTS (SELECT FROM import_rows r WHERE r.import_id = i.id AND r.phase >= 3))) AS "isAlone"`,
-      [importId, OPEN_UPLOAD_LOCK],
-    );
-    return rows[0]?.isAlone === true;
-  }
-
   /** @returns the numbers of the rows that are unchanged, now stored */
   private async storeUnchanged(tx: PoolClient, importId: string, records: readonly unknown[][]): Promise<Set<unknown>> {
     const { table, values } = unnested(READ_COLUMNS, 2, records);
@@ -162,7 +162,7 @@ export class StagingRepository {
        FROM n
        CROSS JOIN LATERAL (SELECT id, kind, wanted, state, profile_hash, wanted_at FROM people
          WHERE kind = n.kind AND external_id = n.external_id LIMIT 1) AS p
-       WHERE p.wanted AND p.state = 'synced' AND p.profile_hash = n.profile_hash
+       WHERE ${IS_ALONE} AND p.wanted AND p.state = 'synced' AND p.profile_hash = n.profile_hash
          AND (n.providers IS NULL OR n.providers::text[] = ARRAY(
            SELECT q.external_id FROM client_providers cp JOIN people q ON q.id = cp.provider_id
            WHERE cp.client_id = p.id AND q.wanted ORDER BY cp.position))

@@ -31,12 +31,12 @@ export class StoredRecords {
     private readonly vault: Vault,
   ) {}
 
-  /** Stores the records of one import, in order. Call `end` after the last one. */
+  /** Stores the records of one import, in order. Call `store` after the last one of a file. */
   writer(tx: PoolClient, importId: string) {
     let records: StoredRecord[] = [];
     let characters = 0;
     let blockNo = 0;
-    const flush = async (file: number) => {
+    const store = async (file: number) => {
       if (records.length === 0) return;
       blockNo += 1;
       const sealed = this.vault.seal(recordsPlace(importId, blockNo), JSON.stringify(records));
@@ -45,13 +45,15 @@ export class StoredRecords {
       [records, characters] = [[], 0];
     };
     return {
-      add: async (file: number, record: StoredRecord): Promise<void> => {
+      add: (record: StoredRecord): void => {
         records.push(record);
         characters +=
           'cells' in record ? record.cells.reduce((sum, { length }) => sum + length, 0) : record.text.length;
-        if (records.length === BLOCK_RECORDS || characters > BLOCK_CHARACTERS) await flush(file);
       },
-      end: flush,
+      storeFull: async (file: number): Promise<void> => {
+        if (records.length >= BLOCK_RECORDS || characters > BLOCK_CHARACTERS) await store(file);
+      },
+      store,
     };
   }
 

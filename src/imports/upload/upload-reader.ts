@@ -98,14 +98,18 @@ export class UploadReader {
     return this.result(files, 0);
   }
 
-  private async read(events: AsyncIterable<ReadEvent>, file: ImportFile, ordinal: number): Promise<void> {
+  private async read(batches: AsyncIterable<ReadEvent[]>, file: ImportFile, ordinal: number): Promise<void> {
     try {
-      for await (const event of events) {
-        if (event.type === 'mapping' && this.mustWait(event, file)) {
-          if (this.files.length === 0) return; // its records are stored already
-        } else await this.take(event, file, ordinal);
+      for await (const events of batches) {
+        for (const event of events) {
+          if (event.type === 'mapping' && this.mustWait(event, file)) {
+            if (this.files.length === 0) return; // its records are stored already
+          } else this.take(event, file, ordinal);
+        }
+        await this.writer.storeFull();
+        await this.stored.storeFull(ordinal);
       }
-      if (this.files.length > 0) await this.stored.end(ordinal);
+      await this.stored.store(ordinal);
     } catch (error) {
       if (error instanceof TooManyReferences) throw tooMany(MAX_REFERENCES, 'references');
       if (!(error instanceof UnreadableFile)) throw error;
@@ -125,13 +129,13 @@ export class UploadReader {
     return this.waits;
   }
 
-  private async take(event: ReadEvent, file: ImportFile, ordinal: number): Promise<void> {
+  private take(event: ReadEvent, file: ImportFile, ordinal: number): void {
     switch (event.type) {
       case 'row':
         if (file.kind === 'fhir') this.references.add(event);
         return this.writer.row(ordinal, event, file);
       case 'record':
-        return this.stored.add(ordinal, event.record);
+        return this.stored.add(event.record);
       case 'mention':
         return this.writer.mention(event.texts);
       case 'page':

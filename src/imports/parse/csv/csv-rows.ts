@@ -1,14 +1,14 @@
 import { unguarded } from '../../../http/csv-line.js';
 import type { PersonKind } from '../../../people/model/person.js';
 import { isPlaceholder } from '../row/email-text.js';
-import {
-  type BrokenLine,
-  FIELDS,
-  type ReadEvent,
-  type ReadOptions,
-  type ReadRow,
-  type RowCells,
-  type StoredRecord,
+import type {
+  BrokenLine,
+  Field,
+  ReadEvent,
+  ReadOptions,
+  ReadRow,
+  RowCells,
+  StoredRecord,
 } from '../row/import-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';
 import {
@@ -39,6 +39,8 @@ export class CsvRows {
   private readonly cellsMin: number;
   private readonly kind: PersonKind | undefined;
   private readonly isGuarded: boolean;
+  /** The columns of all fields except `email`, which may have several. */
+  private readonly columns: [Field, number][];
 
   constructor(
     private readonly header: readonly string[],
@@ -47,6 +49,7 @@ export class CsvRows {
   ) {
     this.cellsMin = withoutPadding(header).length;
     this.isGuarded = isOwnHeader(header);
+    this.columns = Object.entries(map.places) as [Field, number][];
     this.kind = map.places.kind === undefined ? kindOfFile(options.kind) : undefined;
   }
 
@@ -99,16 +102,18 @@ export class CsvRows {
 
   /** The texts of the mapped columns that are not empty. */
   private texts(cells: readonly string[]): RowCells {
-    const { places, emails } = this.map;
-    const text = (place = -1) => (cells[place] ?? '').trim();
-    const kind = this.kind ?? personKind(text(places.kind)) ?? 'client';
-    const email = emails[kind].map(text).find((each) => each !== '' && !isPlaceholder(each)) ?? '';
-    const entries = FIELDS.map((field) => {
-      if (field === 'email') return [field, email] as const;
-      const value = text(places[field]);
-      return [field, value] as const;
-    });
-    return Object.fromEntries(entries.filter(([, value]) => value !== ''));
+    const texts: RowCells = {};
+    for (const [field, place] of this.columns) {
+      const text = cells[place]?.trim();
+      if (text) texts[field] = text;
+    }
+    for (const place of this.map.emails[this.kindOf(texts) ?? 'client']) {
+      const text = cells[place]?.trim();
+      if (!text || isPlaceholder(text)) continue;
+      texts.email = text;
+      break;
+    }
+    return texts;
   }
 
   private kindOf(texts: RowCells): PersonKind | undefined {
@@ -117,16 +122,17 @@ export class CsvRows {
 
   /** A row of another shape than the header's, or with a cell that is too large. Surplus empty cells are harmless. */
   private misfit(cells: readonly string[]): Rejection | undefined {
-    const { mapping, places, emails } = this.map;
+    const { mapping, emails } = this.map;
     // Spreadsheets drop the empty cells at the end.
     const isShort = !mapping.isRejectedCsv && cells.length < this.cellsMin;
-    if (isShort || !isBlank(cells.slice(this.header.length))) {
+    if (isShort || (cells.length > this.header.length && !isBlank(cells.slice(this.header.length)))) {
       return rejection('cell-count', { found: cells.length, expected: String(this.cellsMin) });
     }
     const limit = this.options.limits.cell;
-    const read = [...Object.entries(places), ...emails.client.map((place) => ['email', place] as const)];
-    const large = read.find(([, place]) => (cells[place]?.length ?? 0) > limit);
-    return large && rejection('cell-too-large', { field: large[0], limit });
+    const isLarge = (place: number) => (cells[place]?.length ?? 0) > limit;
+    const [field] = this.columns.find(([, place]) => isLarge(place)) ?? [];
+    if (field) return rejection('cell-too-large', { field, limit });
+    return emails.client.some(isLarge) ? rejection('cell-too-large', { field: 'email', limit }) : undefined;
   }
 
   private isTotal(cells: readonly string[]): boolean {

@@ -20,7 +20,9 @@ export function isPlaceholder(text: string): boolean {
  */
 export function usableEmail(text: string): string {
   const trimmed = text.trim();
-  if (trimmed === '' || isPlaceholder(trimmed)) return '';
+  if (trimmed === '') return '';
+  if (isEmailAddress(trimmed) && !trimmed.includes('|')) return trimmed;
+  if (isPlaceholder(trimmed)) return '';
   // `ann roe@example.org` does not mean roe@example.org, which may be another person's.
   const parts = trimmed
     .slice(0, TEXT_MAX)

@@ -74,7 +74,8 @@ function emailFault(kind: PersonKind, email: string, isPartial: boolean): Reject
 function providersFault(providers: readonly string[] = []): Rejection | undefined {
   const field = 'providers';
   if (providers.length > PROVIDERS_MAX) return rejection('too-many-providers', { field });
-  return providers.map((id) => idFault(id, field)).find((fault) => fault !== undefined);
+  const wrong = providers.find((id) => idFault(id, field));
+  return wrong === undefined ? undefined : idFault(wrong, field);
 }
 
 /**
@@ -85,9 +86,10 @@ function providersFault(providers: readonly string[] = []): Rejection | undefine
  */
 export function validatePerson(candidate: PersonCandidate, isPartial = false): ImportedPerson | Rejection {
   const { kind, externalId = '' } = candidate;
-  const [firstName, lastName, email, platformUserId] = (
-    ['firstName', 'lastName', 'email', 'platformUserId'] as const
-  ).map((field) => (candidate[field] ?? '').trim()) as [string, string, string, string];
+  const firstName = (candidate.firstName ?? '').trim();
+  const lastName = (candidate.lastName ?? '').trim();
+  const email = (candidate.email ?? '').trim();
+  const platformUserId = (candidate.platformUserId ?? '').trim();
   const providers = kind === 'client' && candidate.providers ? [...new Set(candidate.providers)] : undefined;
   const isLink = platformUserId === '' || isPlatformUuid(platformUserId);
   const fault =
@@ -98,12 +100,11 @@ export function validatePerson(candidate: PersonCandidate, isPartial = false): I
     providersFault(providers) ??
     (isLink ? undefined : rejection('bad-platform-user-id', { field: 'platformUserId' }));
   if (fault) return fault;
-  return {
-    ...{ kind, externalId, firstName, lastName },
-    ...(email !== '' && { email }),
-    ...(providers && { providers }),
-    ...(platformUserId !== '' && { platformUserId }),
-  };
+  const person: ImportedPerson = { kind, externalId, firstName, lastName };
+  if (email !== '') person.email = email;
+  if (providers) person.providers = providers;
+  if (platformUserId !== '') person.platformUserId = platformUserId;
+  return person;
 }
 
 /** The provider ids in a cell, separated by `|`. */
@@ -116,7 +117,11 @@ export function providerIds({ providers = '' }: RowCells): string[] {
 export function candidateOf(texts: RowCells, kind: PersonKind, providers?: readonly string[]): PersonCandidate {
   const { externalId, email = '', firstName, lastName, platformUserId = '' } = texts;
   return {
-    ...{ kind, externalId, firstName, lastName, email: usableEmail(email) },
+    kind,
+    externalId,
+    firstName,
+    lastName,
+    email: usableEmail(email),
     providers: providers?.filter((id) => !isPlaceholder(id)),
     platformUserId: isPlaceholder(platformUserId) ? '' : platformUserId,
   };
