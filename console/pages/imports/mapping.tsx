@@ -66,7 +66,7 @@ export function MappingForm({ view }: { view: Import }) {
           Use these columns
         </button>{' '}
         <span className="help" aria-live="polite">
-          {missing.length > 0 && `Still to choose: ${missing.map((field) => FIELDS[field] ?? field).join(', ')}. `}
+          {missing.length > 0 && `Still to choose: ${missing.join(', ')}. `}
           After 24 hours without an answer, the import is cancelled.
         </span>
       </p>
@@ -154,8 +154,11 @@ const questionFields = ({ files }: Group) => [
   ...new Set(files.flatMap(({ mapping }) => mapping?.question?.fields ?? [])),
 ];
 
-const missingFields = (group: Group, fields: Fields) =>
-  questionFields(group).filter((field) => !Object.values(fields).includes(field));
+/** What has no column yet, such as `id of clients.csv`. */
+const missingFields = (group: Group, fields: Fields): string[] =>
+  questionFields(group)
+    .filter((field) => !Object.values(fields).includes(field))
+    .map((field) => `${FIELDS[field] ?? field} of ${group.files.map(({ name }) => name).join(', ')}`);
 
 /** Columns by field, where they differ from the detected ones or were asked for. An empty column: the field is not read. */
 function chosenColumns(group: Group, fields: Fields, isPrefixed: boolean): [field: string, column: string][] {
