@@ -149,7 +149,7 @@ describe('a client linked by a file', () => {
     const userId = addUser('Client');
     await imported('', [clients(`c-1,,Ann,Ash,home,${userId}`)]);
     expect(verdictOf(await remove('clients/c-1'))).toEqual(['needs-review', 'delete-linked']);
-    expect(user(userId)).toBeDefined();
+    expect(user(userId)?.role).toBe('Client');
     await resolve('clients/c-1', { action: 'delete' });
     await world.settle();
     expect([await verdict('clients/c-1'), user(userId)]).toEqual([['deleted', null], undefined]);
