@@ -228,9 +228,13 @@ export function sessionConfig(url = '') {
   };
 }
 
-/** Runs after each connect. */
+/**
+ * Runs after each connect, as part of it: it has the same timeout, because nobody watches a connection until it succeeded.
+ */
 export async function disableNewerTimeouts(client: pg.ClientBase): Promise<void> {
-  await client.query(DISABLE_NEWER_TIMEOUTS);
+  // node-postgres reads the timeout of one statement; its types lack it.
+  const statement = { text: DISABLE_NEWER_TIMEOUTS, query_timeout: CONNECT_TIMEOUT_MS };
+  await client.query(statement);
 }
 
 /** Creates a pool that survives lost connections: it replaces idle ones, and a used one fails its next statement. */

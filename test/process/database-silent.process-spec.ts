@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Service } from '../../harness/service.js';
@@ -15,6 +17,34 @@ import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
 
 /** The moment that signed deliveries name, so that a retry is the same delivery. */
 const NOW = '1800000000000';
+
+/** A proxy whose connections fall silent as soon as the server is ready for their first statement. */
+async function silentAtFirst(database: TestDatabase): Promise<{ url: string; close(): Promise<void> }> {
+  const url = new URL(database.url);
+  const port = Number(url.port);
+  const sockets: Socket[] = [];
+  const server = createServer((client) => {
+    const upstream = connect(port, '127.0.0.1');
+    sockets.push(client, upstream);
+    client.on('error', () => undefined).pipe(upstream);
+    upstream
+      .on('error', () => undefined)
+      .on('data', (bytes) => {
+        client.write(bytes);
+        if (bytes.includes(READY_FOR_QUERY)) client.unpipe().pause();
+      });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  url.port = String((server.address() as AddressInfo).port);
+  const close = async () => {
+    for (const socket of sockets) socket.destroy();
+    await once(server.close(), 'close');
+  };
+  return { url: url.toString(), close };
+}
+
+/** The message with which a server is ready: its type and length (PostgreSQL manual, Message Formats). */
+const READY_FOR_QUERY = Buffer.from([0x5a, 0, 0, 0, 5]);
 
 async function throughProxy(database: TestDatabase): Promise<{ proxy: TcpProxy; url: string }> {
   const url = new URL(database.url);
@@ -95,6 +125,20 @@ describe('a statement over many rows', () => {
     await holder.query('ROLLBACK');
     holder.release();
     expect(await work).toBe('done');
+  });
+});
+
+describe('a connection', () => {
+  test('fails within seconds if it falls silent before its first statement is answered', async () => {
+    const home = await freshDatabase();
+    const proxy = await silentAtFirst(home);
+    const database = new Database(proxy.url);
+    const began = performance.now();
+    await expect(database.transaction((tx) => tx.query('SELECT 1'), 'bulk')).rejects.toThrow('timeout');
+    expect(performance.now() - began).toBeLessThan(30_000);
+    await database.onApplicationShutdown();
+    await proxy.close();
+    await home.drop();
   });
 });
 
