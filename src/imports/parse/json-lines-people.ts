@@ -1,6 +1,6 @@
 import { FIELDS, type FileKind, type ReadRow, type RowCells } from './row/import-row.js';
 import { type Rejection, rejection } from './row/rejection.js';
-import { candidateOf, kindOfFile, personKind, rowOf, UNKNOWN_KIND, validatePerson } from './row/validate-person.js';
+import { candidateOf, personKind, rowOf, UNKNOWN_KIND, validatePerson } from './row/validate-person.js';
 import type { JsonRecord } from './text/json-cutter.js';
 import { type JsonObject, parseObject } from './text/json-object.js';
 
@@ -45,10 +45,10 @@ export function jsonPersonRow(
   const written = FIELDS.map((field) => [field, asCell(record[field])] as const).filter(([, cell]) => cell !== '');
   const cells: RowCells = Object.fromEntries(written);
   const externalId = cells.externalId ?? '';
-  const kind = kindOfFile(fileKind) ?? personKind(cells.kind);
+  const kind = personKind(fileKind, cells.kind);
+  const known = { kind, externalId, cells };
   const fault = shapeFault(record, fieldsOf(fileKind), limits.cell);
-  if (fault || !kind) return rowOf(line, fault ?? UNKNOWN_KIND, { kind, externalId, cells });
+  if (fault || !kind) return rowOf(line, fault ?? UNKNOWN_KIND, known);
   const providers = Array.isArray(record.providers) ? (record.providers as string[]) : undefined;
-  const person = validatePerson(candidateOf({ ...cells, externalId }, kind, providers));
-  return rowOf(line, person, { kind, externalId, cells });
+  return rowOf(line, validatePerson(candidateOf(cells, kind, providers)), known);
 }

@@ -1,8 +1,8 @@
 import type { ReadEvent, StoredRecord } from '../row/import-row.js';
 import { UnreadableFile } from '../row/rejection.js';
 import { headerText, isBlank, withoutPadding } from './columns.js';
-import { CsvRecords, type WorkMeter } from './csv-records.js';
-import { brokenLine, type CsvOptions, CsvRows } from './csv-rows.js';
+import { brokenLine, CsvRecords, type WorkMeter } from './csv-records.js';
+import { type CsvOptions, CsvRows } from './csv-rows.js';
 import { detectLayout, HEADER_MAX } from './layout.js';
 import { ColumnMapper } from './mapping.js';
 
@@ -110,7 +110,7 @@ export class CsvPeople {
   private header(record: StoredRecord): string[] {
     const { line } = record;
     if (!('cells' in record)) {
-      throw new UnreadableFile('bad-header', line, brokenLine(record.broken, this.options.limits.row).hint);
+      throw new UnreadableFile('bad-header', line, brokenLine(record, this.options.limits.row).hint);
     }
     const named = withoutPadding(record.cells);
     if (named.length > COLUMNS_MAX || named.join('').length > HEADER_MAX) {

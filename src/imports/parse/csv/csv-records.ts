@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { BrokenLine, CsvRecord } from '../row/import-row.js';
+import { type Rejection, rejection } from '../row/rejection.js';
 
 /** How a CSV file is written; both are single characters. */
 export interface CsvDialect {
@@ -144,6 +145,11 @@ export class CsvRecords {
   private broken(broken: Fault, text: string): BrokenLine {
     return { line: this.line++, span: 1, broken, text: withoutReturn(text) };
   }
+}
+
+/** The rejection of a line that is not a record. */
+export function brokenLine({ broken }: BrokenLine, limit: number, cells = 0): Rejection {
+  return rejection(broken, { limit, found: CELLS_MAX + 1, expected: String(cells) });
 }
 
 /** Reads one record line by line. */

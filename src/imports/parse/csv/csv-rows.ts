@@ -1,21 +1,12 @@
 import { unguarded } from '../../../http/csv-line.js';
 import type { PersonKind } from '../../../people/model/person.js';
 import { isPlaceholder } from '../row/email-text.js';
-import type {
-  BrokenLine,
-  Field,
-  ReadEvent,
-  ReadOptions,
-  ReadRow,
-  RowCells,
-  StoredRecord,
-} from '../row/import-row.js';
+import type { Field, FileKind, ReadEvent, ReadOptions, ReadRow, RowCells, StoredRecord } from '../row/import-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';
 import {
   candidateOf,
   idFault,
   isLinkOnly,
-  kindOfFile,
   personKind,
   providerIds,
   rowOf,
@@ -23,7 +14,7 @@ import {
   validatePerson,
 } from '../row/validate-person.js';
 import { isBlank, isOwnHeader, REJECTED_COLUMNS, withoutPadding } from './columns.js';
-import { CELLS_MAX } from './csv-records.js';
+import { brokenLine } from './csv-records.js';
 import { isGone } from './gone.js';
 import type { ColumnMap } from './mapping.js';
 
@@ -37,7 +28,8 @@ const TOTAL = /^(?:(?:grand )?totals?|subtotals?):?$/i;
 export class CsvRows {
   /** Cells that a row must have. Unnamed columns at the end may be missing. */
   private readonly cellsMin: number;
-  private readonly kind: PersonKind | undefined;
+  /** `both` if each row says its own. */
+  private readonly kind: FileKind;
   private readonly isGuarded: boolean;
   /** The columns of all fields except `email`, which may have several. */
   private readonly columns: [Field, number][];
@@ -50,14 +42,14 @@ export class CsvRows {
     this.cellsMin = withoutPadding(header).length;
     this.isGuarded = isOwnHeader(header);
     this.columns = Object.entries(map.places) as [Field, number][];
-    this.kind = map.places.kind === undefined ? kindOfFile(options.kind) : undefined;
+    this.kind = map.places.kind === undefined ? options.kind : 'both';
   }
 
   /** @returns nothing for a line with totals */
   *events(record: StoredRecord): Generator<ReadEvent> {
     const { line } = record;
     if (!('cells' in record)) {
-      yield rowOf(line, brokenLine(record.broken, this.options.limits.row, this.cellsMin), { kind: this.kind });
+      yield rowOf(line, brokenLine(record, this.options.limits.row, this.cellsMin), { kind: this.kindOf({}) });
       return;
     }
     if (record.isErased) {
@@ -76,28 +68,26 @@ export class CsvRows {
     const texts = this.texts(cells);
     const { externalId = '' } = texts;
     const kind = this.kindOf(texts);
-    const reject = (fault: Rejection) => rowOf(line, fault, { kind, externalId, cells: texts });
     const misfit = this.misfit(cells);
-    // The cells of such a row may be in the wrong columns.
-    if (misfit?.code === 'cell-count') return rowOf(line, misfit, { kind, cells: texts });
-    if (misfit) return reject(misfit);
-    if (!kind) return reject(UNKNOWN_KIND);
+    // With another number of cells, they may be in the wrong columns.
+    const known = { kind, externalId: misfit?.code === 'cell-count' ? undefined : externalId, cells: texts };
+    if (misfit || !kind) return rowOf(line, misfit ?? UNKNOWN_KIND, known);
     const { isRejectedCsv } = mapping;
     if (isRejectedCsv && cells[REJECTED_COLUMNS.indexOf('code')]?.trim()) {
-      return reject(rejection('not-corrected', { field: 'code' }));
+      return rowOf(line, rejection('not-corrected', { field: 'code' }), known);
     }
     if (statuses.some((status) => isGone(status, cells[status.place] ?? ''))) {
       const fault = idFault(externalId);
-      return fault ? reject(fault) : { type: 'row', line, is: 'gone', kind, externalId };
+      return fault ? rowOf(line, fault, known) : { type: 'row', line, is: 'gone', kind, externalId };
     }
     // The rejected row of a FHIR client has no providers, because other resources name them.
     const namesProviders = places.providers !== undefined && !(isRejectedCsv && !texts.providers);
     const isLinkFile = places.firstName === undefined && places.lastName === undefined;
-    const isPartial = isLinkFile || (isRejectedCsv && isLinkOnly(texts));
+    const isPartial = isLinkFile || (isRejectedCsv && isLinkOnly(texts)) || undefined;
     const candidate = candidateOf(texts, kind, namesProviders ? providerIds(texts) : undefined);
     const person = validatePerson(candidate, isPartial);
-    if ('code' in person) return reject(person);
-    return { type: 'row', line, is: 'person', person, ...(isPartial && { isPartial }) };
+    if ('code' in person) return rowOf(line, person, known);
+    return { type: 'row', line, is: 'person', person, isPartial };
   }
 
   /** The texts of the mapped columns that are not empty. */
@@ -117,7 +107,7 @@ export class CsvRows {
   }
 
   private kindOf(texts: RowCells): PersonKind | undefined {
-    return this.kind ?? personKind(texts.kind);
+    return personKind(this.kind, texts.kind);
   }
 
   /** A row of another shape than the header's, or with a cell that is too large. Surplus empty cells are harmless. */
@@ -141,9 +131,4 @@ export class CsvRows {
     const { firstName = first, lastName = first } = this.map.places;
     return [firstName, lastName].every((place) => place === first || !/\p{L}/u.test(cells[place] ?? ''));
   }
-}
-
-/** The rejection of a line that is not a record. */
-export function brokenLine(broken: BrokenLine['broken'], limit: number, cells = 0): Rejection {
-  return rejection(broken, { limit, found: CELLS_MAX + 1, expected: String(cells) });
 }

@@ -44,14 +44,9 @@ export function canonicalId(id: string): string {
   return id.normalize('NFC');
 }
 
-/** The kind of people in a file, undefined if each row says its own. */
-export function kindOfFile(kind: FileKind): PersonKind | undefined {
-  return kind === 'providers' ? 'provider' : kind === 'clients' ? 'client' : undefined;
-}
-
-/** The kind that a cell names. */
-export function personKind(cell = ''): PersonKind | undefined {
-  const kind = cell.toLowerCase();
+/** The kind of people in a file, or the one that a cell names if each row says its own. */
+export function personKind(file: FileKind, cell = ''): PersonKind | undefined {
+  const kind = file === 'providers' ? 'provider' : file === 'clients' ? 'client' : cell.toLowerCase();
   return kind === 'provider' || kind === 'client' ? kind : undefined;
 }
 
@@ -137,21 +132,18 @@ export function cellsOf({ providers, ...texts }: ImportedPerson): RowCells {
   return { ...texts, ...(providers && { providers: providers.join('|') }) };
 }
 
-/**
- * The row of a validated person or of a rejection.
- *
- * @param known of a rejected row; an id that cannot be stored is left out
- */
+/** The row of a validated person or, with what is known of it, of a rejection. An id that cannot be stored is left out. */
 export function rowOf(
   line: number,
   outcome: ImportedPerson | Rejection,
-  known: { kind?: PersonKind | undefined; externalId?: string | undefined; cells?: RowCells } = {},
+  { kind, externalId, cells = {} }: { kind?: PersonKind; externalId?: string; cells?: RowCells } = {},
 ): ReadRow {
   if (!('code' in outcome)) return { type: 'row', line, is: 'person', person: outcome };
-  const { kind, externalId, cells = {} } = known;
   return {
-    ...{ type: 'row', line, is: 'rejected' },
-    ...(kind && { kind }),
+    type: 'row',
+    line,
+    is: 'rejected',
+    kind,
     ...(isImportableId(externalId) && { externalId }),
     ...outcome,
     cells,
