@@ -22,10 +22,7 @@ function links(
 ): LinkReference[] {
   const times = periods.map(objectIn).map(({ start, end }) => dateIn(start) ?? dateIn(end));
   const at = times.find((time) => time !== undefined);
-  return providerTargets(reference, from).map((provider) => ({
-    ...{ type: 'link', ...base, provider, position },
-    ...(at && { at }),
-  }));
+  return providerTargets(reference, from).map((provider) => ({ type: 'link', ...base, provider, position, at }));
 }
 
 /** The general practitioners of a client. */

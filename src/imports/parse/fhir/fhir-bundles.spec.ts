@@ -1,6 +1,6 @@
 import type { ReadEvent } from '../row/import-row.js';
+import { isNewer } from './provider-references.js';
 import { lostOf, providersOf, readFhir, rowsOf } from './read-fhir.spec-support.js';
-import { isNewer } from './resource-version.js';
 
 const practitioner = {
   resourceType: 'Practitioner',

@@ -5,9 +5,8 @@ import type { JsonRecord } from '../text/json-cutter.js';
 import { isJsonObject, type JsonObject, parseObject } from '../text/json-object.js';
 import { careTeamLinks, encounterLinks, ownLinks, roleReferences } from './care-references.js';
 import { objectIn, objectsIn, textIn, tokenIn } from './fhir-values.js';
-import { deletedRows, PERSON_KINDS, personRow, type RowSource, rejectedRow } from './person-rows.js';
+import { deletedRows, PERSON_KINDS, personRow, type RowSource, rejectedRow, versionOf } from './person-rows.js';
 import { keysOf, type Referrer, referrerOf } from './reference-key.js';
-import { versionOf } from './resource-version.js';
 
 interface FhirOptions extends Pick<ReadOptions, 'idSystems' | 'now' | 'encounterSince'> {
   limits: { row: number };
@@ -73,8 +72,7 @@ function* bundleEvents(bundle: JsonObject, { line }: RowSource): Generator<ReadE
   const self = linkOf(bundle, 'self');
   const next = linkOf(bundle, 'next');
   const previous = linkOf(bundle, 'previous', 'prev');
-  if (!self && !next && !previous) return;
-  yield { type: 'page', ...(self && { self }), ...(next && { next }), ...(previous && { previous }) };
+  if (self || next || previous) yield { type: 'page', self, next, previous };
 }
 
 function linkOf(bundle: JsonObject, ...names: string[]): string | undefined {

@@ -1,9 +1,7 @@
 import type { PersonKind } from '../../../people/model/person.js';
 import { PROVIDERS_MAX } from '../../../people/model/person-field-rules.js';
 import type { LinkReference, LostReason, ReadRow, ResourceReference, Version } from '../row/import-row.js';
-import { KeyIndex } from './key-index.js';
 import { keyParts, knownId } from './reference-key.js';
-import { isNewer } from './resource-version.js';
 
 /** Thrown when an import has more references than it may hold in memory. */
 export class TooManyReferences extends Error {
@@ -179,8 +177,16 @@ function keepBest<Key>(best: Map<Key, BestLink>, key: Key, link: BestLink): void
 
 /** Lower rank first, then latest first with unknown times last, then by position. */
 function compareLinks(a: BestLink, b: BestLink): number {
-  const later = (b.at?.getTime() ?? Number.NEGATIVE_INFINITY) - (a.at?.getTime() ?? Number.NEGATIVE_INFINITY);
-  return a.rank - b.rank || later || a.position - b.position;
+  return a.rank - b.rank || timeOf(b) - timeOf(a) || a.position - b.position;
+}
+
+/** Compares two versions of one resource: by time, then by number, then by place. An unknown one is older. */
+export function isNewer(a: Version, b: Version): boolean {
+  return (timeOf(a) - timeOf(b) || (a.no ?? -1) - (b.no ?? -1) || a.place - b.place) > 0;
+}
+
+function timeOf({ at }: { at?: Date }): number {
+  return at?.getTime() ?? Number.NEGATIVE_INFINITY;
 }
 
 /** @param destinations by the index of the provider's key */
@@ -195,4 +201,43 @@ function resolveClient(bestByIndex: Map<number, BestLink>, destinations: Destina
   const sorted = [...best].sort(([idA, a], [idB, b]) => compareLinks(a, b) || (idA < idB ? -1 : 1));
   const kept = sorted.slice(0, PROVIDERS_MAX);
   return { providers: kept.map(([id]) => id), replaces: kept.some(([, { rank }]) => rank === 1), lost };
+}
+
+/** Maximum values of a key. More than one resource is ambiguous anyway, and null may be one of the values. */
+const VALUES_MAX = 3;
+
+/** The values of resources by their keys, found by references as far as base URLs allow. */
+class KeyIndex<Value> {
+  /** By key; those with a base URL also with `*` in place of it. */
+  private readonly values = new Map<string, Value[]>();
+
+  /** @returns false if nothing had to be stored */
+  add(key: string, value: Value): boolean {
+    const { target, base } = keyParts(key);
+    if (base !== undefined) this.store(`${target} *`, value);
+    return this.store(key, value);
+  }
+
+  private store(key: string, value: Value): boolean {
+    const known = this.values.get(key) ?? [];
+    if (known.length >= VALUES_MAX || known.includes(value)) return false;
+    this.values.set(key, [...known, value]);
+    return true;
+  }
+
+  /** True if a resource of any server has the type and id of this key. */
+  has(key: string): boolean {
+    const { target } = keyParts(key);
+    return this.values.has(target) || this.values.has(`${target} *`);
+  }
+
+  /**
+   * Finds the resources to which a key leads. An absolute URL leads to a resource of that server only. A relative one
+   * leads to a resource of the same server. If either server is unknown, the type and id must suffice.
+   */
+  find(key: string): Value[] {
+    const { target, base, isOwn } = keyParts(key);
+    if (base === undefined) return this.values.get(target) ?? this.values.get(`${target} *`) ?? [];
+    return this.values.get(`${target} ${base}`) ?? (isOwn ? this.values.get(target) : undefined) ?? [];
+  }
 }

@@ -66,7 +66,7 @@ export function referrerOf(resource: JsonObject, url: unknown): Referrer {
   const fullUrl = tokenIn(url);
   const target = fullUrl ? uriTarget(fullUrl) : undefined;
   const isOwn = target?.type === resource.resourceType && target?.id === tokenIn(resource.id);
-  return { resource, fullUrl, ...(isOwn && { base: target?.base }) };
+  return { resource, fullUrl, base: isOwn ? target?.base : undefined };
 }
 
 /** A key in parts: `target` is the key without its base URL, `isOwn` says that this is the one of the referring resource. */
