@@ -23,37 +23,34 @@ export interface FileFacts {
   wanted?: 'providers' | 'clients' | 'fhir' | undefined;
 }
 
-export interface DetectedFile {
-  format: ImportFormat;
-  kind: FileKind;
-}
-
 /**
  * How to read a file, and the kind of its people. The format follows from media type, extension or content. The kind follows
  * from the name of the part, the user's choice, the content, or the name of the file, in this order.
  *
  * @throws {Problem} 415 `unknown-format`; 422 `unclear-kind`, `wrong-part`
  */
-export function detectFile(file: FileFacts): DetectedFile {
+export function detectFile(file: FileFacts): { format: ImportFormat; kind: FileKind } {
   const hint = notTextHint(file.beginning);
   if (hint) throw refusal(415, 'unknown-format', hint, file);
   const text = new TextDecoder(encodingOf(file.beginning)).decode(file.beginning);
   const json = jsonBeginning(text);
   const format = formatOf(file, text, json);
   const isFhir = format === 'fhir-ndjson' || format === 'fhir-json';
-  const kinds = isFhir ? (['fhir'] as const) : format === 'csv' ? kindsOfCsv(text) : kindsOfJson(json);
-  const kind = chosenKind(file, isFhir, kinds) ?? (kinds.length === 1 ? kinds[0] : undefined);
+  const kinds = kindsOfContent(format, text, json);
+  const chosen = chosenKind(file, isFhir, kinds);
+  const found = kinds.length === 1 ? kinds[0] : undefined;
   const named = kindOfName(file.name);
-  if (!kind && !named) {
+  const kind = chosen ?? found ?? named;
+  if (!kind) {
     const detail =
       'It is not clear whether the file contains providers or clients. Choose the kind: providers, clients or fhir.';
     throw refusal(422, 'unclear-kind', detail, file);
   }
-  if (kind && isGuessed(file) && named && ['providers', 'clients'].includes(kind) && kind !== named) {
+  if (!chosen && named && kind !== named && (kind === 'providers' || kind === 'clients')) {
     const detail = `The name of the file suggests ${named}, but its columns suggest ${kind}. Choose the kind: providers, clients or fhir.`;
     throw refusal(422, 'unclear-kind', detail, file);
   }
-  return { format, kind: (kind ?? named) as FileKind };
+  return { format, kind };
 }
 
 function refusal(status: number, type: string, detail: string, { name }: FileFacts): Problem {
@@ -61,8 +58,6 @@ function refusal(status: number, type: string, detail: string, { name }: FileFac
 }
 
 const PARTS: readonly string[] = ['providers', 'clients', 'fhir', 'both'] satisfies FileKind[];
-
-const isGuessed = ({ wanted, field }: FileFacts) => !wanted && !PARTS.includes(field ?? '');
 
 /** The kind as the name of the part or the user says it; undefined if neither does. */
 function chosenKind(file: FileFacts, isFhir: boolean, kinds: readonly FileKind[]): FileKind | undefined {
@@ -86,17 +81,16 @@ function chosenKind(file: FileFacts, isFhir: boolean, kinds: readonly FileKind[]
   return kinds.includes('both') ? 'both' : (field as FileKind);
 }
 
-/** By media type or extension. A map, because a sender may name a file `__proto__`. */
-const FORMATS = new Map<string, ImportFormat>([
-  ...['text/csv', 'application/csv', 'application/vnd.ms-excel', '.csv', '.tsv', '.txt'].map(of('csv')),
-  ...['application/x-ndjson', 'application/ndjson', 'application/jsonl', '.ndjson', '.jsonl'].map(of('ndjson')),
-  ['application/fhir+ndjson', 'fhir-ndjson'],
-  ['application/fhir+json', 'fhir-json'],
-]);
+/** The formats that media types and extensions declare. */
+const DECLARED: { format: ImportFormat; names: string[] }[] = [
+  { format: 'csv', names: ['text/csv', 'application/csv', 'application/vnd.ms-excel', '.csv', '.tsv', '.txt'] },
+  { format: 'ndjson', names: ['application/x-ndjson', 'application/ndjson', 'application/jsonl', '.ndjson', '.jsonl'] },
+  { format: 'fhir-ndjson', names: ['application/fhir+ndjson'] },
+  { format: 'fhir-json', names: ['application/fhir+json'] },
+];
 
-function of(format: ImportFormat): (name: string) => [string, ImportFormat] {
-  return (name) => [name, format];
-}
+const KNOWN_FORMATS =
+  'CSV (text/csv), JSON lines (application/x-ndjson), FHIR NDJSON (application/fhir+ndjson), a FHIR Bundle (application/fhir+json)';
 
 /** The beginning of a JSON file. */
 interface JsonBeginning {
@@ -122,26 +116,21 @@ function jsonBeginning(text: string): JsonBeginning | undefined {
 
 function formatOf(file: FileFacts, text: string, json: JsonBeginning | undefined): ImportFormat {
   const extension = path.extname(file.name).toLowerCase();
-  const declared = FORMATS.get(file.mediaType) ?? FORMATS.get(extension);
+  const declaredBy = (name: string) => DECLARED.find(({ names }) => names.includes(name))?.format;
+  const declared = declaredBy(file.mediaType) ?? declaredBy(extension);
   const isResource = file.wanted === 'fhir' || json?.fields.resourceType !== undefined;
   if (declared === 'ndjson' || (!declared && json?.isLines)) return isResource ? 'fhir-ndjson' : 'ndjson';
   if (declared) return declared;
   if (extension === '.json' || json?.fields.resourceType !== undefined) return 'fhir-json';
   // Binary files contain NUL, and HTML or XML begins with <.
   if (!json && !/\0/.test(text) && /^[^<[][^\r\n]*[,;\t|]/.test(text.trimStart())) return 'csv';
-  const known = [
-    ...['CSV (text/csv)', 'JSON lines (application/x-ndjson)', 'FHIR NDJSON (application/fhir+ndjson)'],
-    'a FHIR Bundle (application/fhir+json)',
-  ];
-  const detail = `The format of the file is not known. Known formats: ${known.join(', ')}.`;
-  throw refusal(415, 'unknown-format', detail, file);
+  throw refusal(415, 'unknown-format', `The format of the file is not known. Known formats: ${KNOWN_FORMATS}.`, file);
 }
 
-function kindsOfCsv(text: string): FileKind[] {
-  return kindsOfColumns(detectLayout(text, 'clients').header);
-}
-
-function kindsOfJson(json: JsonBeginning | undefined): FileKind[] {
+/** The kinds of people that the content of a file suggests: none, one or, if they are ambiguous, two. */
+function kindsOfContent(format: ImportFormat, text: string, json: JsonBeginning | undefined): FileKind[] {
+  if (format === 'csv') return kindsOfColumns(detectLayout(text, 'clients').header);
+  if (format !== 'ndjson') return ['fhir'];
   if (json?.fields.kind !== undefined) return ['both'];
   return json?.fields.providers === undefined ? [] : ['clients'];
 }
