@@ -6,22 +6,21 @@ const PIECE = 8 * 1024;
 
 const AS_TEXT = 'Save it as plain text in UTF-8 and upload that.';
 
-/** Beginnings of formats that are not text. */
-const SIGNATURES = [
-  { bytes: [0x50, 0x4b, 0x03, 0x04], hint: `This is a spreadsheet or a zip archive. ${AS_TEXT}` },
-  { bytes: [0xd0, 0xcf, 0x11, 0xe0], hint: `This is an old Excel workbook. ${AS_TEXT}` },
-  { bytes: [0x1f, 0x8b], hint: `This file is compressed. ${AS_TEXT}` },
-];
-
-/** Names in the zip archive of an Excel workbook. */
-const XLSX = ['[Content_Types].xml', 'xl/'];
 const XLSX_HINT = 'This is an Excel workbook (.xlsx). Save it as CSV UTF-8 and upload that file.';
+
+/** Formats that are not text, by their beginning in Latin-1 and a part of the rest. */
+const SIGNATURES = [
+  { start: 'PK\x03\x04', part: '[Content_Types].xml', hint: XLSX_HINT },
+  { start: 'PK\x03\x04', part: 'xl/', hint: XLSX_HINT },
+  { start: 'PK\x03\x04', part: '', hint: `This is a spreadsheet or a zip archive. ${AS_TEXT}` },
+  { start: '\xd0\xcf\x11\xe0', part: '', hint: `This is an old Excel workbook. ${AS_TEXT}` },
+  { start: '\x1f\x8b', part: '', hint: `This file is compressed. ${AS_TEXT}` },
+];
 
 /** What to do with a file that is not text; undefined for a text. */
 export function notTextHint(beginning: Buffer): string | undefined {
-  const found = SIGNATURES.find(({ bytes }) => bytes.every((byte, index) => beginning[index] === byte));
-  if (found?.bytes[0] === 0x50 && XLSX.some((name) => beginning.includes(name))) return XLSX_HINT;
-  return found?.hint;
+  const text = beginning.toString('latin1');
+  return SIGNATURES.find(({ start, part }) => text.startsWith(start) && text.includes(part))?.hint;
 }
 
 /** The encoding that the byte-order mark of a text says; UTF-8 without one. */
