@@ -20,11 +20,9 @@ interface FhirOptions extends Pick<ReadOptions, 'idSystems' | 'now' | 'encounter
  */
 export function* fhirEvents(record: JsonRecord, options: FhirOptions): Generator<ReadEvent> {
   const { line, text, bundle } = record;
-  const parsed = text === undefined ? undefined : parseObject(text);
-  if (!parsed) {
-    yield* text === undefined ? tooLargeRows(record, options) : [rejectedRow(line, rejection('bad-json'))];
-    return;
-  }
+  if (text === undefined) return yield* tooLargeRows(record, options);
+  const parsed = parseObject(text);
+  if (!parsed) return yield rejectedRow(line, rejection('bad-json'));
   const entry = bundle ? parsed : { resource: parsed };
   // The first entry of a history is the newest.
   const place = bundle?.type === 'history' ? 0 - options.place : options.place;
@@ -51,8 +49,7 @@ function tooLargeRows({ line, resourceType, id }: JsonRecord, { idSystems = [], 
 function* resourceEvents(entry: JsonObject, source: RowSource, options: FhirOptions): Generator<ReadEvent> {
   const { resource } = entry;
   if (!isJsonObject(resource) || !isResourceType(resource.resourceType)) {
-    yield rejectedRow(source.line, rejection('not-a-person'));
-    return;
+    return yield rejectedRow(source.line, rejection('not-a-person'));
   }
   const referrer = referrerOf(resource, entry.fullUrl);
   const type = resource.resourceType;
