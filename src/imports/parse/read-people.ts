@@ -34,11 +34,12 @@ export async function* readPeople(
   const limits = options.limits ?? DEFAULT_LIMITS;
   const csv = options.format === 'csv' ? new CsvPeople({ ...options, limits }, meter) : undefined;
   const push = csv ? csv.push.bind(csv) : jsonReader(options, limits);
-  for await (const text of withEnd(fileText(source))) {
+  for await (const text of fileText(source)) {
     meter.spend(text.length);
-    yield* paced(push(text, text === ''), meter);
+    yield* paced(push(text, false), meter);
     if (meter.isPauseDue) await meter.pause();
   }
+  yield* paced(push('', true), meter);
 }
 
 /**
@@ -75,12 +76,6 @@ async function* paced(events: Iterable<ReadEvent>, meter: WorkMeter): AsyncGener
     await meter.pause();
   }
   if (batch.length > 0) yield batch;
-}
-
-/** The pieces of a text, then an empty one. */
-async function* withEnd(text: AsyncIterable<string>): AsyncGenerator<string> {
-  for await (const piece of text) if (piece !== '') yield piece;
-  yield '';
 }
 
 /** Reads JSON text piece by piece; the last call is for its end. */

@@ -49,13 +49,12 @@ export class CsvRows {
   *events(record: StoredRecord): Generator<ReadEvent> {
     const { line } = record;
     if (!('cells' in record)) {
-      yield rowOf(line, brokenLine(record, this.options.limits.row, this.cellsMin), { kind: this.kindOf({}) });
-      return;
+      const fault = brokenLine(record, this.options.limits.row, this.cellsMin);
+      return yield rowOf(line, fault, { kind: this.kindOf({}) });
     }
     if (record.isErased) {
       const texts = this.texts(record.cells);
-      yield rowOf(line, rejection('erased'), { kind: this.kindOf(texts), externalId: texts.externalId });
-      return;
+      return yield rowOf(line, rejection('erased'), { kind: this.kindOf(texts), externalId: texts.externalId });
     }
     const texts = this.options.whole ? record.cells.filter((cell) => /[\r\n]/.test(cell)) : [];
     if (texts.length > 0) yield { type: 'mention', texts };
