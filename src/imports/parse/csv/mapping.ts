@@ -38,7 +38,9 @@ export class ColumnMapper {
   /** Columns by field; null: the field is read from no column. */
   private readonly chosen: Partial<Record<Field | 'status', number | null>> = {};
   private readonly candidates: Candidate[];
-  private readonly problems: { fields: Field[]; detail: string }[] = [];
+  /** What must be chosen, and the sentences that ask for it. */
+  private readonly open: Field[] = [];
+  private readonly questions: string[] = [];
 
   constructor(
     private readonly header: readonly string[],
@@ -61,9 +63,9 @@ export class ColumnMapper {
   map(): ColumnMap {
     const emails = { client: this.emailPlaces('client'), provider: this.emailPlaces('provider') };
     const places: ColumnMap['places'] = {};
-    for (const field of FIELDS) {
-      const place = field === 'email' ? undefined : this.placeOf(field);
-      if (field !== 'email' && place !== undefined) places[field] = place;
+    for (const field of FIELDS.filter((each) => each !== 'email')) {
+      const place = this.placeOf(field);
+      if (place !== undefined) places[field] = place;
     }
     const statuses = this.known('status').map(({ place, name }) => ({ place, name, title: this.title(place) }));
     const fields: FieldsByPlace = new Map([
@@ -75,13 +77,7 @@ export class ColumnMapper {
     const mapping: FileMapping = {
       columns: this.columns(fields),
       idReason: this.idReason(places.externalId),
-      question:
-        this.problems.length === 0
-          ? null
-          : {
-              fields: this.problems.flatMap((problem) => problem.fields),
-              detail: this.problems.map(({ detail }) => detail).join(' '),
-            },
+      question: this.open.length > 0 ? { fields: this.open, detail: this.questions.join(' ') } : null,
       goneWords: goneWords(statuses),
       isRejectedCsv: this.isRejectedCsv,
     };
@@ -130,7 +126,8 @@ export class ColumnMapper {
     const places = best.map(({ place }) => place).sort((a, b) => a - b);
     const list = joined(places.map((place) => `"${this.title(place)}"`).slice(0, SHOWN_MAX), 'and');
     const what = field === 'externalId' ? 'the id' : field;
-    this.problems.push({ fields: [field], detail: `${count} columns could be ${what}: ${list}. Choose one.` });
+    this.open.push(field);
+    this.questions.push(`${count} columns could be ${what}: ${list}. Choose one.`);
     return undefined;
   }
 
@@ -146,7 +143,7 @@ export class ColumnMapper {
 
   /** Asks for required fields that have no column but may have one, and refuses the file if they cannot. */
   private requireFields(fields: FieldsByPlace): void {
-    const settled = new Set<unknown>([...fields.values(), ...this.problems.flatMap((problem) => problem.fields)]);
+    const settled = new Set<unknown>([...fields.values(), ...this.open]);
     const missing = requiredFields(this.kind, settled).filter((field) => !settled.has(field));
     if (missing.length === 0) return;
     const unmapped = this.header.map((_, place) => (fields.has(place) ? [] : filledCells(this.sample, place)));
@@ -162,7 +159,8 @@ export class ColumnMapper {
       const understood = missing.map((field) => `${field} (${EXAMPLE_NAMES[field] ?? field})`).join('; ');
       this.refuse('missing-column', `${detail} ${this.shownColumns()} Understood names: ${understood}.`);
     }
-    this.problems.push({ fields: missing, detail: `${detail} Choose the columns.` });
+    this.open.push(...missing);
+    this.questions.push(`${detail} Choose the columns.`);
   }
 
   /** The columns for a message, without names that are not words. Without a header, they may be a person's cells. */

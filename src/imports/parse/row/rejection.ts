@@ -67,8 +67,7 @@ export const HINTS = {
   renamed: () => 'The person with this id was renamed. Use the new id.',
   merged: () => 'The client with this id was merged into another one. Use the id of that client, or remove the row.',
   'no-provider': ({ columns = [] }) => {
-    const ignored = columns.length === 1 ? 'column' : 'columns';
-    const are = columns.length === 1 ? 'is' : 'are';
+    const [ignored, are] = columns.length === 1 ? ['column', 'is'] : ['columns', 'are'];
     return columns.length === 0
       ? 'The client has no provider. Fill in providers, or choose a default provider for the import.'
       : `The client has no provider. The file has the ${ignored} ${columns.join(', ')}, which ${are} ignored. Map one of them to providers, or choose a default provider for the import.`;
