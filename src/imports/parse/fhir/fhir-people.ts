@@ -26,7 +26,7 @@ export function* fhirEvents(record: JsonRecord, options: FhirOptions): Generator
   const entry = bundle ? parsed : { resource: parsed };
   // The first entry of a history is the newest.
   const place = bundle?.type === 'history' ? 0 - options.place : options.place;
-  const source = { line, version: versionOf(entry.resource, entry, place) };
+  const source = { line, version: versionOf(entry, place) };
   const method = textIn(objectIn(entry.request).method);
   if (method === 'DELETE') yield* deletedRows(entry, source, options);
   else if (method !== 'GET' && method !== 'HEAD' && (entry.resource ?? null) !== null) {

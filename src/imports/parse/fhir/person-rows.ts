@@ -158,9 +158,9 @@ function identifierOf(resource: JsonObject, systems: readonly string[], now: Dat
  * Reads the version of a resource from its meta, or from its entry. A deletion has only an entry: without the number in
  * its etag, it would count as older than a resource of the same second.
  */
-export function versionOf(resource: unknown, entry: JsonObject, place: number): Version {
+export function versionOf({ resource, response }: JsonObject, place: number): Version {
   const { lastUpdated, versionId } = objectIn(objectIn(resource).meta);
-  const { lastModified, etag } = objectIn(entry.response);
+  const { lastModified, etag } = objectIn(response);
   const at = dateIn(lastUpdated) ?? dateIn(lastModified);
   return { at, no: numberIn(versionId) ?? numberIn(etag), place };
 }

@@ -31,7 +31,6 @@ type BestLink = Pick<LinkReference, 'rank' | 'at' | 'position'>;
 
 /** The links of a client, collected under its external id or under one of its keys. */
 interface ClientLinks {
-  client: LinkReference['client'];
   /** The version of the Patient that has these links. */
   version?: Version;
   /** By the index of the provider's key. */
@@ -90,8 +89,8 @@ export class ProviderReferences {
       return { lost: rejected.has(to.externalId) ? 'rejected' : 'unknown' };
     });
     const bestByClient = new Map<string, Map<number, BestLink>>();
-    for (const { client, best } of this.links.values()) {
-      const externalId = 'externalId' in client ? client.externalId : this.clientOf(client.key);
+    for (const [key, { best }] of this.links) {
+      const externalId = key.startsWith('=') ? key.slice(1) : this.clientOf(key);
       if (externalId === undefined || !best) continue;
       const known = bestByClient.get(externalId);
       if (known) for (const [index, link] of best) keepBest(known, index, link);
@@ -112,13 +111,13 @@ export class ProviderReferences {
     this.outdatedClient = isOutdated ? externalId : undefined;
     if (isOutdated) return;
     this.grow(known === undefined);
-    this.links.set(`=${externalId}`, { client: { externalId }, version: row.version });
+    this.links.set(`=${externalId}`, { version: row.version });
   }
 
   private addLink({ client, provider, rank, at, position }: LinkReference): void {
     const isOwn = 'externalId' in client;
     if (isOwn && client.externalId === this.outdatedClient) return;
-    const links = this.known(this.links, isOwn ? `=${client.externalId}` : client.key, { client });
+    const links = this.known(this.links, isOwn ? `=${client.externalId}` : client.key, {});
     const key = 'lost' in provider ? `!${provider.lost}` : provider.key;
     const index = this.known(this.indexByKey, key, this.indexByKey.size);
     links.best ??= new Map();
