@@ -1,4 +1,4 @@
-import { FIELDS, type FileKind, type ReadRow, type RowCells } from './row/import-row.js';
+import { FIELDS, type FileKind, type ReadLimits, type ReadRow, type RowCells } from './row/import-row.js';
 import { type Rejection, rejection } from './row/rejection.js';
 import { candidateOf, personKind, rowOf, UNKNOWN_KIND, validatePerson } from './row/validate-person.js';
 import type { JsonRecord } from './text/json-cutter.js';
@@ -34,19 +34,14 @@ function asCell(value: unknown): string {
 }
 
 /** The row of one record of JSON lines; null stands for an absent field. */
-export function jsonPersonRow(
-  { line, text }: JsonRecord,
-  fileKind: FileKind,
-  limits: { row: number; cell: number },
-): ReadRow {
+export function jsonPersonRow({ line, text }: JsonRecord, fileKind: FileKind, limits: ReadLimits): ReadRow {
   if (text === undefined) return rowOf(line, rejection('row-too-large', { limit: limits.row }));
   const record = parseObject(text);
   if (!record) return rowOf(line, rejection('bad-json'));
   const written = FIELDS.map((field) => [field, asCell(record[field])] as const).filter(([, cell]) => cell !== '');
   const cells: RowCells = Object.fromEntries(written);
-  const externalId = cells.externalId ?? '';
   const kind = personKind(fileKind, cells.kind);
-  const known = { kind, externalId, cells };
+  const known = { kind, externalId: cells.externalId, cells };
   const fault = shapeFault(record, fieldsOf(fileKind), limits.cell);
   if (fault || !kind) return rowOf(line, fault ?? UNKNOWN_KIND, known);
   const providers = Array.isArray(record.providers) ? (record.providers as string[]) : undefined;

@@ -2,7 +2,7 @@ import { CsvPeople, MappedRecords } from './csv/csv-people.js';
 import { WorkMeter } from './csv/csv-records.js';
 import { fhirEvents } from './fhir/fhir-people.js';
 import { jsonPersonRow } from './json-lines-people.js';
-import type { ReadEvent, ReadOptions, StoredRecord } from './row/import-row.js';
+import type { ReadEvent, ReadLimits, ReadOptions, StoredRecord } from './row/import-row.js';
 import { fileText } from './text/file-text.js';
 import { BundleEntries, JsonLines } from './text/json-records.js';
 
@@ -79,7 +79,7 @@ async function* paced(events: Iterable<ReadEvent>, meter: WorkMeter): AsyncGener
 }
 
 /** Reads JSON text piece by piece; the last call is for its end. */
-function jsonReader({ format, kind, ...options }: ReadOptions, limits: { row: number; cell: number }) {
+function jsonReader({ format, kind, ...options }: ReadOptions, limits: ReadLimits) {
   const isFhir = format !== 'ndjson' || kind === 'fhir';
   const row = isFhir ? limits.row : Math.min(limits.row, RECORD_CELLS * limits.cell);
   const records = format === 'fhir-json' ? new BundleEntries(row) : new JsonLines(row);

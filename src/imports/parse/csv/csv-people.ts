@@ -1,8 +1,8 @@
-import type { ReadEvent, StoredRecord } from '../row/import-row.js';
+import type { CsvOptions, ReadEvent, StoredRecord } from '../row/import-row.js';
 import { UnreadableFile } from '../row/rejection.js';
 import { headerText, isBlank, withoutPadding } from './columns.js';
 import { brokenLine, CsvRecords, type WorkMeter } from './csv-records.js';
-import { type CsvOptions, CsvRows } from './csv-rows.js';
+import { CsvRows } from './csv-rows.js';
 import { detectLayout, HEADER_MAX } from './layout.js';
 import { ColumnMapper } from './mapping.js';
 

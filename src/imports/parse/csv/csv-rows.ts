@@ -1,7 +1,7 @@
 import { unguarded } from '../../../http/csv-line.js';
 import type { PersonKind } from '../../../people/model/person.js';
 import { isPlaceholder } from '../row/email-text.js';
-import type { Field, FileKind, ReadEvent, ReadOptions, ReadRow, RowCells, StoredRecord } from '../row/import-row.js';
+import type { CsvOptions, Field, FileKind, ReadEvent, ReadRow, RowCells, StoredRecord } from '../row/import-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';
 import {
   candidateOf,
@@ -17,10 +17,6 @@ import { isBlank, isOwnHeader, REJECTED_COLUMNS, withoutPadding } from './column
 import { brokenLine } from './csv-records.js';
 import { isGone } from './gone.js';
 import type { ColumnMap } from './mapping.js';
-
-export type CsvOptions = Pick<ReadOptions, 'kind' | 'columns' | 'whole' | 'isStored'> & {
-  limits: { row: number; cell: number };
-};
 
 const TOTAL = /^(?:(?:grand )?totals?|subtotals?):?$/i;
 

@@ -148,14 +148,19 @@ export type FileKind = 'providers' | 'clients' | 'both' | 'fhir';
 /** The columns that a user chose, by field. */
 export type ChosenColumns = Partial<Record<Field, string>>;
 
+/** Maximum sizes in characters (UTF-16 units). */
+export interface ReadLimits {
+  row: number;
+  cell: number;
+}
+
 export interface ReadOptions {
   format: ImportFormat;
   kind: FileKind;
   columns?: ChosenColumns;
   /** CSV: pass on records instead of rows, even if the mapping has no question. */
   isStored?: boolean;
-  /** Sizes in characters (UTF-16 units). */
-  limits?: { row: number; cell: number };
+  limits?: ReadLimits;
   /** Identifier systems whose value is the external id of a FHIR resource, the first that it has; otherwise its id. */
   idSystems?: readonly string[];
   now: Date;
@@ -164,3 +169,5 @@ export interface ReadOptions {
   /** The files list everyone (snapshot). */
   whole?: boolean;
 }
+
+export type CsvOptions = Pick<ReadOptions, 'kind' | 'columns' | 'whole' | 'isStored'> & { limits: ReadLimits };
