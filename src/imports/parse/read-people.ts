@@ -1,4 +1,4 @@
-import { CsvPeople, MappedRecords } from './csv/csv-people.js';
+import { csvReader, MappedRecords } from './csv/csv-people.js';
 import { WorkMeter } from './csv/csv-records.js';
 import { fhirEvents } from './fhir/fhir-people.js';
 import { jsonPersonRow } from './json-lines-people.js';
@@ -32,14 +32,13 @@ export async function* readPeople(
   meter = new WorkMeter(),
 ): AsyncGenerator<ReadEvent[]> {
   const limits = options.limits ?? DEFAULT_LIMITS;
-  const csv = options.format === 'csv' ? new CsvPeople({ ...options, limits }, meter) : undefined;
-  const push = csv ? csv.push.bind(csv) : jsonReader(options, limits);
+  const read = options.format === 'csv' ? csvReader({ ...options, limits }, meter) : jsonReader(options, limits);
   for await (const text of fileText(source)) {
     meter.spend(text.length);
-    yield* paced(push(text, false), meter);
+    yield* paced(read(text, false), meter);
     if (meter.isPauseDue) await meter.pause();
   }
-  yield* paced(push('', true), meter);
+  yield* paced(read('', true), meter);
 }
 
 /**
@@ -78,7 +77,7 @@ async function* paced(events: Iterable<ReadEvent>, meter: WorkMeter): AsyncGener
   if (batch.length > 0) yield batch;
 }
 
-/** Reads JSON text piece by piece; the last call is for its end. */
+/** Like `csvReader`, for JSON lines, resources and Bundles. */
 function jsonReader({ format, kind, ...options }: ReadOptions, limits: ReadLimits) {
   const isFhir = format !== 'ndjson' || kind === 'fhir';
   const row = isFhir ? limits.row : Math.min(limits.row, RECORD_CELLS * limits.cell);

@@ -63,60 +63,49 @@ export class MappedRecords {
   }
 }
 
-/** Reads one CSV file of people as its text arrives. */
-export class CsvPeople {
+/**
+ * Reads one CSV file of people as its text arrives: its mapping, then the rows that are complete with each text.
+ *
+ * @returns a function that takes the next text, and whether it is the last; it throws UnreadableFile if the file has no
+ * header with the required columns
+ */
+export function csvReader(options: CsvOptions, meter: WorkMeter) {
+  const { kind, columns, limits } = options;
   /** The beginning of the file, until there is enough of it to see how it is written. */
-  private beginning = '';
-  private records: CsvRecords | undefined;
-  private headerLine = 1;
-  private mapped: MappedRecords | undefined;
-
-  constructor(
-    private readonly options: CsvOptions,
-    private readonly meter: WorkMeter,
-  ) {}
-
-  /**
-   * The mapping, then the rows that are complete with this text.
-   *
-   * @param last no more text will come
-   * @throws UnreadableFile if the file has no header with the required columns
-   */
-  *push(text: string, last: boolean): Generator<ReadEvent> {
-    this.beginning += text;
-    if (!this.records && !last && this.beginning.length < HEADER_MAX) return;
-    this.records ??= this.begin();
-    for (const record of this.records.push(this.beginning, last)) {
-      if (this.mapped) yield* this.mapped.push(record);
-      else if (record.line >= this.headerLine && !('cells' in record && isBlank(record.cells))) {
-        this.mapped = new MappedRecords(this.header(record), record.line, this.options, this.meter);
+  let beginning = '';
+  let records: CsvRecords | undefined;
+  let headerLine = 1;
+  let mapped: MappedRecords | undefined;
+  return function* (text: string, last: boolean): Generator<ReadEvent> {
+    beginning += text;
+    if (!records) {
+      if (!last && beginning.length < HEADER_MAX) return;
+      const layout = detectLayout(beginning, kind, columns);
+      meter.spend(Math.min(beginning.length, HEADER_MAX));
+      headerLine = layout.headerLine;
+      records = new CsvRecords(layout.dialect, limits.row, meter);
+    }
+    for (const record of records.push(beginning, last)) {
+      if (mapped) yield* mapped.push(record);
+      else if (record.line >= headerLine && !('cells' in record && isBlank(record.cells))) {
+        mapped = new MappedRecords(headerOf(record, limits.row), record.line, options, meter);
       }
     }
-    this.beginning = '';
+    beginning = '';
     if (!last) return;
-    if (!this.mapped) throw new UnreadableFile('empty-file', 1, 'The file is empty. It must begin with a header.');
-    yield* this.mapped.end();
-  }
+    if (!mapped) throw new UnreadableFile('empty-file', 1, 'The file is empty. It must begin with a header.');
+    yield* mapped.end();
+  };
+}
 
-  private begin(): CsvRecords {
-    const { kind, columns, limits } = this.options;
-    const { dialect, headerLine } = detectLayout(this.beginning, kind, columns);
-    this.meter.spend(Math.min(this.beginning.length, HEADER_MAX));
-    this.headerLine = headerLine;
-    return new CsvRecords(dialect, limits.row, this.meter);
+/** The names of the columns, and the unnamed columns behind them, which may contain something. */
+function headerOf(record: StoredRecord, limit: number): string[] {
+  const { line } = record;
+  if (!('cells' in record)) throw new UnreadableFile('bad-header', line, brokenLine(record, limit).hint);
+  const named = withoutPadding(record.cells);
+  if (named.length > COLUMNS_MAX || named.join('').length > HEADER_MAX) {
+    const hint = `The header has more than ${COLUMNS_MAX} columns or ${HEADER_MAX} characters. Send only the columns that are needed.`;
+    throw new UnreadableFile('bad-header', line, hint);
   }
-
-  /** The names of the columns, and the unnamed columns behind them, which may contain something. */
-  private header(record: StoredRecord): string[] {
-    const { line } = record;
-    if (!('cells' in record)) {
-      throw new UnreadableFile('bad-header', line, brokenLine(record, this.options.limits.row).hint);
-    }
-    const named = withoutPadding(record.cells);
-    if (named.length > COLUMNS_MAX || named.join('').length > HEADER_MAX) {
-      const hint = `The header has more than ${COLUMNS_MAX} columns or ${HEADER_MAX} characters. Send only the columns that are needed.`;
-      throw new UnreadableFile('bad-header', line, hint);
-    }
-    return record.cells.slice(0, COLUMNS_MAX);
-  }
+  return record.cells.slice(0, COLUMNS_MAX);
 }
