@@ -3,7 +3,7 @@ import { dateIn, endIn, hasEnded, objectIn, objectsIn, textIn, tokenIn } from '.
 import { identifierKeys, keysOf, logicalKey, REFERENCE_TYPES, type Referrer, typeOf, uriKey } from './reference-key.js';
 
 type CareOptions = Pick<ReadOptions, 'now' | 'encounterSince'>;
-type LinkBase = Pick<LinkReference, 'client' | 'rank'>;
+type Link = Pick<LinkReference, 'client' | 'rank' | 'position'>;
 
 /** How long an encounter names a provider by default. */
 const ENCOUNTER_MS = 365 * 86_400_000;
@@ -12,22 +12,16 @@ const ENCOUNTER_MS = 365 * 86_400_000;
 const VOID_STATUSES = ['entered-in-error', 'proposed', 'cancelled'];
 
 /** @param periods of the care, the most precise first */
-function links(
-  from: Referrer,
-  base: LinkBase,
-  reference: unknown,
-  position: number,
-  periods: unknown[] = [],
-): LinkReference[] {
+function links(from: Referrer, reference: unknown, link: Link, periods: unknown[] = []): LinkReference[] {
   const times = periods.map(objectIn).map(({ start, end }) => dateIn(start) ?? dateIn(end));
   const at = times.find((time) => time !== undefined);
-  return providerTargets(reference, from).map((provider) => ({ type: 'link', ...base, provider, position, at }));
+  return providerTargets(reference, from).map((provider) => ({ type: 'link', ...link, provider, at }));
 }
 
 /** The general practitioners of a client. */
 export function ownLinks(externalId: string, patient: Referrer): LinkReference[] {
   const references = objectsIn(patient.resource.generalPractitioner);
-  return references.flatMap((one, position) => links(patient, { client: { externalId }, rank: 1 }, one, position));
+  return references.flatMap((one, position) => links(patient, one, { client: { externalId }, rank: 1, position }));
 }
 
 /** The practitioner of a PractitionerRole, under each key of the role. None if the role is no longer active. */
@@ -43,30 +37,30 @@ export function roleReferences(role: Referrer, { now }: CareOptions): ResourceRe
 /** The members of an active CareTeam. */
 export function careTeamLinks(team: Referrer, { now }: CareOptions): LinkReference[] {
   const { status, period: teamPeriod, participant } = team.resource;
-  const base = subjectOf(team, 2);
-  if (!base || ![undefined, 'active'].includes(textIn(status)) || hasEnded(teamPeriod, now)) return [];
+  const client = subjectOf(team);
+  if (!client || ![undefined, 'active'].includes(textIn(status)) || hasEnded(teamPeriod, now)) return [];
   return objectsIn(participant).flatMap(({ period, member }, position) =>
-    hasEnded(period, now) ? [] : links(team, base, member, position, [period, teamPeriod]),
+    hasEnded(period, now) ? [] : links(team, member, { client, rank: 2, position }, [period, teamPeriod]),
   );
 }
 
 /** The participants of a recent Encounter. */
 export function encounterLinks(encounter: Referrer, { now, encounterSince }: CareOptions): LinkReference[] {
   const { status, period, participant } = encounter.resource;
-  const base = subjectOf(encounter, 3);
+  const client = subjectOf(encounter);
   const oldest = encounterSince ?? new Date(now.getTime() - ENCOUNTER_MS);
   const last = endIn(objectIn(period).end) ?? dateIn(objectIn(period).start) ?? now;
-  if (!base || VOID_STATUSES.includes(textIn(status) ?? '') || last < oldest) return [];
+  if (!client || VOID_STATUSES.includes(textIn(status) ?? '') || last < oldest) return [];
   return objectsIn(participant).flatMap(({ period: own, individual }, position) =>
-    links(encounter, base, individual, position, [own, period]),
+    links(encounter, individual, { client, rank: 3, position }, [own, period]),
   );
 }
 
-function subjectOf({ resource, base }: Referrer, rank: LinkReference['rank']): LinkBase | undefined {
+function subjectOf({ resource, base }: Referrer): LinkReference['client'] | undefined {
   const { reference, identifier } = objectIn(resource.subject);
   const uri = tokenIn(reference);
   const key = uri ? uriKey('client', uri, base) : logicalKey('client', objectIn(identifier));
-  return key ? { client: { key }, rank } : undefined;
+  return key ? { key } : undefined;
 }
 
 /**

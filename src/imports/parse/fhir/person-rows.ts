@@ -47,12 +47,7 @@ export function rejectedRow(line: number, fault: Rejection, person: Partial<Pers
 }
 
 /** The row of a Practitioner or Patient. */
-export function personRow(
-  kind: PersonKind,
-  resource: JsonObject,
-  { line, version }: RowSource,
-  options: IdOptions,
-): ReadRow {
+export function personRow(kind: PersonKind, resource: JsonObject, source: RowSource, options: IdOptions): ReadRow {
   const { idSystems = [], now } = options;
   // Without systems, the id of the resource is the external id.
   const externalId = idSystems.length > 0 ? identifierOf(resource, idSystems, now) : textIn(resource.id);
@@ -61,14 +56,13 @@ export function personRow(
   const fault = faultOf(resource, candidate, options);
   const { active, deceasedBoolean, deceasedDateTime, meta } = resource;
   const isGone = active === false || deceasedBoolean === true || textIn(deceasedDateTime) !== undefined;
-  if (!fault && isGone) return { type: 'row', line, version, is: 'gone', kind, externalId: externalId ?? '' };
+  if (!fault && isGone) return { type: 'row', ...source, is: 'gone', kind, externalId: externalId ?? '' };
   const isPartial = objectsIn(objectIn(meta).tag).some(({ code }) => code === 'SUBSETTED');
   const splitFault = nameText && !isPartial ? rejection('unsplit-name', { field: 'firstName' }) : undefined;
   const outcome = fault ?? splitFault ?? validatePerson(candidate, isPartial);
-  if ('code' in outcome) {
-    return { ...rejectedRow(line, outcome, nameText ? { ...candidate, lastName: nameText } : candidate), version };
-  }
-  return { type: 'row', line, version, is: 'person', person: outcome, isPartial: isPartial || undefined };
+  const shown = nameText ? { ...candidate, lastName: nameText } : candidate;
+  if ('code' in outcome) return { ...rejectedRow(source.line, outcome, shown), ...source };
+  return { type: 'row', ...source, is: 'person', person: outcome, isPartial: isPartial || undefined };
 }
 
 /** Why the resource cannot be imported, whether or not the person has gone. */
