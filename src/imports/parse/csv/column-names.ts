@@ -84,14 +84,6 @@ export function knownName(name: string, kind: FileKind): KnownName | undefined {
   return known && !['kind', 'providers', 'platformUserId'].includes(known.field) ? known : undefined;
 }
 
-/** What an administrator may call the column of a required field, for hints. */
-export const EXAMPLE_NAMES: Partial<Record<Field, string>> = {
-  externalId: 'externalId, ID, MRN, Patient ID, Provider ID',
-  email: 'email, Email Address, Home Email, Work Email',
-  firstName: 'firstName, First Name, Given Name',
-  lastName: 'lastName, Last Name, Surname',
-};
-
 /** Words in names of columns that only files of one kind have. */
 const OF_CLIENTS = /^(?:patient|client|member)|(?:birth|dob)|^mrn$|medicalrecord/;
 const OF_PROVIDERS = /^npi$|nationalprovideridentifier|licen[cs]e|credential|taxonomy/;

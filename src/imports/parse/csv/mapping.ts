@@ -1,7 +1,7 @@
 import type { PersonKind } from '../../../people/model/person.js';
 import { type ChosenColumns, FIELDS, type Field, type FileKind, type FileMapping } from '../row/import-row.js';
 import { UnreadableFile } from '../row/rejection.js';
-import { EMAIL_PREFERENCE, EXAMPLE_NAMES, type KnownName, knownName, plainName } from './column-names.js';
+import { EMAIL_PREFERENCE, type KnownName, knownName, plainName } from './column-names.js';
 import { columnNames, filledCells, isRejectedHeader, looksLikeHeader, maskedExample } from './columns.js';
 import { goneWords, type StatusColumn } from './gone.js';
 import { countKnown } from './layout.js';
@@ -21,13 +21,14 @@ type FieldsByPlace = ReadonlyMap<number, Field | 'status'>;
 /** Maximum names in a message. */
 const SHOWN_MAX = 30;
 
-/** What a column must contain somewhere so that it could be the one of a missing field. */
 const isName = (cell: string) => /\p{L}/u.test(cell) && !/[@\d]/.test(cell);
-const CONTENTS: Partial<Record<Field, (cell: string) => boolean>> = {
-  email: (cell) => cell.includes('@'),
-  firstName: isName,
-  lastName: isName,
-  externalId: (cell) => cell !== '',
+
+/** What an administrator may call the column of a required field, and what it must contain somewhere. */
+const REQUIRED: Partial<Record<Field, { examples: string; fits: (cell: string) => boolean }>> = {
+  externalId: { examples: 'externalId, ID, MRN, Patient ID, Provider ID', fits: (cell) => cell !== '' },
+  email: { examples: 'email, Email Address, Home Email, Work Email', fits: (cell) => cell.includes('@') },
+  firstName: { examples: 'firstName, First Name, Given Name', fits: isName },
+  lastName: { examples: 'lastName, Last Name, Surname', fits: isName },
 };
 
 /** Finds out which column becomes which field. */
@@ -150,13 +151,13 @@ export class ColumnMapper {
     const couldBe = (field: Field) =>
       unmapped.filter((cells) => {
         const isRare = field === 'externalId' && cells.length <= this.sample.length / 2;
-        return !isRare && cells.some((cell) => CONTENTS[field]?.(cell));
+        return !isRare && cells.some((cell) => REQUIRED[field]?.fits(cell));
       });
     // First and last name need two columns.
-    const wanted = (field: Field) => missing.filter((each) => CONTENTS[each] === CONTENTS[field]).length;
+    const wanted = (field: Field) => missing.filter((each) => REQUIRED[each]?.fits === REQUIRED[field]?.fits).length;
     const detail = `No column is known to be ${joined(missing, 'or')}.`;
     if (!this.isHeader() || missing.some((field) => couldBe(field).length < wanted(field))) {
-      const understood = missing.map((field) => `${field} (${EXAMPLE_NAMES[field] ?? field})`).join('; ');
+      const understood = missing.map((field) => `${field} (${REQUIRED[field]?.examples ?? field})`).join('; ');
       this.refuse('missing-column', `${detail} ${this.shownColumns()} Understood names: ${understood}.`);
     }
     this.open.push(...missing);
