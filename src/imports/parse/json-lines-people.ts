@@ -4,13 +4,10 @@ import { candidateOf, personKind, rowOf, UNKNOWN_KIND, validatePerson } from './
 import type { JsonRecord } from './text/json-cutter.js';
 import { type JsonObject, parseObject } from './text/json-object.js';
 
-/** The fields that a record of a file may have. */
-function fieldsOf(kind: FileKind): string[] {
-  return FIELDS.filter((field) => (field === 'kind' ? kind === 'both' : field !== 'providers' || kind !== 'providers'));
-}
-
 /** What is wrong with the shape of a record: unknown fields, wrong types, cells that are too large. */
-function shapeFault(record: JsonObject, known: readonly string[], limit: number): Rejection | undefined {
+function shapeFault(record: JsonObject, kind: FileKind, limit: number): Rejection | undefined {
+  const unknown = kind === 'both' ? [] : kind === 'providers' ? ['kind', 'providers'] : ['kind'];
+  const known: string[] = FIELDS.filter((field) => !unknown.includes(field));
   for (const [field, value] of Object.entries(record)) {
     if (!known.includes(field)) {
       const name = /^[A-Za-z][A-Za-z0-9_-]{0,40}$/.test(field) ? field : '';
@@ -42,7 +39,7 @@ export function jsonPersonRow({ line, text }: JsonRecord, fileKind: FileKind, li
   const cells: RowCells = Object.fromEntries(written);
   const kind = personKind(fileKind, cells.kind);
   const known = { kind, externalId: cells.externalId, cells };
-  const fault = shapeFault(record, fieldsOf(fileKind), limits.cell);
+  const fault = shapeFault(record, fileKind, limits.cell);
   if (fault || !kind) return rowOf(line, fault ?? UNKNOWN_KIND, known);
   const providers = Array.isArray(record.providers) ? (record.providers as string[]) : undefined;
   return rowOf(line, validatePerson(candidateOf(cells, kind, providers)), known);

@@ -17,9 +17,9 @@ const RECORD_CELLS = 4;
 
 /**
  * Reads one uploaded file as it arrives, in constant memory, and yields batches of events. CSV begins with its mapping; if
- * the mapping has a question, records follow instead of rows (see `readStored`). All formats yield a row for each person: accepted, gone, or
- * rejected with its line, code and hint. FHIR also yields references, which are resolved after the last file. A bad row
- * never stops the file.
+ * the mapping has a question, records follow instead of rows (see `readStored`). All formats yield a row for each person:
+ * accepted, gone, or rejected with its line, code and hint. FHIR also yields references, which are resolved after the last
+ * file. A bad row never stops the file.
  *
  * Every character is read a bounded number of times, and the event loop gets its turn every few milliseconds.
  *
@@ -53,10 +53,10 @@ export async function* readStored(
   records: AsyncIterable<StoredRecord[]>,
   header: string[],
   options: Pick<ReadOptions, 'kind' | 'columns' | 'limits' | 'whole'> & { headerLine: number },
-  meter = new WorkMeter(),
 ): AsyncGenerator<ReadEvent[]> {
-  const csvOptions = { ...options, limits: options.limits ?? DEFAULT_LIMITS };
-  const mapped = new MappedRecords(header, options.headerLine, csvOptions, meter);
+  const meter = new WorkMeter();
+  const limits = options.limits ?? DEFAULT_LIMITS;
+  const mapped = new MappedRecords(header, options.headerLine, { ...options, limits }, meter);
   for await (const batch of records) {
     for (const record of batch) yield* paced(mapped.push(record), meter);
   }
