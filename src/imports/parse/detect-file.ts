@@ -6,9 +6,6 @@ import type { FileKind, ImportFormat } from './row/import-row.js';
 import { encodingOf, notTextHint } from './text/file-text.js';
 import { type JsonObject, parseObject } from './text/json-object.js';
 
-/** Bytes of a file's beginning that show what it contains. */
-export const DETECTION_BYTES = 64 * 1024;
-
 /** A file before it is read. */
 export interface FileFacts {
   /** Without folders. */
@@ -17,7 +14,7 @@ export interface FileFacts {
   field?: string | undefined;
   /** Empty if unknown. */
   mediaType: string;
-  /** Its first `DETECTION_BYTES`, or the whole file. */
+  /** Its first 64 KiB or more, or the whole file. */
   beginning: Buffer;
   /** The kind that the user chose. */
   wanted?: 'providers' | 'clients' | 'fhir' | undefined;
