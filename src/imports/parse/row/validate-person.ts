@@ -139,13 +139,6 @@ export function rowOf(
   { kind, externalId, cells = {} }: { kind?: PersonKind; externalId?: string; cells?: RowCells } = {},
 ): ReadRow {
   if (!('code' in outcome)) return { type: 'row', line, is: 'person', person: outcome };
-  return {
-    type: 'row',
-    line,
-    is: 'rejected',
-    kind,
-    ...(isImportableId(externalId) && { externalId }),
-    ...outcome,
-    cells,
-  };
+  const row = { type: 'row', line, is: 'rejected', kind, ...outcome, cells } as const;
+  return isImportableId(externalId) ? { ...row, externalId } : row;
 }
