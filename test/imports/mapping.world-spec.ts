@@ -159,6 +159,22 @@ describe('a client deleted while an import waits for its mapping', () => {
     ]);
   });
 
+  test('is erased from a file whose cells are guarded against spreadsheets', async () => {
+    await knowProvider();
+    const columns = 'kind,externalId,email,firstName,lastName,providers,platformUserId,file,line,code,hint';
+    const guarded = csv('rejected.csv', columns, "client,'=1,,Ann,Ash,p-1,,,,,");
+    const id = await start('', [ambiguous('2,M-2,Ben,Bay,p-1'), guarded]);
+    const before = await records();
+    expect((await world.call('DELETE', '/v1/clients/%3D1')).status).toBe(404);
+    expect(await records()).not.toEqual(before);
+    await map(id, { 'clients.externalId': 'ID' });
+    await settled(id);
+    expect(await outcomes(id)).toEqual([
+      ['2', 'created', null],
+      ['=1', 'rejected', 'erased'],
+    ]);
+  });
+
   test('takes no one with it from a snapshot whose row contains its id elsewhere', async () => {
     await imported('', [providersCsv([providerLine('1')])]);
     await imported('columns=externalId:ID', [ambiguous('1,M-1,Ann,Ash,1', '2,M-2,Ben,Bay,1')]);

@@ -57,9 +57,10 @@ export async function* readStored(
   const meter = new WorkMeter();
   const limits = options.limits ?? DEFAULT_LIMITS;
   const mapped = new MappedRecords(header, options.headerLine, { ...options, limits }, meter);
-  for await (const batch of records) {
-    for (const record of batch) yield* paced(mapped.push(record), meter);
-  }
+  const events = function* (batch: StoredRecord[]): Generator<ReadEvent> {
+    for (const record of batch) yield* mapped.push(record);
+  };
+  for await (const batch of records) yield* paced(events(batch), meter);
   yield* paced(mapped.end(), meter);
 }
 

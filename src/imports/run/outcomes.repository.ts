@@ -148,7 +148,9 @@ export class OutcomesRepository {
     );
     const totals: ImportTotals = {
       ...{ counts: {}, deletes: {}, planned: {}, reasons: [], corrected: 0, unclearRows: 0 },
-      repeatedIds: rows.some(({ code }) => code !== null && REPEATED.includes(code)) ? await this.repeatedIds(record.id, sql) : 0,
+      repeatedIds: rows.some(({ code }) => code !== null && REPEATED.includes(code))
+        ? await this.repeatedIds(record.id, sql)
+        : 0,
       callsMade: record.appliedAt ? await this.callsMade(record, sql) : 0,
       remaining: { min: 0, max: 0 },
     };

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
+import { unguarded } from '../../http/csv-line.js';
 import type { PersonKind } from '../../people/model/person.js';
 import { Vault } from '../../vault/vault.js';
 import { ImportsRepository } from '../model/imports.repository.js';
@@ -125,7 +126,7 @@ function withoutPerson(record: StoredRecord, ids: ReadonlySet<string>): StoredRe
   if (!('cells' in record)) {
     return [...ids].some((id) => record.text.includes(id)) ? { ...record, text: '' } : record;
   }
-  const isId = (cell: string) => ids.has(canonicalId(cell.trim()));
+  const isId = (cell: string) => [cell, unguarded(cell)].some((text) => ids.has(canonicalId(text.trim())));
   if (record.isErased || !record.cells.some(isId)) return record;
   return { ...record, cells: record.cells.map((cell) => (isId(cell) ? cell : '')), isErased: true };
 }

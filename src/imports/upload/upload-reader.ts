@@ -130,21 +130,12 @@ export class UploadReader {
   }
 
   private take(event: ReadEvent, file: ImportFile, ordinal: number): void {
-    switch (event.type) {
-      case 'row':
-        if (file.kind === 'fhir') this.references.add(event);
-        return this.writer.row(ordinal, event, file);
-      case 'record':
-        return this.stored.add(event.record);
-      case 'mention':
-        return this.writer.mention(event.texts);
-      case 'page':
-        return this.pages.add(file.name, event);
-      case 'mapping':
-        return;
-      default:
-        return this.references.add(event);
-    }
+    const { type } = event;
+    if (type === 'row') this.writer.row(ordinal, event, file);
+    if (type === 'record') this.stored.add(event.record);
+    else if (type === 'mention') this.writer.mention(event.texts);
+    else if (type === 'page') this.pages.add(file.name, event);
+    else if (type !== 'mapping' && file.kind === 'fhir') this.references.add(event);
   }
 
   private checkFormats({ name, kind, format }: ImportFile): void {

@@ -48,13 +48,13 @@ export class CsvRows {
       const fault = brokenLine(record, this.options.limits.row, this.cellsMin);
       return yield rowOf(line, fault, { kind: this.kindOf({}) });
     }
+    const cells = this.isGuarded ? record.cells.map(unguarded) : record.cells;
     if (record.isErased) {
-      const texts = this.texts(record.cells);
+      const texts = this.texts(cells);
       return yield rowOf(line, rejection('erased'), { kind: this.kindOf(texts), externalId: texts.externalId });
     }
     const texts = this.options.whole ? record.cells.filter((cell) => /[\r\n]/.test(cell)) : [];
     if (texts.length > 0) yield { type: 'mention', texts };
-    const cells = this.isGuarded ? record.cells.map(unguarded) : record.cells;
     if (!this.isTotal(cells)) yield this.row(line, cells);
   }
 
