@@ -32,7 +32,7 @@ export function liftTimeouts(): void {
     return Reflect.apply(connect as never, this, values);
   };
   client.query = function queryWithoutTimeouts(this: pg.Client, statement, ...values) {
-    const lifted = typeof statement === 'string' ? statement.replace(SET_LOCAL, '$10') : statement;
+    const lifted = typeof statement === 'string' ? statement.replace(SET_LOCAL, '$10') : withoutTimeout(statement);
     return Reflect.apply(query as never, this, [lifted, ...values]);
   };
   pool.connect = function takeWithoutTimeout(this: pg.Pool, ...values) {
@@ -40,6 +40,11 @@ export function liftTimeouts(): void {
     this.options.idleTimeoutMillis = 0;
     return Reflect.apply(take as never, this, values);
   };
+}
+
+function withoutTimeout(statement: unknown): unknown {
+  const isTimed = typeof statement === 'object' && statement !== null && 'query_timeout' in statement;
+  return isTimed ? { ...statement, query_timeout: 0 } : statement;
 }
 
 /** Executions of a text from which on it is prepared, because many texts are used only once. */

@@ -9,8 +9,11 @@ const CONNECT_TIMEOUT_MS = 5_000;
 
 /** Size of a pool, and PostgreSQL's timeouts of its statements and idle transactions. */
 const USUAL = { max: 16, statementMs: 10_000, idleMs: 10_000 };
-/** For statements over many rows. Each connection is used once, because an idle one may have been lost silently. */
-const BULK = { max: 3, maxUses: 1, statementMs: 10 * 60_000, idleMs: 30_000 };
+/**
+ * For statements over many rows. An idle connection, which may have been lost silently, is kept for a second only: the next
+ * step of the same work would otherwise pay for a new one.
+ */
+const BULK = { max: 3, idleTimeoutMillis: 1_000, statementMs: 10 * 60_000, idleMs: 30_000 };
 
 /** How long after its timeout a statement without an answer means a lost connection, as after a failover. */
 const SILENT_AFTER_MS = 2_000;
