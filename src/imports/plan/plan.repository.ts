@@ -15,6 +15,9 @@ const IS_UPCOMING = `(r.kind, r.external_id) IN (SELECT kind, external_id FROM l
       WHERE external_id = r.external_id AND profile IS NOT NULL OFFSET 0) AS o
     WHERE o.kind = r.kind AND o.import_id <> $1 AND o.outcome = 'pending' AND o.started_at IS NULL LIMIT 1) IS NOT NULL`;
 
+/** Rows from which on the planner needs statistics of them. */
+const MANY_ROWS = 1_000;
+
 /** Makes the plan of an import with set-based SQL. Changes no person. */
 @Injectable()
 export class PlanRepository {
@@ -23,10 +26,11 @@ export class PlanRepository {
     private readonly deletes: SnapshotDeletes,
   ) {}
 
-  async plan(tx: PoolClient, record: ImportRecord): Promise<void> {
+  /** @param rows of its files */
+  async plan(tx: PoolClient, record: ImportRecord, rows: number): Promise<void> {
     const { id } = record;
     if (record.guards) await this.reset(tx, id);
-    await this.analyse(tx);
+    await this.analyse(tx, rows);
     await this.repeated.useOneSpelling(tx, id);
     await rejectFormerIds(tx, `r.import_id = $1 AND r.outcome IN ('pending', 'unchanged')`, [id]);
     await this.skipOutdated(tx, id);
@@ -36,14 +40,19 @@ export class PlanRepository {
     const compared = await this.compare(tx, id);
     if (record.mode === 'snapshot') await this.deletes.add(tx, record);
     // Without statistics, the planner would take the rows written just now for few.
-    if (compared > 0) await this.analyse(tx);
+    await this.analyse(tx, compared);
     await this.deletes.keepReferencedProviders(tx, id);
     await this.markTakenEmails(tx, id);
     await this.markClientsOfStuckProviders(tx, id);
   }
 
-  /** Refreshes the statistics of columns that the plan compares. A sample of 3,000 rows is enough. */
-  private async analyse(tx: PoolClient): Promise<void> {
+  /**
+   * Refreshes the statistics of columns that the plan compares. A sample of 3,000 rows is enough.
+   *
+   * @param rows that were written; for a few, any plan is fast enough
+   */
+  private async analyse(tx: PoolClient, rows: number): Promise<void> {
+    if (rows < MANY_ROWS) return;
     await tx.query(`SET LOCAL default_statistics_target = 10;
       ANALYZE import_rows (import_id, row_no, kind, external_id, says, outcome, planned, phase, person_id, email_fingerprint),
         people (id, kind, external_id, state, wanted, error_code), client_providers`);

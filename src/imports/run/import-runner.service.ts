@@ -104,7 +104,8 @@ export class ImportRunner implements OnModuleInit {
         const files = this.imports.filesOf(record);
         // Imports are planned one at a time, because each plan depends on those before it.
         if (!(await this.imports.lock(tx, id, `state = 'staging'`))) return undefined;
-        await this.plans.plan(tx, record);
+        const rows = files.reduce((sum, file) => sum + file.rows, 0);
+        await this.plans.plan(tx, record, rows);
         const guards = await this.guards.evaluate(tx, record, files);
         const isApplied = !dryRun && mode !== 'snapshot' && exceeded(guards, []).length === 0;
         await this.imports.planned(tx, id, guards, isApplied);
