@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type Hmac, type KeyObject } from 'node:crypto';
 import { Random } from '../config/random.js';
 import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
 import type { DataKey } from './data-keys.js';
@@ -133,7 +133,16 @@ export class Vault {
    * @param purpose separates kinds of values, for example `email`
    */
   fingerprint(purpose: string, value: string): Buffer {
-    return createHmac('sha256', this.fingerprintKey).update(`${purpose}\0${value}`).digest();
+    return this.hmac(purpose, value).digest();
+  }
+
+  /** The fingerprint in hexadecimal, which takes two thirds of the time. */
+  fingerprintHex(purpose: string, value: string): string {
+    return this.hmac(purpose, value).digest('hex');
+  }
+
+  private hmac(purpose: string, value: string): Hmac {
+    return createHmac('sha256', this.fingerprintKey).update(`${purpose}\0${value}`);
   }
 
   private report(place: SealedPlace, cause: UnreadableCause): void {

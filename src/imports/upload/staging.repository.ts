@@ -117,7 +117,7 @@ export class StagingRepository {
 
   /** The hash of a person's profile, as PostgreSQL reads it. */
   hash(person: ImportedPerson): string {
-    return hex(this.seal.hash(profileOf(person)));
+    return `\\x${this.seal.hashHex(profileOf(person))}`;
   }
 
   sealCells(importId: string, rowNo: number, cells: RowCells): Buffer {

@@ -44,8 +44,8 @@ export class ProfileSeal {
   }
 
   /** Seals a profile for another place than that of its person. */
-  sealAt(at: SealedPlace, { email, firstName, lastName }: Profile): Buffer {
-    return this.vault.seal(at, JSON.stringify([email, firstName, lastName]));
+  sealAt(at: SealedPlace, profile: Profile): Buffer {
+    return this.vault.seal(at, textOf(profile));
   }
 
   openAt(at: SealedPlace, sealed: Uint8Array): Profile {
@@ -55,7 +55,12 @@ export class ProfileSeal {
 
   /** Computes a keyed hash, equal for equal profiles. */
   hash(profile: Profile): Buffer {
-    return this.vault.fingerprint('profile', JSON.stringify([profile.email, profile.firstName, profile.lastName]));
+    return this.vault.fingerprint('profile', textOf(profile));
+  }
+
+  /** The hash in hexadecimal. */
+  hashHex(profile: Profile): string {
+    return this.vault.fingerprintHex('profile', textOf(profile));
   }
 
   /** The fingerprint of an email address; null without one. */
@@ -71,6 +76,10 @@ export class ProfileSeal {
   openText(person: SealedFor, column: TextColumn, sealed: Uint8Array): string {
     return this.vault.open(place(person, column), sealed);
   }
+}
+
+function textOf({ email, firstName, lastName }: Profile): string {
+  return JSON.stringify([email, firstName, lastName]);
 }
 
 function place({ id }: SealedFor, column: TextColumn | 'profile'): SealedPlace {
