@@ -141,6 +141,17 @@ describe('memory', () => {
     expect(() => add(49)).toThrow(TooManyReferences);
   });
 
+  it('does not grow with the versions of a person', () => {
+    const references = new ProviderReferences(10);
+    for (let no = 0; no < 1_000; no++) {
+      const person = { kind: 'client', externalId: 'c1', firstName: 'Ann', lastName: 'Ash' } as const;
+      references.add({ type: 'row', line: 1, is: 'person', person, version: { no, place: no } });
+      references.add(link('a', 1, undefined, 0, { externalId: 'c1' }));
+    }
+    references.add(provider('a'));
+    expect(references.resolve(all).get('c1')?.providers).toEqual(['a']);
+  });
+
   it('does not grow with the people who share an identifier', () => {
     const references = new ProviderReferences(10);
     for (let at = 0; at < 1_000; at++) references.add(alias('provider', 'provider|npi|0', `p${at}`));

@@ -110,6 +110,7 @@ export class ProviderReferences {
     const isOutdated = known?.version !== undefined && isNewer(known.version, row.version);
     this.outdatedClient = isOutdated ? externalId : undefined;
     if (isOutdated) return;
+    this.count -= known?.best?.size ?? 0;
     this.grow(known === undefined);
     this.links.set(`=${externalId}`, { version: row.version });
   }
