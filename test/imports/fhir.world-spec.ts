@@ -406,8 +406,10 @@ describeWithSharedData('the sample exports', (folder) => {
     const practitioners = linesOf(thousand, 'Practitioner');
     const living = linesOf(thousand, 'Patient').filter((line) => !line.includes('deceasedDateTime'));
     const emails = practitioners.map(email);
-    const isSound = (line: string) =>
-      !/\s/.test(email(line)) && emails.filter((one) => one === email(line)).length === 1;
+    const isSound = (line: string) => {
+      const own = email(line);
+      return !/\s/.test(own) && emails.filter((one) => one === own).length === 1;
+    };
     const sound = practitioners.filter(isSound).slice(0, 5);
     const files = [
       file('Patient', living.slice(0, 6)),
