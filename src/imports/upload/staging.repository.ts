@@ -166,9 +166,10 @@ export class StagingRepository {
          AND (n.providers IS NULL OR n.providers::text[] = ARRAY(
            SELECT q.external_id FROM client_providers cp JOIN people q ON q.id = cp.provider_id
            WHERE cp.client_id = p.id AND q.wanted ORDER BY cp.position))
-         AND (SELECT true FROM (SELECT import_id, kind, outcome, started_at FROM import_rows
-             WHERE external_id = n.external_id AND profile IS NOT NULL OFFSET 0) AS o
-           WHERE o.kind = n.kind AND o.outcome = 'pending' AND o.started_at IS NULL AND o.import_id <> $1 LIMIT 1) IS NULL
+         AND (NOT EXISTS (SELECT FROM imports WHERE id <> $1 AND state IN ('staging', 'planned', 'running', 'paused'))
+           OR (SELECT true FROM (SELECT import_id, kind, outcome, started_at FROM import_rows
+               WHERE external_id = n.external_id AND profile IS NOT NULL OFFSET 0) AS o
+             WHERE o.kind = n.kind AND o.outcome = 'pending' AND o.started_at IS NULL AND o.import_id <> $1 LIMIT 1) IS NULL)
        RETURNING row_no AS "rowNo"`,
       [importId, ...values],
     );
