@@ -339,6 +339,21 @@ describe('a snapshot', () => {
     const view = await ended(plan.id, 'apply');
     expect([plan.needAttention, view.deletes, view.needAttention]).toEqual([0, { failed: 1 }, 1]);
   });
+
+  test('has statistics of the many deletions that a few rows lead to', async () => {
+    await world.sql(
+      `INSERT INTO people (id, kind, external_id, profile_hash, state)
+       SELECT gen_random_uuid(), 'provider', 'p-' || i, '\\x', 'synced' FROM generate_series(1, 1500) AS i`,
+    );
+    await world.sql('ANALYZE import_rows');
+    const { planned: outcomes } = await planned('mode=snapshot', [providers('p-new')]);
+    expect(outcomes).toEqual({ delete: 1_500, 'create-or-link': 1 });
+    // Without them, the statements of the plan compared each deletion with each other one.
+    const [table] = await world.sql<{ rows: number }>(
+      `SELECT reltuples AS rows FROM pg_class WHERE relname = 'import_rows'`,
+    );
+    expect(table?.rows).toBeGreaterThanOrEqual(1_500);
+  });
 });
 
 describe('explicit deletions', () => {

@@ -38,9 +38,9 @@ export class PlanRepository {
     await this.completeProviders(tx, record);
     await this.checkLinks(tx, id);
     const compared = await this.compare(tx, id);
-    if (record.mode === 'snapshot') await this.deletes.add(tx, record);
+    const added = record.mode === 'snapshot' ? await this.deletes.add(tx, record) : 0;
     // Without statistics, the planner would take the rows written just now for few.
-    await this.analyse(tx, compared);
+    await this.analyse(tx, compared + added);
     await this.deletes.keepReferencedProviders(tx, id);
     await this.markTakenEmails(tx, id);
     await this.markClientsOfStuckProviders(tx, id);

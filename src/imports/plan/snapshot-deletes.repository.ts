@@ -13,10 +13,12 @@ export class SnapshotDeletes {
   /**
    * Adds a row for each person to delete, after the last one. A snapshot speaks only of the kinds that it contains. A
    * rejected row names its person, too, and a former id its successor. While a row is unclear, nobody is deleted.
+   *
+   * @returns how many rows were added
    */
-  async add(tx: PoolClient, { id, mentioned }: ImportRecord): Promise<void> {
+  async add(tx: PoolClient, { id, mentioned }: ImportRecord): Promise<number> {
     const unclear = await tx.query(`SELECT 1 FROM import_rows WHERE import_id = $1 AND ${IS_UNCLEAR} LIMIT 1`, [id]);
-    if (unclear.rowCount !== 0) return;
+    if (unclear.rowCount !== 0) return 0;
     const { rows: successors } = await tx.query<{ externalId: string }>(
       `SELECT s.external_id AS "externalId" FROM former_ids f JOIN people p ON p.id = f.person_id
          JOIN people s ON s.id = ${STANDS_FOR}
@@ -25,7 +27,7 @@ export class SnapshotDeletes {
       [id],
     );
     const named = [...mentioned, ...successors.map(({ externalId }) => externalId)];
-    await tx.query(
+    const { rowCount } = await tx.query(
       `INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, says, planned, phase, person_id,
          person_wanted_at, calls_min, calls_max)
        SELECT $1, (SELECT max(row_no) FROM import_rows WHERE import_id = $1)
@@ -38,6 +40,7 @@ export class SnapshotDeletes {
            WHERE r.import_id = $1 AND coalesce(r.kind, p.kind) = p.kind AND r.external_id = p.external_id)`,
       [id, named],
     );
+    return rowCount ?? 0;
   }
 
   /** Keeps providers that clients will still name when the plan is done. */

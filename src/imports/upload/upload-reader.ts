@@ -132,6 +132,7 @@ export class UploadReader {
   private take(event: ReadEvent, file: ImportFile, ordinal: number): void {
     const { type } = event;
     if (type === 'row') this.writer.row(ordinal, event, file);
+    // References need the rows, too.
     if (type === 'record') this.stored.add(event.record);
     else if (type === 'mention') this.writer.mention(event.texts);
     else if (type === 'page') this.pages.add(file.name, event);
