@@ -20,6 +20,8 @@ export const IDLE_SETTINGS = {
   PLATFORM_WEBHOOK_SECRET: 'bench',
   ADMIN_API_KEY: randomBytes(24).toString('hex'),
   DATA_KEYS: `bench:${randomBytes(32).toString('base64')}`,
+  FINGERPRINT_KEYS: `bench:${randomBytes(32).toString('base64')}`,
+  AUDIT_KEYS: `bench:${randomBytes(32).toString('base64')}`,
 };
 
 /**

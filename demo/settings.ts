@@ -42,6 +42,8 @@ export async function demoSettings(): Promise<DemoSettings> {
     PLATFORM_CONTRACT: path.join(ROOT, 'simulator/contract.json'),
     ADMIN_API_KEY: secret('ADMIN_API_KEY'),
     DATA_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+    FINGERPRINT_KEYS: `f1:${randomBytes(32).toString('base64')}`,
+    AUDIT_KEYS: `a1:${randomBytes(32).toString('base64')}`,
     PORT: port,
     REDIRECT_ALLOWED_ORIGINS: `http://127.0.0.1:${port}`,
     USER_MANAGEMENT_CALLS_PER_MINUTE: String(CALLS_PER_MINUTE),

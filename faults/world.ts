@@ -108,6 +108,8 @@ export class World {
       ADMIN_API_KEY: ADMIN_KEY,
       DATABASE_URL: database.toString(),
       DATA_KEYS: DATA_KEY,
+      FINGERPRINT_KEYS: DATA_KEY,
+      AUDIT_KEYS: DATA_KEY,
       REDIS_URL: redisProxy ? `redis://127.0.0.1:${redisProxy.port}` : '',
       USER_MANAGEMENT_CALLS_PER_MINUTE: String(calls),
       UNKNOWN_OUTCOME_GRACE_SECONDS: '1',

@@ -15,7 +15,7 @@ import {
   OWNER_ALONE,
 } from './database/runtime-role.js';
 import { prepareQueueStore } from './queue/backend/backend.js';
-import { keptDataKeys } from './vault/data-keys.js';
+import { KEY_SETTINGS, keptKeys } from './vault/keys.js';
 
 /** What a process needs, its environment completed, before Nest starts. */
 interface Prepared {
@@ -30,7 +30,7 @@ interface Prepared {
 
 /**
  * Settles what a process needs before Nest starts: the database (the embedded one when no DATABASE_URL is set), its
- * migrations, the queue's store and the data keys. What is settled is written into the environment.
+ * migrations, the queue's store and the keys. What is settled is written into the environment.
  *
  * @param task what the process is for
  * @throws {Error} naming the setting to mend
@@ -46,18 +46,19 @@ export async function prepare(env: Env, task: 'serve' | 'migrate' = 'serve'): Pr
     env.DATABASE_OWNER_URL = embedded.url;
     release = () => embedded.release();
     notes.push('PostgreSQL is the embedded one; set DATABASE_URL for production');
-    env.DATA_KEYS ??= await keptDataKeys(path.resolve(env.DATA_DIR), new Random());
+    const folder = path.resolve(env.DATA_DIR);
+    for (const name of KEY_SETTINGS) env[name] ??= await keptKeys(folder, name, new Random());
   } else if (env.DATABASE_OWNER_URL && task === 'serve') warnings.push(OWNER_AT_HAND);
-  if (!env.DATA_KEYS)
-    throw new Error(
-      'DATA_KEYS is not set; with a database of your own give one as id:base64 (openssl rand -base64 32).',
-    );
+  for (const name of KEY_SETTINGS) if (!env[name]) throw new Error(noKey(name));
   const { DATABASE_URL: url, DATABASE_OWNER_URL: ownerUrl } = env;
   env.DATABASE_OWNER_URL = undefined; // nothing that serves needs it
   notes.push(...(await prepareStores(env, url, ownerUrl)));
   if (await withClient(url, mayChangeTrail)) warnings.push(OPEN_TRAIL);
   return { env, notes, warnings, release };
 }
+
+const noKey = (name: string) =>
+  `${name} is not set. With a database of your own, give one as id:base64 (openssl rand -base64 32).`;
 
 const OWNER_AT_HAND =
   'DATABASE_OWNER_URL is set for a process that serves, so whoever takes it over may change the audit trail: let migrate ' +

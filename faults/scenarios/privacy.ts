@@ -14,7 +14,7 @@ import type { World } from '../world.js';
 const PLATFORM_KEY = `${canary('PlatformKey')}-4f1c77a09be2`;
 const SECRET = `${canary('WebhookSecret')}-9a2b7d60c3e1f8`;
 const ADMIN_KEY = `${canary('AdminKey')}-0c8d3b71e6f2a945b1d7`;
-const DATA_KEY = Buffer.from(canary('DataKey').padEnd(32, '7'));
+const DATA_KEY = Buffer.from(canary('SecretKey').padEnd(32, '7'));
 
 /** Stored by the scenario itself in each server, so that a search that finds nothing else has found this. */
 const PLANTED = canary('Planted');
@@ -47,6 +47,8 @@ export const privacy: Scenario = {
       PLATFORM_WEBHOOK_SECRET: SECRET,
       ADMIN_API_KEY: ADMIN_KEY,
       DATA_KEYS: `k1:${DATA_KEY.toString('base64')}`,
+      FINGERPRINT_KEYS: `k1:${DATA_KEY.toString('base64')}`,
+      AUDIT_KEYS: `k1:${DATA_KEY.toString('base64')}`,
       LOG_LEVEL: 'trace',
       PLATFORM_TIMEOUT_SECONDS: '1',
       UNKNOWN_OUTCOME_GRACE_SECONDS: '0',

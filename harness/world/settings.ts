@@ -4,6 +4,8 @@ import { withOptions } from './time.js';
 export const ADMIN_KEY = 'admin-key-of-the-notebridge-tests';
 export const WEBHOOK_SECRET = 'webhook-secret-of-the-tests';
 export const DATA_KEYS = `k1:${Buffer.alloc(32, 7).toString('base64')}`;
+export const FINGERPRINT_KEYS = `f1:${Buffer.alloc(32, 8).toString('base64')}`;
+export const AUDIT_KEYS = `a1:${Buffer.alloc(32, 9).toString('base64')}`;
 
 /** The service's usual settings in a world. */
 export const settingsFor = (platformUrl: string, databaseUrl: string) => ({
@@ -17,4 +19,6 @@ export const settingsFor = (platformUrl: string, databaseUrl: string) => ({
   // The service sets its own search path, in which the world's time would be missing.
   DATABASE_URL: withOptions(databaseUrl, '-c search_path=public'),
   DATA_KEYS,
+  FINGERPRINT_KEYS,
+  AUDIT_KEYS,
 });

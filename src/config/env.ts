@@ -1,19 +1,10 @@
 import { plainToInstance, Transform } from 'class-transformer';
-import {
-  ArrayNotEmpty,
-  ArrayUnique,
-  IsIn,
-  IsInt,
-  IsOptional,
-  IsString,
-  Matches,
-  Min,
-  validateSync,
-} from 'class-validator';
+import { ArrayNotEmpty, IsIn, IsInt, IsOptional, IsString, Matches, Min, validateSync } from 'class-validator';
 import { OFF, withSecretFiles } from './secret-files.js';
 import { IsBootstrapKey } from './secret-strength.js';
 import {
   AreAddressRanges,
+  AreKeys,
   ByteSize,
   type Days,
   Flag,
@@ -165,14 +156,14 @@ export class Env {
 
   @IsOptional() @Flag() PRIVATE_HOSTS_ALLOWED?: boolean;
 
-  @List()
-  @IsOptional()
-  @Matches(/^[A-Za-z0-9_-]{1,32}:[A-Za-z0-9+/]{43}=$/, {
-    each: true,
-    message: 'must be id:base64 pairs, each key being 32 bytes (openssl rand -base64 32)',
-  })
-  @ArrayUnique((pair: string) => String(pair).split(':')[0], { message: 'must not name two keys alike' })
-  DATA_KEYS?: string[];
+  /** Encrypt personal data. */
+  @AreKeys() DATA_KEYS?: string[];
+
+  /** Make the fingerprints that show which emails, profiles and notes are equal. */
+  @AreKeys() FINGERPRINT_KEYS?: string[];
+
+  /** Sign the audit log and the rows that grant rights. */
+  @AreKeys() AUDIT_KEYS?: string[];
 
   /** An import that would delete more than this needs an override: per cent of those there are, and people. */
   @IsThreshold() IMPORT_MAX_DELETES: string = '10%,5';

@@ -1,7 +1,15 @@
 import { isIP } from 'node:net';
 import { applyDecorators } from '@nestjs/common';
 import { Transform, Type } from 'class-transformer';
-import { IsBoolean, Matches, ValidateBy, type ValidationArguments, type ValidationOptions } from 'class-validator';
+import {
+  ArrayUnique,
+  IsBoolean,
+  IsOptional,
+  Matches,
+  ValidateBy,
+  type ValidationArguments,
+  type ValidationOptions,
+} from 'class-validator';
 
 /** All settings by name, for rules that depend on others. */
 type Settings = Record<string, unknown>;
@@ -52,6 +60,18 @@ export const Flag = () =>
 
 /** What commas separate, without blanks around and between the items. */
 export const List = (): PropertyDecorator => fromText(splitList);
+
+/** Keys as `id:base64,…`: the first is used, all are accepted. */
+export const AreKeys = (): PropertyDecorator =>
+  applyDecorators(
+    List(),
+    IsOptional(),
+    Matches(/^[A-Za-z0-9_-]{1,32}:[A-Za-z0-9+/]{43}=$/, {
+      each: true,
+      message: 'must be id:base64 pairs, each key being 32 bytes (openssl rand -base64 32)',
+    }),
+    ArrayUnique((pair: string) => String(pair).split(':')[0], { message: 'must not name two keys alike' }),
+  );
 
 /** Secrets, separated by commas. One with a comma or a blank at its ends is given as a JSON list: `["a,b"]`. */
 export const Secrets = (): PropertyDecorator =>

@@ -1,13 +1,13 @@
 import type { Client } from 'pg';
 import { Random } from '../config/random.js';
-import type { DataKey } from './data-keys.js';
+import type { SecretKey } from './keys.js';
 import { Vault } from './vault.js';
 import { FINGERPRINT_PLACE } from './vault.module.js';
 
 type Sql = Pick<Client, 'query'>;
 
 /** Opens the vault of a database without creating keys. @throws {Error} as `wrappedKey` */
-export async function readVault(sql: Sql, keys: DataKey[]): Promise<Vault> {
+export async function readVault(sql: Sql, keys: SecretKey[]): Promise<Vault> {
   const wrapping = new Vault(keys, Buffer.alloc(32), new Random());
   return new Vault(keys, wrapping.openBytes(FINGERPRINT_PLACE, await wrappedKey(sql)), new Random());
 }

@@ -3,7 +3,9 @@ import { Env } from '../config/env.js';
 import { Random } from '../config/random.js';
 import { PrismaService, toBytes } from '../database/prisma.service.js';
 import { Metrics } from '../http/server/metrics.js';
-import { parseDataKeys } from './data-keys.js';
+import { KeyedHashes } from './keyed-hashes.js';
+import { parseKeys } from './keys.js';
+import { Macs } from './macs.js';
 import { SEALED_PLACES } from './sealed-columns.js';
 import { UNREADABLE_CAUSES, Vault } from './vault.js';
 
@@ -15,7 +17,7 @@ export const FINGERPRINT_PLACE = { table: 'vault_keys', column: 'wrapped', row: 
 /** Opens the vault with the data keys of the environment and the fingerprint key of the database, made at the first start. */
 async function openVault(env: Env, random: Random, { vaultKey }: PrismaService, metrics: Metrics): Promise<Vault> {
   if (!env.DATA_KEYS) throw new Error('DATA_KEYS is not set; give one as id:base64 (openssl rand -base64 32).');
-  const keys = parseDataKeys(env.DATA_KEYS);
+  const keys = parseKeys(env.DATA_KEYS);
   const wrapping = new Vault(keys, Buffer.alloc(32), random);
   const find = () => vaultKey.findUnique({ where: { purpose } });
   if (!(await find())) {
@@ -39,7 +41,14 @@ async function openVault(env: Env, random: Random, { vaultKey }: PrismaService, 
 
 @Global()
 @Module({
-  providers: [{ provide: Vault, inject: [Env, Random, PrismaService, Metrics], useFactory: openVault }],
-  exports: [Vault],
+  providers: [
+    { provide: Vault, inject: [Env, Random, PrismaService, Metrics], useFactory: openVault },
+    {
+      provide: Macs,
+      inject: [Env],
+      useFactory: ({ AUDIT_KEYS: keys = [] }: Env) => new Macs(new KeyedHashes(parseKeys(keys))),
+    },
+  ],
+  exports: [Macs, Vault],
 })
 export class VaultModule {}

@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { propertyRuns } from '../config/property-runs.spec-support.js';
 import { Random } from '../config/random.js';
-import type { DataKey } from './data-keys.js';
+import type { SecretKey } from './keys.js';
 import { SEALED_TABLES } from './sealed-columns.js';
 import { ifReadable, UnreadableValue } from './unreadable-value.js';
 import { type SealedPlace, Vault, type VaultUse } from './vault.js';
 
 const fingerprintKey = randomBytes(32);
-const key = (id: string): DataKey => ({ id, key: randomBytes(32) });
+const key = (id: string): SecretKey => ({ id, key: randomBytes(32) });
 const [k1, k2] = [key('k1'), key('k2')];
 const vault = new Vault([k1], fingerprintKey, new Random());
 

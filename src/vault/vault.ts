@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type Hmac, type KeyObject } from 'node:crypto';
 import { Random } from '../config/random.js';
 import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
-import type { DataKey } from './data-keys.js';
+import type { SecretKey } from './keys.js';
 import { MissingDataKey, UnreadableValue } from './unreadable-value.js';
 
 /** The place of an encrypted value in the database. It is the value's additional data, so a moved value does not open. */
@@ -36,8 +36,8 @@ const NONCE_BATCH = 512;
 
 /** Encrypts personal data for storage, and makes keyed fingerprints that show which values are equal. */
 export class Vault {
-  private readonly keys: Map<string, DataKey>;
-  private readonly sealing: DataKey & { header: Buffer };
+  private readonly keys: Map<string, SecretKey>;
+  private readonly sealing: SecretKey & { header: Buffer };
   private readonly missing = new Set<string>();
   /** Places whose value did not open at the last attempt. */
   private readonly damaged = new Set<string>();
@@ -49,7 +49,7 @@ export class Vault {
    * @param fingerprintKey 32 bytes that never change for one database
    */
   constructor(
-    keys: DataKey[],
+    keys: SecretKey[],
     fingerprintKey: Buffer,
     private readonly random: Random,
     private readonly use: VaultUse = {},

@@ -74,6 +74,8 @@ async function told(
     ADMIN_API_KEY: 'the-first-key-of-the-doctors-tests-0001',
     DATABASE_URL: database.url,
     DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
+    FINGERPRINT_KEYS: `f1:${Buffer.alloc(32, 8).toString('base64')}`,
+    AUDIT_KEYS: `a1:${Buffer.alloc(32, 9).toString('base64')}`,
     ...more,
   };
   const look = async () => allChecks(validateEnv(raw), service, 'npm start')[check]?.();

@@ -414,6 +414,8 @@ describe('the doctor', () => {
     ADMIN_API_KEY: ADMIN_KEY,
     DATABASE_URL: mirror.database.url,
     DATA_KEYS: mirror.settings.DATA_KEYS ?? '',
+    FINGERPRINT_KEYS: mirror.settings.FINGERPRINT_KEYS ?? '',
+    AUDIT_KEYS: mirror.settings.AUDIT_KEYS ?? '',
   });
 
   it('finds no fault, calls no operation of the platform, and warns about what is odd', async () => {

@@ -105,6 +105,8 @@ function run(command: string): Promise<{ code: number | null; output: string }> 
     ADMIN_API_KEY: ADMIN_KEY,
     DATABASE_URL: mirror.database.url,
     DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
+    FINGERPRINT_KEYS: `f1:${Buffer.alloc(32, 8).toString('base64')}`,
+    AUDIT_KEYS: `a1:${Buffer.alloc(32, 9).toString('base64')}`,
     DATA_DIR: folder,
   };
   return new Promise((resolve) => {

@@ -12,6 +12,8 @@ export function testSettings(databaseUrl: string): Record<string, string> {
     ADMIN_API_KEY: ADMIN_KEY,
     DATABASE_URL: databaseUrl,
     DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
+    FINGERPRINT_KEYS: `f1:${Buffer.alloc(32, 8).toString('base64')}`,
+    AUDIT_KEYS: `a1:${Buffer.alloc(32, 9).toString('base64')}`,
     QUEUE_PREFIX: `test-${randomBytes(6).toString('hex')}`,
   };
 }

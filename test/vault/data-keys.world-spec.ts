@@ -5,7 +5,7 @@ import { takeStep } from '../../simulator/sessions/session-run.js';
 import { Random } from '../../src/config/random.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';
 import type { NotesResponse, SessionResponse } from '../../src/sessions/model/session-view.js';
-import { parseDataKeys } from '../../src/vault/data-keys.js';
+import { parseKeys } from '../../src/vault/keys.js';
 import { countKeys, rotate } from '../../src/vault/rotation.js';
 import { Vault } from '../../src/vault/vault.js';
 import { useWorld } from '../world/use-world.js';
@@ -49,7 +49,7 @@ async function sessionWithNotes(): Promise<{ session: SessionResponse; notes: No
 }
 
 async function rotateTo(keys: string): Promise<{ table: string; column: string; row: string }[]> {
-  const parsed = parseDataKeys(keys.split(','));
+  const parsed = parseKeys(keys.split(','));
   const unreadable: { table: string; column: string; row: string }[] = [];
   const vault = new Vault(parsed, Buffer.alloc(32), new Random());
   await rotate(world.database.pool, vault, parsed[0]?.id ?? '', {

@@ -9,7 +9,7 @@ import { withServiceData } from './service-data.js';
 export async function verify({ head, json }: { head?: string; json?: boolean }): Promise<void> {
   const result = await withServiceData(async (client, keys) => {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const vault = await readVault(client, keys);
+    const vault = await readVault(client, keys.DATA_KEYS);
     return verifyTrail(client, (purpose, value) => vault.fingerprint(purpose, value), head);
   });
   const holds = result.faults.length === 0 && result.headHolds !== false;

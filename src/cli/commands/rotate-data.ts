@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import type { Client } from 'pg';
 import { Random } from '../../config/random.js';
-import type { DataKey } from '../../vault/data-keys.js';
+import type { SecretKey } from '../../vault/keys.js';
 import { wrappedKey } from '../../vault/read-vault.js';
 import { type ColumnKeys, countKeys, rotate, type UnreadableRow } from '../../vault/rotation.js';
 import { Vault } from '../../vault/vault.js';
@@ -28,12 +28,12 @@ interface RotationReport {
 
 /** `notebridge keys rotate-data` */
 export async function rotateData({ dryRun = false, json = false }: RotationOptions): Promise<void> {
-  const report = await withServiceData((client, keys) => rotateAll(client, keys, dryRun, json));
+  const report = await withServiceData((client, keys) => rotateAll(client, keys.DATA_KEYS, dryRun, json));
   console.log(json ? JSON.stringify(report, null, 2) : inWords(report, dryRun));
   process.exitCode = report.left > 0 || report.unreadable.length > 0 ? 2 : 0;
 }
 
-async function rotateAll(client: Client, keys: DataKey[], dryRun: boolean, json: boolean): Promise<RotationReport> {
+async function rotateAll(client: Client, keys: SecretKey[], dryRun: boolean, json: boolean): Promise<RotationReport> {
   await wrappedKey(client); // fails on a database on which the service never started
   const vault = new Vault(keys, Buffer.alloc(32), new Random());
   const first = keys[0]?.id ?? '';
@@ -55,7 +55,7 @@ async function rotateAll(client: Client, keys: DataKey[], dryRun: boolean, json:
   return reportOf(keys, await countKeys(client, first), unreadable);
 }
 
-function reportOf(keys: DataKey[], columns: ColumnKeys[], unreadable: UnreadableRow[]): RotationReport {
+function reportOf(keys: SecretKey[], columns: ColumnKeys[], unreadable: UnreadableRow[]): RotationReport {
   const values = (key: string) => columns.reduce((sum, column) => sum + (column.keys[key] ?? 0), 0);
   const given = keys.map(({ id }, at) => ({ key: id, values: values(id), droppable: at > 0 && values(id) === 0 }));
   const used = new Set(columns.flatMap((column) => Object.keys(column.keys)));

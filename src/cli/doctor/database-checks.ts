@@ -20,7 +20,7 @@ import {
   OWNER_ALONE,
 } from '../../database/runtime-role.js';
 import { codeOf } from '../../http/problem/fault.js';
-import { parseDataKeys } from '../../vault/data-keys.js';
+import { parseKeys } from '../../vault/keys.js';
 import { findWrappedKey } from '../../vault/read-vault.js';
 import { Vault } from '../../vault/vault.js';
 import { FINGERPRINT_PLACE } from '../../vault/vault.module.js';
@@ -121,7 +121,7 @@ export async function keysFinding(url: string, keys: string[] | undefined): Prom
   const wrapped = await withClient(url, findWrappedKey).catch(() => 'unread' as const);
   if (wrapped === 'unread') return unknown('not checked: the database cannot be read');
   if (!wrapped) return ok(`${keys.length} given; nothing is encrypted yet`);
-  const vault = new Vault(parseDataKeys(keys), Buffer.alloc(0), new Random());
+  const vault = new Vault(parseKeys(keys), Buffer.alloc(0), new Random());
   vault.openBytes(FINGERPRINT_PLACE, wrapped);
   return ok(`${keys.length} given; they open what was encrypted at the first start`);
 }
