@@ -57,7 +57,8 @@ export class ClientRecordsController {
    * Lists the disclosures of a client, newest first
    *
    * @remarks For an accounting of disclosures (45 CFR 164.528): data sent to the platform, and requests with API keys
-   * that changed or read the client. Requests that read more than 50 clients are missing: only their number is stored.
+   * that changed or read the client, for as long as the audit log is kept. `excluded` says what an accounting for the
+   * individual may leave out. Requests that read more than 50 clients are missing: only their number is stored.
    */
   @Get('disclosures')
   @Problems({ 400: ['bad-cursor'] })

@@ -7,7 +7,7 @@ import { PageResponse } from '../http/request/page.js';
 export class DisclosureResponse {
   /** The time, or the last time of repeats */
   at!: Date;
-  /** The first time within the retention period */
+  /** The first time within the retention period of the audit log */
   firstAt!: Date;
   /** The number of repeats, at least 1 */
   count!: number;
@@ -19,7 +19,7 @@ export class DisclosureResponse {
    * @example createClient
    */
   action!: string;
-  /** The outcome; `sent` for a session update without a failure */
+  /** The outcome of the request; `sent` for the platform */
   outcome!: string;
   /** Internal ids of the sessions */
   sessions!: string[];
@@ -28,6 +28,11 @@ export class DisclosureResponse {
   /** The end user that the EHR named */
   onBehalfOf!: string | null;
   purpose!: string | null;
+  /**
+   * Why an accounting for the individual may leave this out (45 CFR 164.528(a)(1)): `treatment-payment-operations`,
+   * `individual` or `involved-in-care`, by the purpose; null if it may not
+   */
+  excluded!: string | null;
 }
 
 export class DisclosurePageResponse extends PageResponse {

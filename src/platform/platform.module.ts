@@ -9,6 +9,7 @@ import { SpellingsRepository } from './http/spellings.repository.js';
 import { CallsHealth } from './rate-limit/calls-health.js';
 import { RateLimiterRepository } from './rate-limit/rate-limiter.repository.js';
 import { OutcomeKeeper } from './send/outcome-keeper.js';
+import { SentData } from './send/sent-data.js';
 import { HandedOutUrls } from './upload/handed-out-urls.js';
 import { UploadStream } from './upload/upload-stream.js';
 
@@ -17,7 +18,7 @@ const contract = {
   useFactory: (env: Env) => readContract(env.PLATFORM_CONTRACT),
   inject: [Env],
 };
-const clients = [UsersClient, PlatformClient, FileUploads, HandedOutUrls, SpellingsRepository, OutcomeKeeper];
+const clients = [UsersClient, PlatformClient, FileUploads, HandedOutUrls, SpellingsRepository, OutcomeKeeper, SentData];
 
 /** Access to the therapy-notes platform. */
 @Module({

@@ -7,7 +7,9 @@ import type { AuditResponse } from '../../src/access/audit/audit.dto.js';
 import type { DisclosureResponse } from '../../src/client-records/client-records.dto.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';
+import { Retention } from '../../src/operations/retention.js';
 import { PlatformClient } from '../../src/platform/clients/platform-client.js';
+import { UsersClient } from '../../src/platform/clients/users-client.js';
 import { PlatformError } from '../../src/platform/contract/platform-errors.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { statementsOf } from '../support/statements.js';
@@ -149,6 +151,13 @@ describe('an export', () => {
 describe('an accounting', () => {
   const disclosures = async (query: string) =>
     (await world.call<Page<DisclosureResponse>>('GET', `${PATH}/disclosures?${query}`)).body;
+  /** What the platform received about a client. */
+  const sentOf = async (id = 'c%2F1') => {
+    const path = `/v1/clients/${id}/disclosures?limit=200`;
+    const { items } = (await world.call<Page<DisclosureResponse>>('GET', path)).body;
+    const sent = items.filter(({ recipient }) => recipient === 'platform');
+    return sent.map(({ action, outcome, count, sessions }) => [action, outcome, count, sessions] as const).sort();
+  };
 
   test('lists what the platform and each key received, newest first, in pages', async () => {
     const { id, key } = await makeKey('people:read');
@@ -173,7 +182,7 @@ describe('an accounting', () => {
     expect(found(JSON.stringify(all), [...OURS, ...ANOTHERS])).toEqual([]);
   });
 
-  test('has each update of a session that was sent, with its outcome', async () => {
+  test('counts each call that was sent, also without an answer, and none that was not', async () => {
     const requested = 'f0f0f0f0-0000-4000-8000-000000000000';
     const update = (fault?: FaultKind) => {
       if (fault) world.platform.injectFault({ operation: 'updateSession', kind: fault });
@@ -186,22 +195,59 @@ describe('an accounting', () => {
     await world.call('PATCH', `/v1/sessions/${ours}`, { body: {} }); // it is not sent
     await world.call('PATCH', `/v1/sessions/${anothers}`, { body: { externalTreatmentPlan: 'Fremdplan' } });
     await world.call('PUT', `/v1/sessions/${ours}/note-templates`, { body: { noteTemplateIds: [SOAP] } });
-    // An event had named the session before the answer to its request, and it was updated under both ids.
+    jest
+      .spyOn(world.get(UsersClient), 'setClientProviders')
+      .mockRejectedValueOnce(new PlatformError('unreachable', 'setClientProviders'));
+    const second = { email: 'p-2@example.org', firstName: 'Ute', lastName: 'Ruiz' };
+    await world.call('PUT', '/v1/providers/p-2', { body: second, wait: 60 });
+    await world.call('PUT', `${PATH}/providers`, { body: { providers: ['p-1', 'p-2'] } });
+    await world.settle();
+    await world.advance('5 s');
+    await world.settle();
+    // An event had named the session before the answer to its request.
     await world.sql('UPDATE sessions SET shown_id = $1 WHERE id = $2', [requested, ours]);
-    await world.sql(
-      `WITH entry AS (INSERT INTO audit_entries (key_id, key_name, action, outcome, request_id)
-         VALUES ('k', 'k', 'PATCH /v1/sessions/:id', 'begun', 'r') RETURNING id)
-       INSERT INTO audit_subjects (entry, kind, subject) SELECT id, 'session', $1 FROM entry`,
-      [requested],
-    );
-    const sent = (await disclosures('limit=200')).items.filter(({ action }) => action.startsWith('updateSession'));
-    const shown = sent.map(({ action, outcome, count, sessions }) => [action, outcome, count, sessions]);
-    expect(shown.sort()).toEqual([
-      ['updateSession', 'platform-unauthorized', 1, [requested]],
-      ['updateSession', 'platform-unclear', 1, [requested]],
-      ['updateSession', 'sent', 2, [requested]],
-      ['updateSessionTemplates', 'sent', 1, [requested]],
+    const calls = (await sentOf()).filter(([action]) => action !== 'checkUser');
+    expect(calls).toEqual([
+      ['createClient', 'sent', 1, []],
+      ['createSession', 'sent', 1, [ours]],
+      ['setClientProviders', 'sent', 1, []],
+      ['updateSession', 'sent', 3, [ours]],
+      ['updateSessionTemplates', 'sent', 1, [ours]],
     ]);
+  });
+
+  test('has a call before its answer, and every call after history was deleted', async () => {
+    await world.call('PUT', '/v1/clients/c-new', {
+      body: { firstName: 'Neu', lastName: 'Adler', email: 'neu@example.org', providers: ['p-1'] },
+    });
+    const creating = await world.untilHeld({ operation: 'createClient' });
+    const creates = async () => (await sentOf('c-new')).filter(([action]) => action === 'createClient');
+    expect(await creates()).toEqual([['createClient', 'sent', 1, []]]);
+    await creating.answer();
+    const before = await sentOf();
+    await world.advance('100 d');
+    await world.get(Retention).dropOld();
+    expect(await world.sql('SELECT FROM platform_calls')).toEqual([]);
+    expect(before.map(([action]) => action)).toEqual(['checkUser', 'createClient', 'createSession']);
+    expect(await sentOf()).toEqual(before);
+  });
+
+  test('says which disclosures an accounting for the individual may leave out', async () => {
+    const { id, key } = await makeKey('people:read');
+    for (const purpose of ['TREAT', 'PATRQT', 'HLEGAL', 'CASE-7', undefined])
+      await world.call('GET', PATH, { key, headers: purpose === undefined ? {} : { 'Notebridge-Purpose': purpose } });
+    const { items } = await disclosures('limit=200');
+    const ofKey = items.filter(({ keyId }) => keyId === id).map(({ purpose, excluded }) => [purpose, excluded]);
+    const tpo = 'treatment-payment-operations';
+    expect(new Map(ofKey as [string | null, string | null][])).toEqual(
+      new Map([
+        ['TREAT', tpo],
+        ['PATRQT', 'individual'],
+        ...['HLEGAL', 'CASE-7', null].map((purpose): [string | null, null] => [purpose, null]),
+      ] as [string | null, string | null][]),
+    );
+    const toPlatform = items.filter(({ recipient }) => recipient === 'platform');
+    expect(new Set(toPlatform.map(({ excluded }) => excluded))).toEqual(new Set([tpo]));
   });
 
   test('reads only the entries of its client and of its sessions', async () => {

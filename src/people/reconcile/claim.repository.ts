@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Audit, BEGUN } from '../../access/audit/audit.js';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { Stopping } from '../../config/stopping.js';
@@ -11,6 +12,7 @@ import {
   RateLimiterRepository,
   SEND_WITHIN_MS,
 } from '../../platform/rate-limit/rate-limiter.repository.js';
+import { sendingOf } from '../../platform/send/sent-data.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import type { DueColumns } from '../../queue/due-rows/due-loop.js';
 import type { Leased } from '../../queue/due-rows/due-rows.js';
@@ -24,7 +26,7 @@ import { ALL_BREAKERS, BreakersRepository } from '../store/breakers.repository.j
 import { DuePeopleRepository, type Head, LANES } from '../store/due-people.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
-import { CallResultsRepository } from './results.repository.js';
+import { CallResultsRepository, isAboutClient } from './results.repository.js';
 
 /** A claimed person with its next call, and the permit for it. */
 export interface ClaimedCall extends DueColumns {
@@ -82,6 +84,7 @@ export class ClaimRepository {
     private readonly due: DuePeopleRepository,
     private readonly results: CallResultsRepository,
     private readonly stopping: Stopping,
+    private readonly audit: Audit,
     notifier: QueueNotifier,
   ) {
     notifier.planned(USER_MANAGEMENT_QUEUE, () => this.nextInMs());
@@ -195,6 +198,8 @@ export class ClaimRepository {
     const { operation } = step;
     const sendBeforeMs = this.clock.monotonicMs() + SEND_WITHIN_MS;
     const grant = await this.calls.grant(tx, window, { personId: row.id, operation, lane: row.lane });
+    if (isAboutClient(row, step))
+      await this.audit.system(sendingOf(operation), { client: [row.externalId] }, BEGUN, tx);
     const { grantedAt } = grant;
     const lookUpAt = new Date(grantedAt.getTime() + this.lookUpAfterMs);
     const person = applyGrant(row.person, step, { callId: grant.id, now: grantedAt, lookUpAt });

@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Audit } from '../../access/audit/audit.js';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import { Database } from '../../database/database.js';
 import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
+import { NOT_SENT as NOTHING_SENT, sendingOf } from '../../platform/send/sent-data.js';
 import { backoffMs } from '../../queue/backend/backoff.js';
 import { isHeld } from '../../queue/due-rows/lease.js';
 import { type Answer, applyAnswer, secondUserOf } from '../model/apply-answer.js';
@@ -40,6 +42,11 @@ const DONE: string[] = [
 /** Limits of the backoff after a transient fault of a person's call. */
 const RETRY_BACKOFF = { baseMs: 1_000, maxMs: 300_000 };
 
+/** Whether a call sends data about a client, which the accounting of its disclosures lists. */
+export function isAboutClient({ kind }: Pick<PersonRow, 'kind'>, { subject }: CallStep): boolean {
+  return kind === 'client' && subject !== 'any';
+}
+
 /** Records the result of a call in one transaction: its log row, the person, and its dependents. */
 @Injectable()
 export class CallResultsRepository {
@@ -52,6 +59,7 @@ export class CallResultsRepository {
     private readonly users: PlatformUsersRepository,
     private readonly seal: ProfileSeal,
     private readonly random: Random,
+    private readonly audit: Audit,
   ) {}
 
   /** Records a result. @returns the person's state afterwards */
@@ -63,6 +71,9 @@ export class CallResultsRepository {
       // Locked before the breaker, as claims do.
       if (isLimited) await this.calls.awaitGrants(tx);
       await this.calls.settle(tx, grant, result.outcome);
+      if (!result.outcome.reached && isAboutClient(call.person, step)) {
+        await this.audit.system(sendingOf(step.operation), { client: [call.person.externalId] }, NOTHING_SENT, tx);
+      }
       const row = await this.people.lock(tx, { id: call.person.id });
       const { answer, pauseMs } = await this.interpret(tx, call, row ?? call.person, result.answer);
       if (!row) return { state: 'gone', code: null, pauseMs };

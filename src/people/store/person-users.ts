@@ -24,6 +24,12 @@ export async function peopleOf(sql: Pick<Pool, 'query'>, users: readonly string[
   return new Map(rows.flatMap(({ user, person }) => (person ? [[user, person] as const] : [])));
 }
 
+/** The external ids of the clients that platform users belong or belonged to. */
+export async function clientsOf(sql: Pick<Pool, 'query'>, users: readonly string[]): Promise<string[]> {
+  const people = [...(await peopleOf(sql, users)).values()];
+  return people.filter(({ kind }) => kind === 'client').map(({ externalId }) => externalId);
+}
+
 const USERS_OF = `
   WITH person AS MATERIALIZED (
     SELECT id FROM people WHERE kind = $1::person_kind AND external_id = $2 AND merged_into IS NULL),

@@ -52,7 +52,7 @@ interface SendWork<Row, Answer> extends DueWork<Row> {
   readonly counter: { name: string; help: string };
   /** Timeout of the call. */
   readonly timeoutMs: number;
-  /** @throws {PlatformError} which decides about the request; {Problem} if its body cannot be decrypted */
+  /** @throws {PlatformError} which decides about the request; {Problem} if its body cannot be decrypted, or the audit log takes no entry */
   send(row: Row): Promise<Answer>;
   /** Called after an outcome was committed. */
   afterCommit(): void;
@@ -132,8 +132,11 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
 
   private async failed(attempt: Leased<Row>, error: unknown): Promise<void> {
     if (error instanceof Problem) {
-      // It is retried, because a missing data key may return.
-      this.log.warn({ msg: `a request could not be decrypted; nothing was sent (${this.name})`, ...errorTrace(error) });
+      // It is retried, because a missing data key may return, and the audit log may take entries again.
+      this.log.warn({
+        msg: `a request could not be decrypted or recorded; nothing was sent (${this.name})`,
+        ...errorTrace(error),
+      });
       return this.notSent(attempt, 'unreadable');
     }
     if (!(error instanceof PlatformError)) {

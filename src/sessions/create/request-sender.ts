@@ -1,9 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Env } from '../../config/env.js';
+import { Database } from '../../database/database.js';
+import { clientsOf } from '../../people/store/person-users.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { OutcomeKeeper } from '../../platform/send/outcome-keeper.js';
 import { SendOnce } from '../../platform/send/send-once.js';
+import { SentData } from '../../platform/send/sent-data.js';
 import { DueParts } from '../../queue/due-rows/due-loop.js';
 import { SESSION_TABLE } from '../model/session-columns.js';
 import type { SessionRow } from '../model/session-row.js';
@@ -27,6 +30,8 @@ export class RequestSender extends SendOnce<OpenRequest, { sessionId: string }> 
     env: Env,
     keeper: OutcomeKeeper,
     parts: DueParts,
+    database: Database,
+    sent: SentData,
   ) {
     super(
       {
@@ -39,7 +44,11 @@ export class RequestSender extends SendOnce<OpenRequest, { sessionId: string }> 
         timeoutMs: env.PLATFORM_TIMEOUT_SECONDS * 1_000,
         traced: ({ id }) => ({ 'notebridge.session': id }),
         isConfigured: () => contract.canCall('createSession'),
-        send: ({ id, request }) => platform.createSession(seal.request.open(id, request)),
+        send: async ({ id, shownId, clientUserIds, request }) => {
+          const body = seal.request.open(id, request);
+          const about = { client: await clientsOf(database.pool, clientUserIds), session: [shownId] };
+          return sent.send('createSession', about, () => platform.createSession(body));
+        },
         afterCommit: () => parts.notifier.notify('sessions', 'due'),
       },
       keeper,

@@ -8,8 +8,10 @@ import { ResolvedPartiesRepository } from '../../people/store/resolved-parties.j
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
+import type { OperationName } from '../../platform/contract/operations.js';
 import { PlatformError, platformProblem, platformUnclear } from '../../platform/contract/platform-errors.js';
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
+import { SentData } from '../../platform/send/sent-data.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { DEBOUNCE_MS } from '../model/apply-fetch.js';
 import type { SessionResponse } from '../model/session-view.js';
@@ -38,6 +40,7 @@ export class SessionUpdates {
     private readonly reader: SessionReader,
     private readonly notifier: QueueNotifier,
     private readonly audit: Audit,
+    private readonly sent: SentData,
   ) {}
 
   /**
@@ -72,7 +75,7 @@ export class SessionUpdates {
     requireCapability('session-update', this.contract, this.env);
     const { shownId, inputKind } = await this.reader.find(id);
     const body = updateRequest(dto, await this.usersOf(dto), inputKind ?? undefined);
-    return this.change(shownId, (sessionId) => this.platform.updateSession(sessionId, body));
+    return this.change(shownId, 'updateSession', (sessionId) => this.platform.updateSession(sessionId, body));
   }
 
   /** The platform users of the speakers by their labels. */
@@ -91,15 +94,18 @@ export class SessionUpdates {
   /** Adds or reprocesses note templates by the platform's deprecated operation. @throws {Problem} as {@link update} */
   async updateNoteTemplates(id: string, noteTemplateIds: string[]): Promise<SessionResponse> {
     requireCapability('note-templates-update', this.contract, this.env);
-    return this.change(id, (sessionId) => this.platform.updateSessionTemplates(sessionId, noteTemplateIds));
+    return this.change(id, 'updateSessionTemplates', (sessionId) =>
+      this.platform.updateSessionTemplates(sessionId, noteTemplateIds),
+    );
   }
 
   /** The call has no abort signal: a caller that disconnects must not make its outcome unknown. */
   private async change(
     idOrPlatformId: string,
+    operation: OperationName,
     call: (sessionId: string) => Promise<SessionAnswer>,
   ): Promise<SessionResponse> {
-    const { id, sessionId, state } = await this.reader.find(idOrPlatformId);
+    const { id, shownId, sessionId, state, clients } = await this.reader.find(idOrPlatformId);
     if (sessionId === null) {
       const detail = 'The platform does not have this session yet. Check its state.';
       throw new Problem(409, 'no-session-yet', detail, { extensions: { state } });
@@ -108,7 +114,7 @@ export class SessionUpdates {
     const update = await this.scheduler.beginUpdate(id);
     let session: SessionAnswer | undefined;
     try {
-      session = await call(sessionId);
+      session = await this.sent.send(operation, { client: clients, session: [shownId] }, () => call(sessionId));
       return await this.store(update, session);
     } catch (error) {
       await this.lookAgain(update, error);
