@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
+import { sessionConfig } from '../../src/database/database.js';
 import { liftTimeouts, prepareStatements } from './connections.js';
-import { useTime } from './time.js';
+import { useTime, withOptions } from './time.js';
 
 /** Tables that a reset leaves alone. */
 const KEPT_TABLES = ['_prisma_migrations', 'vault_keys'];
@@ -34,18 +35,11 @@ export async function copyTemplate(server: string, template: string): Promise<Wo
     await useTime(client, name);
   });
   const url = Object.assign(new URL(server), { pathname: `/${name}` }).toString();
-  const pool = new pg.Pool({ connectionString: url, max: 8, allowExitOnIdle: true });
-  pool.on('error', () => undefined);
+  const pool = poolOf(url, 8);
   await pool.query(await emptyingOf(pool));
   // The replica role skips foreign keys and the triggers that protect the audit log. It has a separate connection,
   // because PostgreSQL drops the plans of a connection whose role changes.
-  const replica = new pg.Pool({
-    connectionString: url,
-    options: '-c session_replication_role=replica',
-    max: 1,
-    allowExitOnIdle: true,
-  });
-  replica.on('error', () => undefined);
+  const replica = poolOf(url, 1, '-c session_replication_role=replica');
   return {
     url,
     pool,
@@ -57,6 +51,15 @@ export async function copyTemplate(server: string, template: string): Promise<Wo
       await asAdmin(server, (client) => client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
     },
   };
+}
+
+/**
+ * Connections with the settings of the service's. They outlive the test that opens them, so they must not keep the defaults
+ * that it gives the database: node-postgres reads any time as null if the style of dates is not ISO.
+ */
+function poolOf(url: string, max: number, options = ''): pg.Pool {
+  const session = sessionConfig(withOptions(url, `-c search_path=public ${options}`.trim()));
+  return new pg.Pool({ ...session, max, allowExitOnIdle: true }).on('error', () => undefined);
 }
 
 /** SQL of a function that deletes every row: it keeps its plans, whereas TRUNCATE of the 41 tables takes 190 ms. */
