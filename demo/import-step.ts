@@ -66,7 +66,8 @@ async function tellRest(stage: Stage, view: ImportResponse): Promise<void> {
   tell(`${pad(review.length)} left for review:`);
   for (const { externalId } of review) {
     const person = await stage.ehr.get<PersonResponse>(`/v1/clients/${externalId}`);
-    tell(`       ${externalId}  ${person.sync.error?.message}`);
+    const { message, platformMessage } = person.sync.error ?? {};
+    tell(`       ${externalId}  ${[message, platformMessage].filter(Boolean).join(' ')}`);
   }
   const rejected = await rowsOf(stage, view.id, 'rejected');
   tell(`${pad(rejected.length)} rejected:`);

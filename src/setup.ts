@@ -3,6 +3,7 @@ import multipart from '@fastify/multipart';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AnswerVisibility, documentVisibility, operationId } from './access/guard/visible-to.js';
 import { Env } from './config/env.js';
 import { Stopping } from './config/stopping.js';
 import openApiMetadata from './generated/metadata.js';
@@ -74,13 +75,16 @@ export async function setupApp(app: NestFastifyApplication): Promise<NestFastify
   await app.register(multipart, { limits: MULTIPART_LIMITS });
   app.useGlobalPipes(validationPipe());
   app.useGlobalFilters(new ProblemFilter((error, request) => gate.refused(error, request)));
-  if (app.get(Env).API_DOCS) await serveDocumentation(app);
+  await describeApi(app);
   return app;
 }
 
-async function serveDocumentation(app: NestFastifyApplication): Promise<void> {
+/** Describes the API: answers are reduced by the description, and callers can read it. */
+async function describeApi(app: NestFastifyApplication): Promise<void> {
   await SwaggerModule.loadPluginMetadata(openApiMetadata);
-  SwaggerModule.setup('docs', app, () => openApiDocument(app), {
+  const document = openApiDocument(app);
+  if (!app.get(Env).API_DOCS) return;
+  SwaggerModule.setup('docs', app, document, {
     jsonDocumentUrl: 'openapi.json',
     raw: ['json'],
     customSiteTitle: 'notebridge API',
@@ -90,10 +94,9 @@ async function serveDocumentation(app: NestFastifyApplication): Promise<void> {
 const ABOUT = `Errors are RFC 9457 problem details with a stable \`type\`. \`Prefer: wait=N\` (at most 60) makes an
 asynchronous call wait until it is settled. Every POST that creates takes an \`Idempotency-Key\`. Lists are paged with
 \`limit\` and \`cursor\`. Each operation names the scopes that its key needs (\`x-scopes\`).
-Clinical text and the platform's own words are shown to keys with \`notes:read\` alone: others get the same records
-without them. Too many wrong keys from one address, or with one beginning, are answered 429; a good one never is.`;
+Members with \`x-visible-to\` are shown only to keys with all scopes that it names. Too many wrong keys from one address, or with one beginning, are answered 429; a good one never is.`;
 
-/** Describes every route from its decorators, when it is first asked for. */
+/** Describes every route from its decorators. */
 export function openApiDocument(app: NestFastifyApplication): OpenAPIObject {
   const { PUBLIC_URL: address } = app.get(Env);
   const about = new DocumentBuilder()
@@ -103,9 +106,11 @@ export function openApiDocument(app: NestFastifyApplication): OpenAPIObject {
     .addBearerAuth({ type: 'http', scheme: 'bearer', bearerFormat: 'API key' })
     .addSecurityRequirements('bearer');
   if (address !== undefined) about.addServer(address);
+  documentVisibility();
   const document = SwaggerModule.createDocument(app, about.build(), {
-    operationIdFactory: (controller, method) => `${controller.replace(/Controller$/, '')}.${method}`,
+    operationIdFactory: operationId,
   });
+  app.get(AnswerVisibility, { strict: false }).learn(document);
   document.paths[WEBHOOK_PATH] = { post: DESCRIBED_WEBHOOK };
   return app.get(RequestGate, { strict: false }).describe(document);
 }

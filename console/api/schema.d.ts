@@ -1018,7 +1018,7 @@ export interface paths {
         };
         /**
          * Get the rejected rows as CSV, to be corrected and imported
-         * @description Needs a key with the scope `imports`.
+         * @description Needs a key with the scope `imports` and `people:read`.
          */
         get: operations["Imports.rejected"];
         put?: never;
@@ -1311,7 +1311,7 @@ export interface paths {
         /**
          * Exports everything stored about a client
          * @description For an access request (45 CFR 164.524): a JSON document, or lines of JSON, streamed. A complete export ends
-         *     with `complete`.
+         *     with `complete`. It holds the invite link only with `invites:read`.
          *
          *     Needs a key with the scope `people:read` and `sessions:read` and `notes:read`.
          */
@@ -1334,7 +1334,8 @@ export interface paths {
         /**
          * Lists the disclosures of a client, newest first
          * @description For an accounting of disclosures (45 CFR 164.528): data sent to the platform, and requests with API keys
-         *     that changed or read the client. Requests that read more than 50 clients are missing: only their number is stored.
+         *     that changed or read the client, for as long as the audit log is kept. `excluded` says what an accounting for the
+         *     individual may leave out. Requests that read more than 50 clients are missing: only their number is stored.
          *
          *     Needs a key with the scope `admin`.
          */
@@ -1485,7 +1486,7 @@ export interface components {
             /** @description What the key is for; not a person */
             name: string;
             /** @description Only such as the calling key has itself */
-            scopes: ("admin" | "compliance" | "events:read" | "imports" | "notes:read" | "operations" | "people:read" | "people:write" | "recorder" | "sessions:read" | "sessions:write" | "webhooks")[];
+            scopes: ("admin" | "compliance" | "events:read" | "imports" | "invites:read" | "notes:read" | "operations" | "people:read" | "people:write" | "recorder" | "sessions:read" | "sessions:write" | "webhooks")[];
         };
         NewApiKeyResponse: {
             /** Format: uuid */
@@ -1500,7 +1501,7 @@ export interface components {
             name: string;
             /** @description The first characters of the key, for recognition */
             prefix: string;
-            scopes: ("admin" | "compliance" | "events:read" | "imports" | "notes:read" | "operations" | "people:read" | "people:write" | "recorder" | "sessions:read" | "sessions:write" | "webhooks")[];
+            scopes: ("admin" | "compliance" | "events:read" | "imports" | "invites:read" | "notes:read" | "operations" | "people:read" | "people:write" | "recorder" | "sessions:read" | "sessions:write" | "webhooks")[];
             /** Format: date-time */
             createdAt: string;
             /**
@@ -1527,7 +1528,7 @@ export interface components {
             name: string;
             /** @description The first characters of the key, for recognition */
             prefix: string;
-            scopes: ("admin" | "compliance" | "events:read" | "imports" | "notes:read" | "operations" | "people:read" | "people:write" | "recorder" | "sessions:read" | "sessions:write" | "webhooks")[];
+            scopes: ("admin" | "compliance" | "events:read" | "imports" | "invites:read" | "notes:read" | "operations" | "people:read" | "people:write" | "recorder" | "sessions:read" | "sessions:write" | "webhooks")[];
             /** Format: date-time */
             createdAt: string;
             /**
@@ -1605,7 +1606,7 @@ export interface components {
             nextCursor: string | null;
         };
         BrowserSessionKeyResponse: {
-            scopes: ("people:read" | "people:write" | "imports" | "sessions:read" | "sessions:write" | "notes:read" | "recorder" | "compliance" | "events:read" | "webhooks" | "operations" | "admin")[];
+            scopes: ("people:read" | "people:write" | "invites:read" | "imports" | "sessions:read" | "sessions:write" | "notes:read" | "recorder" | "compliance" | "events:read" | "webhooks" | "operations" | "admin")[];
             /** @description Id of the key, or `admin` for ADMIN_API_KEY */
             id: string;
             name: string;
@@ -1735,9 +1736,10 @@ export interface components {
             lastName: string;
         };
         SyncErrorResponse: {
+            /** @description The message of the platform; null if there is none. Null without `notes:read` */
+            platformMessage: string | null;
             /** @example email-taken */
             code: string;
-            /** @description Includes the message of the platform, unless the key lacks `notes:read` */
             message: string;
         };
         SyncResponse: {
@@ -1752,24 +1754,26 @@ export interface components {
             updatedAt: string;
         };
         PersonResponse: {
-            externalId: string;
-            /** @enum {string} */
-            kind: "client" | "provider";
-            /** @description Null if there is none, and once the deletion is requested */
+            /** @description Null if there is none, and once the deletion is requested. Null without `people:read` */
             email: string | null;
-            /** @description Empty once the deletion is requested; null if unreadable */
+            /** @description Empty once the deletion is requested; null if unreadable. Null without `people:read` */
             firstName: string | null;
-            /** @description Empty once the deletion is requested; null if unreadable */
+            /** @description Empty once the deletion is requested; null if unreadable. Null without `people:read` */
             lastName: string | null;
-            /** @description Clients only; the first is the primary */
+            /** @description Clients only; the first is the primary. Absent without `people:read` */
             providers?: string[];
+            /** @description Null without `people:read` */
             platformUserId: string | null;
             /**
-             * @description How the person got this user: created here, found by its email, named by an event, or linked manually
+             * @description How the person got this user: created here, found by its email, named by an event, or linked manually. Null without `people:read`
              * @enum {string|null}
              */
             origin: "created" | "event" | "linked" | "resolved" | null;
+            /** @description Grants access to the platform as this person. Null without `people:read` and `invites:read` */
             inviteUrl: string | null;
+            externalId: string;
+            /** @enum {string} */
+            kind: "client" | "provider";
             sync: components["schemas"]["SyncResponse"];
             /** @description Fields that are null because their stored values cannot be decrypted; absent if none */
             unreadable?: string[];
@@ -1969,10 +1973,10 @@ export interface components {
             does: string;
         };
         SessionErrorResponse: {
-            /** @description The platform's message; null for a key without `notes:read` */
+            /** @description The platform's message, or its code if that may be a sentence. Null without `notes:read` */
             message: string | null;
             /**
-             * @description Other codes of the platform are `platform-error` for a key without `notes:read`, and in the feed
+             * @description `platform-error` for a code that may be a sentence of the platform
              * @example low-content-transcript
              */
             code: string;
@@ -1983,16 +1987,28 @@ export interface components {
              * @description Our id; never changes
              */
             id: string;
+            /** @description Null without `sessions:read` */
+            partnerAppointmentId: string | null;
+            /** @description External id; null if the EHR has not sent this provider. Null without `sessions:read` */
+            provider: string | null;
+            /** @description External ids of the clients that the EHR has sent. Empty without `sessions:read` */
+            clients: string[];
+            /** @description Null without `sessions:read` */
+            providerUserId: string | null;
+            /** @description Empty without `sessions:read` */
+            clientUserIds: string[];
+            /** @description Empty without `sessions:read` */
+            noteTemplateIds: string[];
+            /** @description Null without `sessions:read` */
+            date: string | null;
+            /** @description Null without `sessions:read` */
+            sessionCreatedAt: string | null;
+            /** @description Null without `sessions:read` */
+            recordingDurationMs: number | null;
+            /** @description Null without `sessions:read` */
+            sessionDurationMs: number | null;
             /** @description The platform's id */
             sessionId: string | null;
-            partnerAppointmentId: string | null;
-            /** @description External id; null if the EHR has not sent this provider */
-            provider: string | null;
-            /** @description External ids of the clients that the EHR has sent */
-            clients: string[];
-            providerUserId: string | null;
-            clientUserIds: string[];
-            noteTemplateIds: string[];
             /** @description InProgress, Processing, Done or Error, or another text if the platform has further states; Requested, Unknown or Rejected until the platform has a state */
             state: string;
             /**
@@ -2008,10 +2024,6 @@ export interface components {
             /** @description False while the platform may still change aiNotesEnabled */
             aiNotesFinal: boolean;
             error: components["schemas"]["SessionErrorResponse"] | null;
-            date: string | null;
-            sessionCreatedAt: string | null;
-            recordingDurationMs: number | null;
-            sessionDurationMs: number | null;
             /** @description Increases with every change of the notes */
             notesRevision: number;
             /**
@@ -2459,6 +2471,8 @@ export interface components {
             platformUserId: string;
         };
         ImportRowView: {
+            /** @description With `cells=true`, of a rejected row; null: they are no longer kept, or could not be told apart. Absent without `people:read` */
+            cells?: components["schemas"]["ImportRowCells"] | null;
             /** @description Number of the row within the import */
             row: number;
             file: string;
@@ -2474,8 +2488,6 @@ export interface components {
             hint: string | null;
             /** @description It was corrected in this import */
             corrected: boolean;
-            /** @description With `cells=true`, of a rejected row; null: they are no longer kept, or could not be told apart */
-            cells?: components["schemas"]["ImportRowCells"] | null;
         };
         ImportRowPageResponse: {
             items: components["schemas"]["ImportRowView"][];
@@ -2549,11 +2561,11 @@ export interface components {
         ComplianceJobResponse: {
             /** Format: uuid */
             id: string;
-            /** @description As the platform returned it; omitted for a key without `notes:read` */
+            /** @description As the platform returned it. Absent without `notes:read` */
             result?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Why the platform rejected the job, in its words; omitted for a key without `notes:read` */
+            /** @description Why the platform rejected the job, in its words. Absent without `notes:read` */
             platformMessage?: string | null;
             /** @description The platform's id */
             jobId: string | null;
@@ -2618,7 +2630,7 @@ export interface components {
             at: string;
             /**
              * Format: date-time
-             * @description The first time within the retention period
+             * @description The first time within the retention period of the audit log
              */
             firstAt: string;
             /** @description The number of repeats, at least 1 */
@@ -2633,7 +2645,7 @@ export interface components {
              * @example createClient
              */
             action: string;
-            /** @description The outcome; `sent` for a session update without a failure */
+            /** @description The outcome of the request; `sent` for the platform */
             outcome: string;
             /** @description Internal ids of the sessions */
             sessions: string[];
@@ -2642,6 +2654,11 @@ export interface components {
             /** @description The end user that the EHR named */
             onBehalfOf: string | null;
             purpose: string | null;
+            /**
+             * @description Why an accounting for the individual may leave this out (45 CFR 164.528(a)(1)): `treatment-payment-operations`,
+             *     `individual` or `involved-in-care`, by the purpose; null if it may not
+             */
+            excluded: string | null;
         };
         DisclosurePageResponse: {
             items: components["schemas"]["DisclosureResponse"][];
@@ -7172,7 +7189,8 @@ export interface operations {
         responses: {
             /**
              * @description For an accounting of disclosures (45 CFR 164.528): data sent to the platform, and requests with API keys
-             *     that changed or read the client. Requests that read more than 50 clients are missing: only their number is stored.
+             *     that changed or read the client, for as long as the audit log is kept. `excluded` says what an accounting for the
+             *     individual may leave out. Requests that read more than 50 clients are missing: only their number is stored.
              */
             200: {
                 headers: {

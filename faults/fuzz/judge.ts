@@ -4,7 +4,7 @@ import type { FuzzAnswer } from './send.js';
 
 /** Which scopes may be shown what. */
 const SHOWN: readonly (readonly [word: string, scopes: readonly string[]])[] = [
-  [PERSON_WORD, ['all', 'people:read', 'people:write', 'imports']],
+  [PERSON_WORD, ['all', 'people:read', 'imports']],
   [CLINICAL_WORD, ['all', 'notes:read']],
 ];
 

@@ -9,11 +9,11 @@ import { BrowserSessionController } from './browser-session/browser-session.cont
 import { BrowserSessions } from './browser-session/browser-sessions.js';
 import { AccessGuard, Admission } from './guard/admission.js';
 import { Callers } from './guard/callers.js';
-import { ClinicalTextInterceptor } from './guard/clinical-text.interceptor.js';
 import { EventStreams } from './guard/event-streams.js';
 import { FailedAttempts } from './guard/failed-attempts.js';
 import { FailedAttemptsRepository } from './guard/failed-attempts.repository.js';
 import { StreamedAnswers } from './guard/streamed-answers.js';
+import { AnswerVisibility, VisibilityInterceptor } from './guard/visible-to.js';
 import { WaitedReadsInterceptor } from './guard/waited-reads.interceptor.js';
 import { Idempotency } from './idempotency/idempotency.js';
 import { ApiKeysController } from './keys/api-keys.controller.js';
@@ -26,6 +26,7 @@ import { ApiKeys } from './keys/api-keys.js';
   controllers: [ApiKeysController, AuditController, BrowserSessionController],
   providers: [
     Admission,
+    AnswerVisibility,
     { provide: RequestGate, useExisting: Admission },
     ApiKeys,
     Audit,
@@ -40,8 +41,8 @@ import { ApiKeys } from './keys/api-keys.js';
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: AuditInterceptor },
     { provide: APP_INTERCEPTOR, useClass: WaitedReadsInterceptor },
-    { provide: APP_INTERCEPTOR, useClass: ClinicalTextInterceptor },
+    { provide: APP_INTERCEPTOR, useClass: VisibilityInterceptor },
   ],
-  exports: [Audit, Callers, EventStreams, Idempotency, StreamedAnswers],
+  exports: [AnswerVisibility, Audit, Callers, EventStreams, Idempotency, StreamedAnswers],
 })
 export class AccessModule {}

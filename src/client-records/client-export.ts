@@ -1,10 +1,13 @@
 import { Injectable } from '@nestjs/common';
+import { AnswerVisibility } from '../access/guard/visible-to.js';
+import type { Principal } from '../access/identity/scopes.js';
 import { Database } from '../database/database.js';
 import { familyOf } from '../database/former-ids.js';
 import type { FeedEventResponse } from '../feed/feed.dto.js';
 import { FeedReader } from '../feed/feed-reader.js';
 import { ImportMentions } from '../imports/api/import-mentions.js';
 import { PersonRecords } from '../people/api/person-records.js';
+import { PersonResponse } from '../people/api/person-view.js';
 import { SessionRecords } from '../sessions/read/session-records.js';
 import type { Section } from './export-text.js';
 
@@ -39,14 +42,17 @@ export class ClientExport {
     private readonly sessions: SessionRecords,
     private readonly imports: ImportMentions,
     private readonly feed: FeedReader,
+    private readonly visibility: AnswerVisibility,
   ) {}
 
   /**
-   * The sections of an export, each read while it is sent. Their subjects are read first, for the audit entry.
+   * The sections of an export that the caller may see, each read while it is sent. Their subjects are read first, for
+   * the audit entry.
    *
    * @throws {Problem} 404
    */
-  async sectionsOf(externalId: string): Promise<Section[]> {
+  async sectionsOf(externalId: string, caller: Principal): Promise<Section[]> {
+    const shown = <T>(record: T) => this.visibility.ofModel(PersonResponse, caller, record);
     const client = await this.people.find({ kind: 'client', externalId });
     const { people, externalIds } = await familyOf(this.database.pool, 'client', externalId);
     const formerIds = externalIds.filter((id) => id !== externalId);
@@ -54,8 +60,8 @@ export class ClientExport {
     const sessionIds = await this.sessions.idsOf(externalId);
     const users = [...client.formerPlatformUserIds, ...(client.platformUserId ? [client.platformUserId] : [])];
     return [
-      { name: 'client', items: each([{ ...client, formerIds }]) },
-      { name: 'mergedClients', item: 'merged-client', items: each(merged) },
+      { name: 'client', items: each([shown({ ...client, formerIds })]) },
+      { name: 'mergedClients', item: 'merged-client', items: each(merged.map(shown)) },
       { name: 'unlinkedUsers', item: 'unlinked-user', items: this.rows(UNLINKED_USERS, externalIds) },
       { name: 'calls', item: 'call', items: this.rows(CALLS, people) },
       { name: 'deliveries', item: 'delivery', items: this.rows(DELIVERIES, users) },

@@ -33,7 +33,7 @@ export class ClientRecordsController {
    * Exports everything stored about a client
    *
    * @remarks For an access request (45 CFR 164.524): a JSON document, or lines of JSON, streamed. A complete export ends
-   * with `complete`.
+   * with `complete`. It holds the invite link only with `invites:read`.
    */
   @Get('export')
   @Scopes('people:read', 'sessions:read', 'notes:read')
@@ -45,7 +45,7 @@ export class ClientRecordsController {
     @Caller() caller: Principal,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const sections = await this.exports.sectionsOf(externalId);
+    const sections = await this.exports.sectionsOf(externalId, caller);
     await this.audit.commit();
     const inLines = preferredType(accept, ['application/json', LINES]) === LINES;
     const text = inLines ? asLines(sections) : asJson(sections);

@@ -10,7 +10,6 @@ import {
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Audit } from '../access/audit/audit.js';
-import { WithoutText } from '../access/guard/clinical-text.interceptor.js';
 import { CreationId, Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
 import { Env } from '../config/env.js';
@@ -34,7 +33,6 @@ import {
   ComplianceUploadRequest,
   JOB_REQUEST_BODY,
   jobBody,
-  jobWithoutText,
   ResolveJobRequest,
 } from './compliance.dto.js';
 import { ComplianceJobs } from './compliance-jobs.js';
@@ -79,7 +77,6 @@ export class ComplianceController {
   @Idempotent()
   @ApiCreatedResponse({ type: ComplianceJobResponse })
   @ApiAcceptedResponse({ type: ComplianceJobResponse, description: 'Stored, and shown as Requested or Unknown' })
-  @WithoutText(jobWithoutText)
   async submit(
     @CreationId() id: string,
     @PreferWait(SUBMIT_WAIT_SECONDS) wait: Wait,
@@ -120,7 +117,6 @@ export class ComplianceController {
   /** A job with its result, by our id or the platform's */
   @Get('jobs/:id')
   @Problems({ 404: ['unknown-job'] })
-  @WithoutText(jobWithoutText)
   async show(@Param('id') id: string, @PreferWait() wait: Wait): Promise<ComplianceJobResponse> {
     return this.jobs.show(id, wait);
   }
@@ -134,7 +130,6 @@ export class ComplianceController {
   @Problems({ 400: REJECTIONS, 404: ['unknown-job'], 409: ['job-taken', 'wrong-state'], 422: ['job-id-needed'] })
   @HttpCode(200)
   @ApiOkResponse({ type: ComplianceJobResponse })
-  @WithoutText(jobWithoutText)
   async resolve(
     @Param('id') id: string,
     @Body() dto: ResolveJobRequest,

@@ -7,6 +7,7 @@ import {
 } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { ArrayNotEmpty, IsArray, MinLength, ValidateNested } from 'class-validator';
+import { VisibleTo } from '../access/guard/visible-to.js';
 import { validationPipe } from '../http/body/validation.js';
 import { OneOf, OptionalListOf, OptionalOneOf, OptionalSize } from '../http/request/fields.js';
 import { PageQuery, PageResponse } from '../http/request/page.js';
@@ -94,16 +95,13 @@ export class ListedJobResponse {
 }
 
 export class ComplianceJobResponse extends ListedJobResponse {
-  /** As the platform returned it; omitted for a key without `notes:read` */
+  /** As the platform returned it */
+  @VisibleTo('notes:read')
   @ApiPropertyOptional({ nullable: true, type: 'object', additionalProperties: true })
   result?: unknown;
-  /** Why the platform rejected the job, in its words; omitted for a key without `notes:read` */
+  /** Why the platform rejected the job, in its words */
+  @VisibleTo('notes:read')
   platformMessage?: string | null;
-}
-
-/** A job for a key that may not read clinical text. */
-export function jobWithoutText(job: ComplianceJobResponse): ComplianceJobResponse {
-  return { ...job, result: undefined, platformMessage: undefined };
 }
 
 export class ComplianceJobPageResponse extends PageResponse {

@@ -9,7 +9,6 @@ import {
 } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Unaudited } from '../access/audit/audit.interceptor.js';
-import { WithoutText } from '../access/guard/clinical-text.interceptor.js';
 import { CreationId, Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
 import { Clock } from '../config/clock.js';
@@ -38,7 +37,6 @@ import {
   RevisionsResponse,
   SessionPageResponse,
   SessionResponse,
-  sessionWithoutText,
 } from './model/session-view.js';
 import { INSIGHTS, TRANSCRIPT } from './read/insights-schema.js';
 import { NamedSpeakers } from './read/named-speakers.js';
@@ -76,7 +74,6 @@ export class SessionsController {
   @Get()
   @Scopes('sessions:read')
   @Problems(FORMER_ID_PROBLEMS, { 400: ['bad-cursor'] })
-  @WithoutText(sessionWithoutText)
   async list(@Query() query: SessionsQuery): Promise<SessionPageResponse> {
     return this.reader.list(query);
   }
@@ -100,7 +97,6 @@ export class SessionsController {
   @ApiBody({ type: CreateSessionRequest, examples: CREATE_EXAMPLES })
   @ApiCreatedResponse({ type: SessionResponse })
   @ApiAcceptedResponse({ type: SessionResponse, description: 'Stored, and shown as Requested or Unknown' })
-  @WithoutText(sessionWithoutText)
   async create(
     @CreationId() id: string,
     @Body() dto: CreateSessionRequest,
@@ -134,7 +130,6 @@ export class SessionsController {
   @Get(':id')
   @Scopes('sessions:read')
   @Problems(UNKNOWN_SESSION)
-  @WithoutText(sessionWithoutText)
   async show(@Param('id') id: string): Promise<SessionResponse> {
     return this.reader.show(id);
   }
@@ -166,7 +161,6 @@ export class SessionsController {
   })
   @ApiBody({ type: UpdateSessionRequest, examples: UPDATE_EXAMPLES })
   @ApiOkResponse({ type: SessionResponse })
-  @WithoutText(sessionWithoutText)
   async update(@Param('id') id: string, @Body() dto: UpdateSessionRequest): Promise<SessionResponse> {
     return this.updates.update(id, dto);
   }
@@ -179,7 +173,6 @@ export class SessionsController {
   @Put(':id/note-templates')
   @Scopes('sessions:write')
   @Problems(PLATFORM_PROBLEMS, UNKNOWN_SESSION, { 409: ['no-session-yet'] })
-  @WithoutText(sessionWithoutText)
   async updateNoteTemplates(
     @Param('id') id: string,
     @Body() { noteTemplateIds }: NoteTemplatesRequest,
@@ -202,7 +195,6 @@ export class SessionsController {
     503: ['platform-unreachable'],
   })
   @ApiOkResponse({ type: SessionResponse })
-  @WithoutText(sessionWithoutText)
   async resolve(
     @Param('id') id: string,
     @Body() dto: ResolveSessionRequest,

@@ -2,7 +2,14 @@ import { SCOPES, type Scope } from '../../src/access/identity/scope.js';
 import { useAccess } from './use-access.js';
 
 /** Every operation of the API by the scopes it needs: methods and path. */
-const TABLE: Record<Scope | 'people:read sessions:read notes:read' | 'any key' | 'nothing', string> = {
+const TABLE: Record<
+  | Exclude<Scope, 'invites:read'>
+  | 'people:read sessions:read notes:read'
+  | 'imports people:read'
+  | 'any key'
+  | 'nothing',
+  string
+> = {
   'people:read': `
     GET /v1/providers
     GET /v1/providers/{externalId}
@@ -30,7 +37,6 @@ const TABLE: Record<Scope | 'people:read sessions:read notes:read' | 'any key' |
     POST GET /v1/imports
     GET /v1/imports/{id}
     GET /v1/imports/{id}/rows
-    GET /v1/imports/{id}/rejected.csv
     GET /v1/imports/{id}/events
     POST /v1/imports/{id}/apply
     POST /v1/imports/{id}/pause
@@ -97,6 +103,9 @@ const TABLE: Record<Scope | 'people:read sessions:read notes:read' | 'any key' |
   `,
   'people:read sessions:read notes:read': `
     GET /v1/clients/{externalId}/export
+  `,
+  'imports people:read': `
+    GET /v1/imports/{id}/rejected.csv
   `,
   'any key': `
     GET /v1/capabilities

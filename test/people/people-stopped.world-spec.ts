@@ -212,7 +212,7 @@ describe('a 4xx', () => {
     refuse({ status: 400, match: { partnerUserId: 'bad' } });
     const bad = await put('providers/bad');
     expect(bad.sync).toMatchObject({ state: 'failed', error: { code: 'rejected' } });
-    expect(bad.sync.error?.message).toContain('as ordered');
+    expect(bad.sync.error?.platformMessage).toContain('as ordered');
     for (const path of ['providers/a', 'providers/b']) expect((await put(path)).sync.state).toBe('synced');
     expect(await failedEvents()).toEqual([]);
     await passing('2 min');
@@ -220,7 +220,7 @@ describe('a 4xx', () => {
     const calls = creates();
     await passing('2 h');
     expect(creates()).toBe(calls);
-    expect((await settled('providers/bad')).sync.error?.message).toContain('as ordered');
+    expect((await settled('providers/bad')).sync.error?.platformMessage).toContain('as ordered');
   });
 
   test('to one person alone is retried for a day', async () => {

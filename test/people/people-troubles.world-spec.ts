@@ -100,7 +100,7 @@ describe('a DELETE answered 200 with a body that reports a failure', () => {
     answer({ success: false, message: 'The user has open sessions.' });
     const { sync, platformUserId } = await remove('clients/kept');
     expect([sync.state, sync.error?.code]).toEqual(['failed', 'rejected']);
-    expect(sync.error?.message).toContain('The user has open sessions.');
+    expect(sync.error?.platformMessage).toContain('The user has open sessions.');
     expect(usersOf('kept')).toMatchObject([{ userId: platformUserId }]);
   });
 
@@ -236,7 +236,7 @@ describe('an answer of the platform', () => {
     world.platform.injectFault({ operation: 'createProvider', kind: 'status', status: 400 });
     const refused = await put('providers/refused');
     expect(verdictOf(refused)).toEqual(['failed', 'rejected']);
-    expect(refused.sync.error?.message).toContain('as ordered');
+    expect(refused.sync.error?.platformMessage).toContain('as ordered');
     expect(verdictOf(await put('providers/refused'))).toEqual(SYNCED);
   });
 

@@ -8,7 +8,7 @@ import { Moment } from '../../parts/values.js';
 import { CallHistory } from './call-history.js';
 import { Known, Wanted } from './compared.js';
 import { useSearched } from './people-search.js';
-import { nameOf, type PersonKey, personAddress } from './person.js';
+import { nameOf, type PersonKey, personAddress, whyOf } from './person.js';
 import { ResolvePerson } from './resolve-person.js';
 
 type Person = Schemas['PersonResponse'];
@@ -57,7 +57,7 @@ export function PersonPage({ person: { kind, externalId } }: { person: PersonKey
 
 function Traced({ person, trace }: { person: Person; trace: Schemas['TraceResponse'] }) {
   const { what, why, notBefore } = trace.nextStep;
-  const error = person.sync.error?.message;
+  const error = whyOf(person.sync.error);
   return (
     <>
       {person.unreadable && (

@@ -36,12 +36,16 @@ type Person = Schemas['PersonResponse'];
 /** The full name; empty once the deletion is requested, or if it cannot be decrypted. */
 export const nameOf = ({ firstName, lastName }: Person): string => [firstName, lastName].filter(Boolean).join(' ');
 
+/** Why a person is not settled, in our words and the platform's. */
+export const whyOf = (error: Person['sync']['error']): string | undefined =>
+  error?.platformMessage ? `${error.message} The platform said: ${error.platformMessage}` : error?.message;
+
 /** The columns of a list of people. */
 export const COLUMNS: readonly Column<Person>[] = [
   ['External id', (person) => <Link href={personAddress(person)}>{person.externalId}</Link>],
   ['Name', nameOf],
   ['Kind', ({ kind }) => kind],
   ['State', ({ sync }) => <State tone={PERSON[sync.state]}>{sync.state}</State>],
-  ['Why', ({ sync }) => sync.error?.message, 'text'],
+  ['Why', ({ sync }) => whyOf(sync.error), 'text'],
   ['Changed', ({ sync }) => <Moment at={sync.updatedAt} />],
 ];

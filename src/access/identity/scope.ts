@@ -1,10 +1,11 @@
 /**
- * What a key may be allowed to do. `notes:read` covers clinical text, and whatever the platform says in words of its own,
- * in every answer that holds some; `admin` keys and the audit trail. No scope contains another.
+ * What a key may be allowed to do. No scope contains another. `notes:read` covers clinical text and the platform's own
+ * words in every answer, `invites:read` the links with which a person joins the platform, and `admin` keys and the audit log.
  */
 export const SCOPES = [
   'people:read',
   'people:write',
+  'invites:read',
   'imports',
   'sessions:read',
   'sessions:write',

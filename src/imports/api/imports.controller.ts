@@ -106,6 +106,7 @@ export class ImportsController {
 
   /** Get the rejected rows as CSV, to be corrected and imported */
   @Get(':id/rejected.csv')
+  @Scopes('imports', 'people:read')
   @Problems(UNKNOWN_IMPORT)
   @ApiOkResponse({ content: { 'text/csv': { schema: { type: 'string' } } } })
   async rejected(@UuidParam() id: string, @Caller() caller: Principal, @Res() reply: FastifyReply): Promise<void> {

@@ -13,6 +13,7 @@ import {
   Matches,
   ValidateNested,
 } from 'class-validator';
+import { VisibleTo } from '../../access/guard/visible-to.js';
 import { fieldRule, ListOf, OneOf, OptionalListOf, OptionalOneOf, OptionalText } from '../../http/request/fields.js';
 import { PageQuery, PageResponse } from '../../http/request/page.js';
 import {
@@ -161,6 +162,7 @@ export class ImportRowView {
   /** It was corrected in this import */
   corrected!: boolean;
   /** With `cells=true`, of a rejected row; null: they are no longer kept, or could not be told apart */
+  @VisibleTo('people:read')
   cells?: ImportRowCells | null;
 }
 

@@ -20,7 +20,6 @@ import { ApiAcceptedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nest
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { mergeMap } from 'rxjs';
 import { Audit } from '../../access/audit/audit.js';
-import { WithoutText } from '../../access/guard/clinical-text.interceptor.js';
 import { Scopes } from '../../access/identity/scopes.js';
 import { Problems } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
@@ -48,7 +47,6 @@ import {
   PersonPageResponse,
   PersonResponse,
   PlatformUserResponse,
-  personWithoutText,
   StuckPersonPageResponse,
   UnknownPlatformUserPageResponse,
 } from './person-view.js';
@@ -99,7 +97,6 @@ export const ChangesPerson = (done: string, kept?: string): MethodDecorator =>
     Problems(FORMER_ID_PROBLEMS),
     UseInterceptors(SettledInterceptor),
     ApiPrefer(),
-    WithoutText(personWithoutText),
     ApiOkResponse({ type: PersonResponse, description: done }),
     ...(kept === undefined ? [] : [ApiAcceptedResponse({ type: PersonResponse, description: kept })]),
   );
@@ -119,7 +116,6 @@ export abstract class PersonController {
   @Scopes('people:read')
   @Problems({ 301: ['merged', 'renamed'] })
   @ApiOkResponse({ type: PersonResponse })
-  @WithoutText(personWithoutText)
   async get(@ExternalIdParam() externalId: string, @PreferWait() { seconds, signal }: Wait): Promise<PersonResponse> {
     return this.people.show({ kind: this.kind, externalId }, seconds, signal);
   }
@@ -129,7 +125,6 @@ export abstract class PersonController {
   @Scopes('people:read')
   @Problems({ 400: ['bad-cursor'] })
   @ApiOkResponse({ type: PersonPageResponse })
-  @WithoutText(personWithoutText)
   async list(@Query() { cursor, state, limit }: PeopleQuery): Promise<Page<PersonResponse>> {
     const [after] = decodeCursor<[string]>(cursor, 'string') ?? [];
     const rows = await this.people.list(this.kind, state, limit + 1, after);
@@ -271,7 +266,6 @@ export class PeopleController {
   @HttpCode(200)
   @ApiOkResponse({ type: PersonPageResponse })
   @Problems(FORMER_ID_PROBLEMS)
-  @WithoutText(personWithoutText)
   async search(@Body() dto: SearchRequest): Promise<Page<PersonResponse>> {
     return { items: await this.people.search(dto), nextCursor: null };
   }

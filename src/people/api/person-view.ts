@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { VisibleTo } from '../../access/guard/visible-to.js';
 import { PageResponse } from '../../http/request/page.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import { operationOf } from '../model/next-step.js';
@@ -11,8 +12,10 @@ import type { UpcomingPerson } from '../store/upcoming-people.js';
 export class SyncErrorResponse {
   /** @example email-taken */
   code!: string;
-  /** Includes the message of the platform, unless the key lacks `notes:read` */
   message!: string;
+  /** The message of the platform; null if there is none */
+  @VisibleTo('notes:read')
+  platformMessage!: string | null;
 }
 
 export class SyncResponse {
@@ -30,16 +33,24 @@ export class PersonResponse {
   externalId!: string;
   kind!: PersonKind;
   /** Null if there is none, and once the deletion is requested */
+  @VisibleTo('people:read')
   email!: string | null;
   /** Empty once the deletion is requested; null if unreadable */
+  @VisibleTo('people:read')
   firstName!: string | null;
   /** Empty once the deletion is requested; null if unreadable */
+  @VisibleTo('people:read')
   lastName!: string | null;
   /** Clients only; the first is the primary */
+  @VisibleTo('people:read')
   providers?: string[];
+  @VisibleTo('people:read')
   platformUserId!: string | null;
   /** How the person got this user: created here, found by its email, named by an event, or linked manually */
+  @VisibleTo('people:read')
   origin!: Origin | null;
+  /** Grants access to the platform as this person */
+  @VisibleTo('people:read', 'invites:read')
   inviteUrl!: string | null;
   sync!: SyncResponse;
   /** Fields that are null because their stored values cannot be decrypted; absent if none */
@@ -131,7 +142,7 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
     sync: {
       state,
       step: step && operationOf(step),
-      error: code === null ? null : { code, message: messageFor(code, text) },
+      error: code === null ? null : { code, message: messageFor(code), platformMessage: text || null },
       notPushable: notPushable(row, profile, applied ?? null),
       updatedAt,
     },
@@ -152,17 +163,11 @@ export function showUpcoming({ kind, externalId, profile, providers, since }: Up
     sync: {
       state: 'pending',
       step: null,
-      error: { code: 'waits-in-import', message: messageFor('waits-in-import') },
+      error: { code: 'waits-in-import', message: messageFor('waits-in-import'), platformMessage: null },
       notPushable: [],
       updatedAt: since,
     },
   };
-}
-
-/** A person without the message of the platform. */
-export function personWithoutText(person: PersonResponse): PersonResponse {
-  const { error } = person.sync;
-  return { ...person, sync: { ...person.sync, error: error && { ...error, message: messageFor(error.code) } } };
 }
 
 const PROFILE_FIELDS = ['email', 'firstName', 'lastName'] as const;

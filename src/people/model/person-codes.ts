@@ -57,12 +57,7 @@ export const PERSON_CODES: Record<string, string> = {
     'The data of this person cannot be decrypted, so nothing is sent. See vault in /health/ready; add the missing key to DATA_KEYS, or PUT the person again.',
 };
 
-/**
- * The message for a code.
- *
- * @param platformText the message of the platform, for callers that may see the person; never for a log
- */
-export function messageFor(code: string, platformText?: string): string {
-  const message = PERSON_CODES[code] ?? 'An unexpected state stops this person. See the trace.';
-  return platformText ? `${message} The platform said: ${platformText}` : message;
+/** The message for a code. */
+export function messageFor(code: string): string {
+  return PERSON_CODES[code] ?? 'An unexpected state stops this person. See the trace.';
 }

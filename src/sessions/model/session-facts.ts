@@ -20,9 +20,15 @@ export const NO_FACTS: SessionFacts = {
 /** Error codes that are not free text of the platform. */
 const PLAIN_CODES = ['low-content-transcript', 'platform-rejected', 'abandoned'];
 
-/** An error's code for plain storage and for keys without clinical text; `platform-error` for other codes of the platform. */
+/** An error's code for plain storage and answers; `platform-error` for other codes of the platform. */
 export function plainCode(code: string): string {
   return PLAIN_CODES.includes(code) ? code : 'platform-error';
+}
+
+/** An error with its plain code. Another code of the platform becomes part of the message. */
+export function shownError({ code, message }: { code: string; message: string }): { code: string; message: string } {
+  const plain = plainCode(code);
+  return { code: plain, message: plain === code ? message : [code, message].filter(Boolean).join(': ') };
 }
 
 /** Facts without the platform's error message. */

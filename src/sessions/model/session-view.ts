@@ -1,17 +1,17 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { VisibleTo } from '../../access/guard/visible-to.js';
 import { PageResponse } from '../../http/request/page.js';
-import { plainCode } from './session-facts.js';
 
 export class SessionErrorResponse {
   /**
-   * Other codes of the platform are `platform-error` for a key without `notes:read`, and in the feed
+   * `platform-error` for a code that may be a sentence of the platform
    *
    * @example low-content-transcript
    */
   code!: string;
 
-  /** The platform's message; null for a key without `notes:read` */
-  @ApiProperty({ type: String, nullable: true })
+  /** The platform's message, or its code if that may be a sentence */
+  @VisibleTo('notes:read')
   message!: string | null;
 }
 
@@ -38,12 +38,6 @@ export const UNKNOWN_CHOICES: readonly RequestChoiceResponse[] = [
   },
 ];
 
-/** A session without the platform's error message. */
-export function sessionWithoutText(session: SessionResponse): SessionResponse {
-  const { error } = session;
-  return { ...session, error: error && { code: plainCode(error.code), message: null } };
-}
-
 /** A session as the EHR sees it. */
 export class SessionResponse {
   /** Our id; never changes */
@@ -51,13 +45,19 @@ export class SessionResponse {
   id!: string;
   /** The platform's id */
   sessionId!: string | null;
+  @VisibleTo('sessions:read')
   partnerAppointmentId!: string | null;
   /** External id; null if the EHR has not sent this provider */
+  @VisibleTo('sessions:read')
   provider!: string | null;
   /** External ids of the clients that the EHR has sent */
+  @VisibleTo('sessions:read')
   clients!: string[];
+  @VisibleTo('sessions:read')
   providerUserId!: string | null;
+  @VisibleTo('sessions:read')
   clientUserIds!: string[];
+  @VisibleTo('sessions:read')
   noteTemplateIds!: string[];
   /** InProgress, Processing, Done or Error, or another text if the platform has further states; Requested, Unknown or Rejected until the platform has a state */
   state!: string;
@@ -71,9 +71,13 @@ export class SessionResponse {
   /** False while the platform may still change aiNotesEnabled */
   aiNotesFinal!: boolean;
   error!: SessionErrorResponse | null;
+  @VisibleTo('sessions:read')
   date!: string | null;
+  @VisibleTo('sessions:read')
   sessionCreatedAt!: string | null;
+  @VisibleTo('sessions:read')
   recordingDurationMs!: number | null;
+  @VisibleTo('sessions:read')
   sessionDurationMs!: number | null;
   /** Increases with every change of the notes */
   notesRevision!: number;

@@ -13,7 +13,7 @@ import { platformProblem } from '../../platform/contract/platform-errors.js';
 import { platformKey } from '../../platform/contract/wire-types.js';
 import { ifNotDamaged, ifReadable } from '../../vault/unreadable-value.js';
 import { IS_NAMED } from '../model/session-columns.js';
-import { NO_FACTS } from '../model/session-facts.js';
+import { NO_FACTS, shownError } from '../model/session-facts.js';
 import { type SessionRow, stateSource } from '../model/session-row.js';
 import { type InsightPart, SessionSeal } from '../model/session-seal.js';
 import {
@@ -247,7 +247,7 @@ export class SessionReader {
       choices: state === 'Unknown' ? [...UNKNOWN_CHOICES] : [],
       aiNotesEnabled,
       aiNotesFinal,
-      error,
+      error: error && shownError(error),
       date,
       sessionCreatedAt,
       recordingDurationMs: msOf(recordingDurationMs),
