@@ -1348,6 +1348,35 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/clients/{externalId}/legal-hold": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Sets a legal hold, which keeps everything about a client until its release
+         * @description Retention and erasure skip the client and those merged with it. A deletion waits with the code `legal-hold`,
+         *     here and on the platform. The audit log keeps who set the hold, and why.
+         *
+         *     Needs a key with the scope `admin`.
+         */
+        put: operations["ClientRecords.hold"];
+        post?: never;
+        /**
+         * Releases a legal hold
+         * @description A deletion that waited for it follows.
+         *
+         *     Needs a key with the scope `admin`.
+         */
+        delete: operations["ClientRecords.release"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/capabilities": {
         parameters: {
             query?: never;
@@ -1735,6 +1764,10 @@ export interface components {
             /** @example Osei */
             lastName: string;
         };
+        LegalHoldResponse: {
+            /** Format: date-time */
+            since: string;
+        };
         SyncErrorResponse: {
             /** @description The message of the platform; null if there is none. Null without `notes:read` */
             platformMessage: string | null;
@@ -1774,6 +1807,8 @@ export interface components {
             externalId: string;
             /** @enum {string} */
             kind: "client" | "provider";
+            /** @description Clients only; null without a legal hold, which keeps everything about the client until its release */
+            legalHold?: components["schemas"]["LegalHoldResponse"] | null;
             sync: components["schemas"]["SyncResponse"];
             /** @description Fields that are null because their stored values cannot be decrypted; absent if none */
             unreadable?: string[];
@@ -2663,6 +2698,13 @@ export interface components {
         DisclosurePageResponse: {
             items: components["schemas"]["DisclosureResponse"][];
             nextCursor: string | null;
+        };
+        LegalHoldRequest: {
+            /**
+             * @description Why, as the id of a case or a ticket, or a code: no text and no name, because the audit log keeps it
+             * @example CASE-2026-17
+             */
+            reason: string;
         };
         HealthResponse: {
             /** @description Numbers and words worth seeing */
@@ -7207,6 +7249,84 @@ export interface operations {
             409: components["responses"]["409.former-ids"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "ClientRecords.hold": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                externalId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LegalHoldRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller.bad-external-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.client-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.former-ids"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "ClientRecords.release": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                externalId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller.bad-external-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.client-not-found"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.former-ids"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
     };

@@ -1,4 +1,4 @@
-import { Controller, Get, Headers, Query, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Headers, HttpCode, Put, Query, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiProduces, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Audit } from '../access/audit/audit.js';
@@ -9,11 +9,13 @@ import { Problem } from '../http/problem/problem.js';
 import { preferredType } from '../http/request/accept.js';
 import { decodeCursor, PageQuery, pageOf } from '../http/request/page.js';
 import { ExternalIdParam } from '../people/api/people.controller.js';
+import { PersonResponse } from '../people/api/person-view.js';
 import { FORMER_ID_PROBLEMS } from '../people/store/former-ids.repository.js';
 import { ClientExport } from './client-export.js';
-import { DisclosurePageResponse } from './client-records.dto.js';
+import { DisclosurePageResponse, LegalHoldRequest } from './client-records.dto.js';
 import { type DisclosurePlace, DisclosuresRepository } from './disclosures.repository.js';
 import { asJson, asLines } from './export-text.js';
+import { LegalHolds } from './legal-hold.service.js';
 
 const LINES = 'application/x-ndjson';
 
@@ -25,6 +27,7 @@ export class ClientRecordsController {
   constructor(
     private readonly exports: ClientExport,
     private readonly disclosures: DisclosuresRepository,
+    private readonly holds: LegalHolds,
     private readonly audit: Audit,
     private readonly answers: StreamedAnswers,
   ) {}
@@ -77,5 +80,31 @@ export class ClientRecordsController {
       ({ asOf, at, mark }): DisclosurePlace => [asOf.toISOString(), at.toISOString(), mark],
       ({ asOf: _, mark: __, ...disclosure }) => disclosure,
     );
+  }
+
+  /**
+   * Sets a legal hold, which keeps everything about a client until its release
+   *
+   * @remarks Retention and erasure skip the client and those merged with it. A deletion waits with the code `legal-hold`,
+   * here and on the platform. The audit log keeps who set the hold, and why.
+   */
+  @Put('legal-hold')
+  @Scopes('admin')
+  @ApiOkResponse({ type: PersonResponse })
+  async hold(@ExternalIdParam() externalId: string, @Body() { reason }: LegalHoldRequest): Promise<PersonResponse> {
+    return this.holds.set(externalId, reason);
+  }
+
+  /**
+   * Releases a legal hold
+   *
+   * @remarks A deletion that waited for it follows.
+   */
+  @Delete('legal-hold')
+  @HttpCode(200)
+  @Scopes('admin')
+  @ApiOkResponse({ type: PersonResponse })
+  async release(@ExternalIdParam() externalId: string): Promise<PersonResponse> {
+    return this.holds.release(externalId);
   }
 }

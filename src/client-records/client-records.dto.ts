@@ -1,4 +1,18 @@
+import { Matches } from 'class-validator';
+import { END_USER_VALUE } from '../access/identity/end-user.js';
 import { PageResponse } from '../http/request/page.js';
+
+export class LegalHoldRequest {
+  /**
+   * Why, as the id of a case or a ticket, or a code: no text and no name, because the audit log keeps it
+   *
+   * @example CASE-2026-17
+   */
+  @Matches(END_USER_VALUE, {
+    message: 'must be an id or a code, no name: 1 to 128 letters, digits and . _ : / | -',
+  })
+  reason!: string;
+}
 
 /**
  * Data of a client sent to the platform, or a request about the client. Repeats by the same recipient, with the same

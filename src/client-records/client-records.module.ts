@@ -5,11 +5,12 @@ import { SessionsModule } from '../sessions/sessions.module.js';
 import { ClientExport } from './client-export.js';
 import { ClientRecordsController } from './client-records.controller.js';
 import { DisclosuresRepository } from './disclosures.repository.js';
+import { LegalHolds } from './legal-hold.service.js';
 
 /** The stored data of a client, and its disclosures. */
 @Module({
   imports: [PeopleModule, SessionsModule, ImportsModule],
   controllers: [ClientRecordsController],
-  providers: [ClientExport, DisclosuresRepository],
+  providers: [ClientExport, DisclosuresRepository, LegalHolds],
 })
 export class ClientRecordsModule {}

@@ -26,10 +26,16 @@ const NUMBERING = {
     WHERE f.id = fresh.id`,
 };
 
+/**
+ * What retention adds to the numbers of events that a legal hold keeps: they become negative, and keep their order. Readers
+ * of the feed do not see them any more, only exports do.
+ */
+export const KEPT_CURSORS = -(2n ** 62n);
+
 /** Retention deletes the oldest events and never the newest, so the oldest that is left tells what was deleted. */
 const BOUNDS = `
   SELECT (SELECT coalesce(max(epoch), 1) FROM feed_epochs) AS epoch,
-    (SELECT coalesce(min(cursor), 1) - 1 FROM feed_events) AS oldest,
+    (SELECT coalesce(min(cursor), 1) - 1 FROM feed_events WHERE cursor > 0) AS oldest,
     (SELECT coalesce(max(cursor), 0) FROM feed_events) AS head`;
 
 const COLUMNS = 'cursor, type, at, subject, data';
@@ -119,11 +125,11 @@ export class FeedReader {
     return cursorOf(epoch, head);
   }
 
-  /** All events about certain subjects, in their order. */
+  /** All events about certain subjects, in their order, first those that only a legal hold keeps. */
   async *about(subjects: readonly string[]): AsyncGenerator<FeedEventResponse> {
     await this.numberAll();
     const upTo = (await this.bounds()).head;
-    for (let after = 0n; after < upTo; ) {
+    for (let after = KEPT_CURSORS; after < upTo; ) {
       const { items, readTo } = await this.select({ after, limit: EXPORT_PAGE, of: { subjects, upTo } });
       yield* items;
       after = readTo;
@@ -160,10 +166,16 @@ export class FeedReader {
     const end = of?.upTo ?? bounds.head;
     const isScanFull = rows[0]?.considered === max;
     const last = found.length === limit ? found.at(-1)?.cursor : isScanFull ? rows[0]?.lastConsidered : undefined;
-    const items = found.map((event) => ({ ...event, cursor: cursorOf(bounds.epoch, BigInt(event.cursor)) }));
+    const items = found.map((event) => ({
+      ...event,
+      cursor: cursorOf(bounds.epoch, numberBefore(BigInt(event.cursor))),
+    }));
     return { bounds, items, readTo: last == null ? end : BigInt(last), end };
   }
 }
+
+/** The number of an event before retention. */
+const numberBefore = (cursor: bigint): bigint => (cursor < 0n ? cursor - KEPT_CURSORS : cursor);
 
 function boundsOf(row: BoundsRow | undefined): FeedBounds {
   return { epoch: BigInt(row?.epoch ?? 1), oldest: BigInt(row?.oldest ?? 0), head: BigInt(row?.head ?? 0) };

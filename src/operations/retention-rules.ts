@@ -1,6 +1,10 @@
 import type { Env } from '../config/env.js';
 import type { Days } from '../config/setting-rules.js';
+import { KEPT_CURSORS } from '../feed/feed-reader.js';
+import { IS_NO_HELD_ROW } from '../imports/model/held-rows.js';
+import { HELD_IDS, HELD_PEOPLE, isNotIn } from '../people/store/legal-hold.js';
 import { OF_ANY_ACCOUNT } from '../platform/rate-limit/rate-limiter.repository.js';
+import { HELD_EVENT_IDS, HELD_SESSIONS, HELD_SUBJECTS } from '../sessions/model/held-sessions.js';
 
 /** Rows of one statement: what it removes fits the write-ahead log, and nobody waits for rows that are this old. */
 export const BATCH = 10_000;
@@ -15,6 +19,10 @@ const deletion = (table: string, where: string): string => `DELETE FROM ${table}
 const IN_EXPIRED_IMPORT = `EXISTS (SELECT 1 FROM imports i WHERE i.id = t.import_id
   AND (i.finished_at < $1 OR i.finished_at IS NOT NULL AND i.applied_at IS NULL AND i.opened_at < $1))`;
 
+/** SQL condition: event `t` of the feed is about a client under a legal hold, or about its sessions. */
+const IS_HELD_EVENT = `(ARRAY[t.data ->> 'externalId', t.data ->> 'externalUserId'] && ${HELD_IDS}
+  OR ARRAY[split_part(t.subject, '/', 2), t.data ->> 'sessionId', t.data ->> 'processingId'] && ${HELD_EVENT_IDS})`;
+
 const INSIGHTS = 'transcript, topics, named_entities, analytics';
 
 /** A compliance job that nobody works on or waits for: what an end left to look up, or to be resolved, is no such job. */
@@ -27,7 +35,8 @@ interface Rule {
 }
 
 /**
- * What is removed, by the kind that the audit trail names. Events of the feed leave
+ * What is removed, by the kind that the audit trail names, except what belongs to clients under a legal hold. Events of the
+ * feed leave
  * in the order of their cursors, so that the oldest one left shows which cursors are gone; the last one stays. A plan that nobody applied is cancelled, which the imports' own count brings to its end.
  * Of a finished import the outcomes stay; what could still be retried by what its row says no longer can. Notes and
  * insights leave their row with its fingerprint, by which a later fetch finds that nothing is new; a compliance job leaves
@@ -41,48 +50,69 @@ export function retentionRules(env: Env): Record<string, Rule> {
   return {
     calls: rule(
       env.CALLS_RETENTION_DAYS,
-      deletion('platform_calls', `${OF_ANY_ACCOUNT} AND granted_at < $1 AND expires_at < $1`),
+      deletion(
+        'platform_calls',
+        `${OF_ANY_ACCOUNT} AND granted_at < $1 AND expires_at < $1 AND ${isNotIn('person_id', HELD_PEOPLE)}`,
+      ),
     ),
     deliveries: rule(
       deliveries,
-      deletion('webhook_deliveries', `state IN ('processed', 'ignored') AND received_at < $1`),
+      deletion(
+        'webhook_deliveries',
+        `state IN ('processed', 'ignored') AND received_at < $1 AND ${isNotIn('subject', HELD_SUBJECTS)}`,
+      ),
     ),
     events: rule(
       env.FEED_RETENTION_DAYS,
       `WITH oldest AS MATERIALIZED (
-         SELECT ctid, cursor, at FROM feed_events WHERE cursor > 0 ORDER BY cursor LIMIT ${BATCH + 1})
-       DELETE FROM feed_events WHERE ctid = ANY (ARRAY(SELECT ctid FROM oldest
-         WHERE cursor < least((SELECT min(cursor) FROM oldest WHERE at >= $1), (SELECT max(cursor) FROM oldest))))`,
+         SELECT ctid, cursor, at, ${IS_HELD_EVENT} IS TRUE AS held FROM feed_events t
+         WHERE cursor > 0 ORDER BY cursor LIMIT ${BATCH + 1}),
+       old AS (SELECT ctid, held FROM oldest
+         WHERE cursor < least((SELECT min(cursor) FROM oldest WHERE at >= $1), (SELECT max(cursor) FROM oldest))),
+       kept AS (UPDATE feed_events SET cursor = cursor + ${KEPT_CURSORS} WHERE ctid = ANY (ARRAY(SELECT ctid FROM old WHERE held)))
+       DELETE FROM feed_events WHERE ctid = ANY (ARRAY(SELECT ctid FROM old WHERE NOT held))`,
+    ),
+    releasedEvents: rule(
+      env.FEED_RETENTION_DAYS,
+      deletion('feed_events', `cursor < 0 AND at < $1 AND ${IS_HELD_EVENT} IS NOT TRUE`),
     ),
     handedOut: rule(env.RECORDINGS_RETENTION_DAYS, deletion('handed_out_urls', 'handed_out_at < $1')),
     rejections: rule(usual, deletion('webhook_rejections', `minute < greatest($1, now() - interval '14 days')`)),
     idempotencyRecords: rule(usual, deletion('idempotency_records', 'expires_at < greatest($1, now())')),
     plans: rule(
       imports,
-      `UPDATE imports SET state = 'cancelled' WHERE ${places('imports', `state = 'planned' AND opened_at < $1`)}`,
+      `UPDATE imports SET state = 'cancelled' WHERE ${places(
+        'imports',
+        `state = 'planned' AND opened_at < $1 AND NOT EXISTS (SELECT FROM import_rows r
+           WHERE r.import_id = t.id AND r.external_id = ANY (${HELD_IDS}) AND (r.profile IS NOT NULL OR r.cells IS NOT NULL))`,
+      )}`,
     ),
     importRows: rule(
       imports,
       `UPDATE import_rows SET profile = NULL, cells = NULL, profile_hash = NULL, email_fingerprint = NULL
-       WHERE ${places('import_rows', `(profile IS NOT NULL OR cells IS NOT NULL) AND ${IN_EXPIRED_IMPORT}`)}`,
+       WHERE ${places('import_rows', `(profile IS NOT NULL OR cells IS NOT NULL) AND ${IN_EXPIRED_IMPORT} AND ${IS_NO_HELD_ROW('t')}`)}`,
     ),
     // No upload is open for so long.
     deletedIds: rule(usual, deletion('deleted_ids', `deleted_at < greatest($1, now() - interval '2 days')`)),
     notes: rule(
       notes,
       `UPDATE document_revisions SET notes = NULL, removed_at = now()
-       WHERE ${places('document_revisions', 'notes IS NOT NULL AND fetched_at < $1')}`,
+       WHERE ${places(
+         'document_revisions',
+         `notes IS NOT NULL AND fetched_at < $1
+         AND ${isNotIn('document', `ARRAY(SELECT id FROM session_documents WHERE session = ANY (${HELD_SESSIONS}))`)}`,
+       )}`,
     ),
     transcripts: rule(
       insights,
       `UPDATE session_insights SET (${INSIGHTS}, removed_at) = ROW (NULL, NULL, NULL, NULL, now())
-       WHERE ${places('session_insights', `removed_at IS NULL AND num_nonnulls(${INSIGHTS}) > 0 AND fetched_at < $1`)}`,
+       WHERE ${places('session_insights', `removed_at IS NULL AND num_nonnulls(${INSIGHTS}) > 0 AND fetched_at < $1 AND ${isNotIn('session', HELD_SESSIONS)}`)}`,
     ),
     // An answer of the Processing API may hold notes and transcript alike.
     processingAnswers: rule(
       shorter(notes, insights),
       `UPDATE processing_sessions SET answer = NULL
-       WHERE ${places('processing_sessions', 'answer IS NOT NULL AND updated_at < $1')}`,
+       WHERE ${places('processing_sessions', `answer IS NOT NULL AND updated_at < $1 AND ${isNotIn('session', HELD_SESSIONS)}`)}`,
     ),
     complianceJobs: rule(
       env.COMPLIANCE_RETENTION_DAYS,

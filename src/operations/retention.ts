@@ -4,6 +4,7 @@ import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
 import { FeedReader } from '../feed/feed-reader.js';
+import { delayHolds } from '../people/store/legal-hold.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { BATCH, retentionRules } from './retention-rules.js';
 
@@ -58,6 +59,7 @@ export class Retention implements OnModuleInit, OnModuleDestroy {
   /** Removes a batch together with the entry that says so. */
   private dropBatch(kind: string, statement: string, moment: Date): Promise<number> {
     return this.database.transaction(async (tx) => {
+      await delayHolds(tx);
       const rows = (await tx.query(statement, [moment])).rowCount ?? 0;
       if (rows > 0) await this.audit.system(`retention.${kind}`, {}, `${rows} removed`, tx);
       return rows;

@@ -100,6 +100,7 @@ const TABLE: Record<
     DELETE /v1/api-keys/{id}
     GET /v1/audit
     GET /v1/clients/{externalId}/disclosures
+    PUT DELETE /v1/clients/{externalId}/legal-hold
   `,
   'people:read sessions:read notes:read': `
     GET /v1/clients/{externalId}/export

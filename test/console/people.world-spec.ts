@@ -51,6 +51,17 @@ describeInBrowser('people and the audit trail in the console', () => {
     await dialog.getByRole('button', { name: 'Ignore' }).click();
     await page.getByRole('heading', { name: 'failed' }).waitFor();
 
+    await page.getByRole('button', { name: 'Set a hold' }).click();
+    await dialog.getByLabel('Reason').fill('Mr Doe');
+    await dialog.getByRole('button', { name: 'Set a hold' }).click();
+    await dialog.locator('input:invalid').waitFor();
+    await dialog.getByLabel('Reason').fill('CASE-7');
+    await dialog.getByRole('button', { name: 'Set a hold' }).click();
+    await page.getByText('Nothing about this client is removed').waitFor();
+    await page.getByRole('button', { name: 'Release' }).click();
+    await dialog.getByRole('button', { name: 'Release' }).click();
+    await page.getByRole('button', { name: 'Set a hold' }).waitFor();
+
     await page.getByRole('link', { name: 'Who saw this client' }).click();
     const entry = page.getByRole('row').filter({ hasText: 'POST /v1/clients/:externalId/resolve' }).first();
     await entry.getByText(SECOND).waitFor();

@@ -7,6 +7,7 @@ import { PERSON, State } from '../../parts/state.js';
 import { Moment } from '../../parts/values.js';
 import { CallHistory } from './call-history.js';
 import { Known, Wanted } from './compared.js';
+import { LegalHold } from './legal-hold.js';
 import { useSearched } from './people-search.js';
 import { nameOf, type PersonKey, personAddress, whyOf } from './person.js';
 import { ResolvePerson } from './resolve-person.js';
@@ -81,6 +82,7 @@ function Traced({ person, trace }: { person: Person; trace: Schemas['TraceRespon
         <Wanted person={person} wanted={trace.wanted} />
         <Known person={person} trace={trace} />
       </div>
+      {person.kind === 'client' && <LegalHold person={person} />}
       <CallHistory calls={trace.history} />
     </>
   );

@@ -23,6 +23,7 @@ CREATE TABLE "people" (
     "profile_hash" BYTEA,
     "email_fingerprint" BYTEA,
     "wanted_at" TIMESTAMPTZ(6) NOT NULL DEFAULT clock_timestamp(),
+    "held_at" TIMESTAMPTZ(3),
     "stated_at" TIMESTAMPTZ(6) NOT NULL DEFAULT clock_timestamp(),
     "platform_user_id" TEXT,
     "invite_url" BYTEA,
@@ -74,6 +75,8 @@ CREATE INDEX "people_step_refused_at_idx" ON "people"("step", "refused_at") WHER
 CREATE INDEX "people_attempt_look_up_at_idx" ON "people"("attempt_look_up_at") WHERE "attempt_operation" = 'createClient' AND "attempt_email" IS NULL;
 CREATE INDEX "people_applied_providers_idx" ON "people" USING GIN ("applied_providers");
 CREATE UNIQUE INDEX "people_kind_external_id_key" ON "people"("kind", "external_id");
+-- Retention and erasure leave out what belongs to these few.
+CREATE INDEX "people_held_at_idx" ON "people"("held_at") WHERE "held_at" IS NOT NULL;
 CREATE INDEX "people_merged_into_idx" ON "people"("merged_into") WHERE "merged_into" IS NOT NULL;
 
 CREATE TABLE "former_ids" (

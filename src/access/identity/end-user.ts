@@ -11,7 +11,7 @@ declare module 'fastify' {
 }
 
 /** Characters of ids and codes; neither a blank nor an @, so that no name and no email is kept by mistake. */
-const ID = /^[A-Za-z0-9._:/|-]{1,128}$/;
+export const END_USER_VALUE = /^[A-Za-z0-9._:/|-]{1,128}$/;
 
 /** The headers by which the EHR names its user and the reason, and the members of a request that hold them. */
 export const END_USER_HEADERS = [
@@ -20,7 +20,7 @@ export const END_USER_HEADERS = [
 ] as const;
 
 /** What a header of these may hold, as OpenAPI has it. */
-export const END_USER_SCHEMA = { type: 'string', pattern: ID.source } as const;
+export const END_USER_SCHEMA = { type: 'string', pattern: END_USER_VALUE.source } as const;
 
 /** For whom and why the EHR calls, as far as it says so. @throws {Problem} 400 `bad-on-behalf-of`, `bad-purpose` */
 export function endUserOf(headers: IncomingHttpHeaders): { onBehalfOf?: string; purpose?: string } {
@@ -28,7 +28,7 @@ export function endUserOf(headers: IncomingHttpHeaders): { onBehalfOf?: string; 
   for (const { name, member, problem } of END_USER_HEADERS) {
     const value = headers[name.toLowerCase()];
     if (value === undefined) continue;
-    if (typeof value !== 'string' || !ID.test(value)) {
+    if (typeof value !== 'string' || !END_USER_VALUE.test(value)) {
       const detail = `The header ${name} must be an id or a code, no name: 1 to 128 letters, digits and . _ : / | -`;
       throw new Problem(400, problem, detail);
     }

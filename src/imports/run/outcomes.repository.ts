@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import type { ImportRow } from '../../generated/prisma/client.js';
+import { LEGAL_HOLD } from '../../people/model/person-codes.js';
 import { RESET_ASSIGNMENTS } from '../../people/store/person-row.js';
 import { OF_ANY_ACCOUNT } from '../../platform/rate-limit/rate-limiter.repository.js';
 import type { PlannedOutcome, RowOutcome } from '../model/import.js';
@@ -72,6 +73,7 @@ export class OutcomesRepository {
              WHEN p.state = 'synced' THEN
                CASE WHEN r.planned = 'provider-change' THEN 'updated' WHEN p.origin = 'created' THEN 'created' ELSE 'linked' END
              WHEN p.state = 'waiting' AND ${isHopeless('p')} THEN 'needsReview'
+             WHEN p.state = 'deleting' AND p.error_code = '${LEGAL_HOLD}' THEN 'needsReview'
              WHEN p.state = 'deleting' AND p.error_code = 'clients-still-listed' AND p.due_at IS NULL
                AND EXISTS (${LISTING} AND c.state = 'waiting')
                AND NOT EXISTS (${LISTING} AND (c.state = 'pending' OR c.state = 'waiting' AND NOT ${isHopeless('c')}))

@@ -92,6 +92,7 @@ export class IdentityService {
       const before = await this.formerIds.identities(tx, { people });
       const after = merged(before, client.id, survivor.id, client.person.platformUserId);
       await this.formerIds.save(tx, 'client', after);
+      await spreadHold(tx, people);
       await this.clients.store(tx, { ...client, mergedInto: survivor.id }, survivor, user);
       this.audit.about('client', externalId, into);
       await this.announce(tx, 'person.merged', survivor.id, externalId, { platformUser: user });
@@ -181,6 +182,15 @@ export class IdentityService {
       data: { kind, externalId, [other]: otherId, platformUserId, ...more },
     });
   }
+}
+
+/** A legal hold on one of the merged clients covers all of them, also after the merge was undone. */
+async function spreadHold(tx: PoolClient, ids: readonly string[]): Promise<void> {
+  await tx.query(
+    `UPDATE people SET held_at = held.since FROM (SELECT min(held_at) AS since FROM people WHERE id = ANY ($1::uuid[])) AS held
+     WHERE id = ANY ($1::uuid[]) AND held.since IS NOT NULL`,
+    [ids],
+  );
 }
 
 function unknownClient(pointer: string): Problem {

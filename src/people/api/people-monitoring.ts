@@ -5,6 +5,7 @@ import { type Health, HealthIndicator } from '../../http/server/health-indicator
 import { Metrics } from '../../http/server/metrics.js';
 import { type BreakerCode, openBlocks } from '../model/circuit-breaker.js';
 import { PERSON_KINDS, PERSON_STATES, type PersonKind, type PersonState } from '../model/person.js';
+import { LEGAL_HOLD } from '../model/person-codes.js';
 import { PlatformPeople } from '../reconcile/platform-people.js';
 import { BreakersRepository } from '../store/breakers.repository.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
@@ -33,10 +34,11 @@ interface PeopleCount {
 
 /**
  * A person is stuck after 15 minutes in progress, or after a day in `failed` or `needs-review`. People ignored by an
- * operator never count.
+ * operator and those under a legal hold never count.
  */
 const IS_STUCK = `(
   state IN ('pending', 'waiting', 'deleting') AND updated_at < clock_timestamp() - interval '15 minutes'
+    AND error_code IS DISTINCT FROM '${LEGAL_HOLD}'
   OR state IN ('failed', 'needs-review') AND updated_at < clock_timestamp() - interval '1 day'
     AND error_code IS DISTINCT FROM 'ignored')`;
 

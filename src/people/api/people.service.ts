@@ -11,6 +11,7 @@ import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { traceparentOf } from '../../tracing/trace.js';
 import { becameListable, type Person, type PersonKind, type PersonState, RESET_ON_WRITE } from '../model/person.js';
+import { LEGAL_HOLD } from '../model/person-codes.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
 import { applyLink, applyResolve, checkResolve, type ResolveAction } from '../model/resolve-rule.js';
 import { PlatformPeople } from '../reconcile/platform-people.js';
@@ -22,8 +23,9 @@ import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import { UpcomingPeople, type UpcomingPerson } from '../store/upcoming-people.js';
 import { type PersonResponse, showPerson, showUpcoming } from './person-view.js';
 
-/** States that the service does not leave automatically. */
-const SETTLED: PersonState[] = ['synced', 'failed', 'needs-review', 'deleted'];
+/** Whether the service does not leave a person's state automatically. */
+const isSettled = ({ sync: { state, error } }: PersonResponse): boolean =>
+  ['synced', 'failed', 'needs-review', 'deleted'].includes(state) || error?.code === LEGAL_HOLD;
 
 /** Moves a person ahead of all imports. */
 const EXPEDITED = { lane: 'interactive' } as const;
@@ -125,7 +127,7 @@ export class PeopleService {
       if (upcoming) return this.viewUpcoming(upcoming);
       return row ? this.view(row) : this.unknown(key.kind);
     };
-    return pollUntil(seconds, read, ({ sync }) => SETTLED.includes(sync.state), signal);
+    return pollUntil(seconds, read, isSettled, signal);
   }
 
   /**
@@ -135,7 +137,7 @@ export class PeopleService {
    * @returns `view` if the person cannot be read again
    */
   async awaitSettled(view: PersonResponse, seconds: number, signal?: AbortSignal): Promise<PersonResponse> {
-    if (seconds === 0 || SETTLED.includes(view.sync.state)) return view;
+    if (seconds === 0 || isSettled(view)) return view;
     return afterCommit(
       () => this.show(view, seconds, signal),
       () => view,

@@ -47,6 +47,8 @@ export class PersonRecords {
     const { history: _, choices: __, ...trace } = traceOf(row, []);
     return {
       ...this.service.view(row),
+      // The view hides what a legal hold or a merge keeps.
+      ...openProfile(row.profile),
       createdAt: row.createdAt,
       wantedAt: row.wantedAt,
       givenToPlatform: openProfile(row.appliedProfile),

@@ -4,7 +4,7 @@ import { PageResponse } from '../../http/request/page.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import { operationOf } from '../model/next-step.js';
 import type { Origin, PersonKind, PersonState } from '../model/person.js';
-import { messageFor } from '../model/person-codes.js';
+import { LEGAL_HOLD, messageFor } from '../model/person-codes.js';
 import type { Profile, ProfileSeal } from '../model/profile.js';
 import type { PersonRow } from '../store/person-row.js';
 import type { UpcomingPerson } from '../store/upcoming-people.js';
@@ -26,6 +26,11 @@ export class SyncResponse {
   /** Changed fields (email, firstName, lastName) that no operation of the platform can update */
   notPushable!: string[];
   updatedAt!: Date;
+}
+
+/** The audit log has who set the hold, and why. */
+export class LegalHoldResponse {
+  since!: Date;
 }
 
 /** A person as the EHR sees it. */
@@ -52,6 +57,8 @@ export class PersonResponse {
   /** Grants access to the platform as this person */
   @VisibleTo('people:read', 'invites:read')
   inviteUrl!: string | null;
+  /** Clients only; null without a legal hold, which keeps everything about the client until its release */
+  legalHold?: LegalHoldResponse | null;
   sync!: SyncResponse;
   /** Fields that are null because their stored values cannot be decrypted; absent if none */
   unreadable?: string[];
@@ -122,15 +129,25 @@ const ERASED_PROFILE = { email: null, firstName: '', lastName: '' };
 
 /** Decrypts a person for the API. @param isConfigured whether the platform can be called at all */
 export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: boolean): PersonResponse {
-  const { externalId, kind, platformUserId, inviteUrl, state, step, updatedAt } = row;
-  const profile = ifReadable(() => (row.profile ? seal.open(row, row.profile) : ERASED_PROFILE));
+  const { externalId, kind, wanted, platformUserId, state, step, updatedAt, heldAt } = row;
+  // A legal hold keeps the data of a deleted client, but only an export shows it.
+  const inviteUrl = wanted ? row.inviteUrl : null;
+  const profile = ifReadable(() => (wanted && row.profile ? seal.open(row, row.profile) : ERASED_PROFILE));
   const applied = ifReadable(() => row.appliedProfile && seal.open(row, row.appliedProfile));
   const invite = ifReadable(() => inviteUrl && seal.openText(row, 'invite_url', inviteUrl));
   const unreadable = [profile ? [] : PROFILE_FIELDS, invite === undefined ? 'inviteUrl' : []].flat();
-  const isHeld = !isConfigured && (state === 'pending' || state === 'deleting');
-  const code = isHeld ? 'not-configured' : state === 'synced' || state === 'deleted' ? null : row.errorCode;
+  const isOff = !isConfigured && (state === 'pending' || state === 'deleting');
+  const code =
+    row.errorCode === LEGAL_HOLD
+      ? LEGAL_HOLD
+      : isOff
+        ? 'not-configured'
+        : state === 'synced' || state === 'deleted'
+          ? null
+          : row.errorCode;
   const { errorText } = row;
-  const text = errorText && !isHeld ? ifReadable(() => seal.openText(row, 'error_text', errorText)) : undefined;
+  const hasText = errorText && code !== LEGAL_HOLD && !isOff;
+  const text = hasText ? ifReadable(() => seal.openText(row, 'error_text', errorText)) : undefined;
   return {
     externalId,
     kind,
@@ -139,6 +156,7 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
     platformUserId,
     origin: row.person.origin,
     inviteUrl: invite ?? null,
+    ...(kind === 'client' && { legalHold: heldAt && { since: heldAt } }),
     sync: {
       state,
       step: step && operationOf(step),

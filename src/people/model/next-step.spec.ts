@@ -20,6 +20,7 @@ const context = (more: Partial<DecisionContext> = {}): DecisionContext => ({
   now,
   claim: 'held',
   providers: [],
+  held: false,
   stillListed: false,
   role: null,
   hasSecondUser: false,
@@ -152,6 +153,22 @@ describe('a client’s list', () => {
 });
 
 describe('a person to delete', () => {
+  test('is kept here and on the platform by a legal hold, whatever else is open', () => {
+    const faults: Partial<Person>[] = [
+      {},
+      { fault: 'rejected' },
+      { attempt: attempt('createClient') },
+      { review: 'delete-linked' },
+    ];
+    for (const more of [...faults, { platformUserId: 'u1', origin: 'linked' } as const])
+      expect(nextStep(client({ wanted: false, ...more }), context({ held: true }))).toEqual(
+        rest('deleting', 'legal-hold'),
+      );
+    expect(
+      nextStep(client({ platformUserId: 'u1', origin: 'created', appliedProviders: [] }), context({ held: true })),
+    ).toEqual(rest('synced'));
+  });
+
   const mapped = provider({ wanted: false, platformUserId: 'u1' });
 
   test('has its platform user deleted', () => {

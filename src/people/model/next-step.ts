@@ -1,6 +1,6 @@
 import { type Breakers, breakerOf, isProven, isSilent, type Phase, phaseOf } from './circuit-breaker.js';
 import { type DecisionContext, OPERATIONS, type Operation, type Person, type PersonState } from './person.js';
-import type { Review } from './person-codes.js';
+import { LEGAL_HOLD, type Review } from './person-codes.js';
 
 /** The next call to the platform, and when it may be sent. */
 export interface CallStep {
@@ -89,6 +89,7 @@ export const CHECK_FRESH_MS = 10 * 60_000;
  * context give the same step. `applyGrant` and `applyAnswer` then merge the outcome of its call.
  */
 export function nextStep(person: Person, context: DecisionContext): Step {
+  if (context.held && !person.wanted) return rest('deleting', LEGAL_HOLD);
   if (person.fault) return rest('failed', person.fault);
   return person.wanted ? presenceStep(person, context) : absenceStep(person, context);
 }

@@ -39,6 +39,9 @@ const STOPS: Record<BreakerCode, string> = {
     'The platform rejects this operation for everyone. See /health/ready for the status; queued work resumes automatically.',
 };
 
+/** The code of a deletion that a legal hold defers. */
+export const LEGAL_HOLD = 'legal-hold';
+
 /** The meaning and the remedy of each code, without personal data. */
 export const PERSON_CODES: Record<string, string> = {
   ...REVIEWS,
@@ -46,6 +49,8 @@ export const PERSON_CODES: Record<string, string> = {
   ...STOPS,
   'not-configured':
     'The contract file has no apiKey, so nothing is sent. Set apiKey.header in PLATFORM_CONTRACT and restart.',
+  [LEGAL_HOLD]:
+    'A legal hold keeps everything about this client, here and on the platform. The deletion follows once an administrator releases the hold.',
   'provider-not-mirrored': 'A provider of this client is not on the platform yet. The client follows automatically.',
   'clients-still-listed':
     'The platform still lists this provider for clients whose lists are being changed. The deletion follows automatically.',

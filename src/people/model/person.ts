@@ -79,6 +79,8 @@ export const RESET_ON_WRITE = { fault: null, refusal: null, retryAt: null, failu
 /** Everything besides the person that its next step depends on. */
 export interface DecisionContext {
   now: Date;
+  /** True while a legal hold defers the deletion of a client. */
+  held: boolean;
   /** Whether this person may use its email on the platform. */
   claim: 'held' | 'free' | 'taken';
   /** The desired providers of a client, primary first, each with its `listableUser`. */

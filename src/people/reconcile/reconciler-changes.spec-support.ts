@@ -48,6 +48,14 @@ export abstract class ReconcilerChanges {
     this.tables.afterChange(row);
   }
 
+  /** `LegalHolds`: sets or releases a legal hold. */
+  hold(id: string, isHeld: boolean): void {
+    const row = this.tables.people.get(id);
+    if (!row) return;
+    row.isHeld = isHeld;
+    if (!row.person.wanted && row.state !== 'deleted') this.tables.afterChange(row);
+  }
+
   /** An operator looks at the platform and resolves a person, but never within the grace period. */
   resolve(id: string): void {
     const row = this.tables.people.get(id);
@@ -101,6 +109,7 @@ export abstract class ReconcilerChanges {
   /** An operator resolves every person, and gives people with a shared email their own. */
   settleManually(): void {
     for (const row of this.tables.all()) {
+      this.hold(row.id, false);
       if (EMAIL_CONFLICTS.includes(row.code ?? '')) {
         this.tables.wantPerson(row.id, row.kind, ownEmail(row.id));
         this.tables.afterChange(row);

@@ -35,7 +35,7 @@ export function judgeRest(model: ReconcilerModel): void {
     if (state === 'synced') judgePresence(model, row);
     if (state === 'deleted') law(!model.platform.userOf(id), `${id} is deleted here but exists on the platform`);
     if (state === 'deleting') {
-      law(model.tables.context(row).stillListed, `${id} stays deleting (${code})`);
+      law(row.isHeld || model.tables.context(row).stillListed, `${id} stays deleting (${code})`);
     }
     if (state === 'waiting') {
       const isReady = model.tables.context(row).providers.every((provider) => provider.platformUserId !== null);

@@ -31,6 +31,7 @@ export class Row {
   dueAt: number | null = null;
   lease: string | null = null;
   leaseUntil = 0;
+  isHeld = false;
   private desired: Pick<Person, 'wanted' | 'email'>;
   private columns: KnownFields;
 
@@ -144,6 +145,7 @@ export class ReconcilerTables {
       })),
       role: this.roleOf(row),
       hasSecondUser: false,
+      held: row.isHeld,
       breakers: this.breakers,
       base: this.base,
       stillListed: mapped !== null && this.all('client').some((client) => isChangingList(client, mapped)),

@@ -37,6 +37,7 @@ export class ReconcilerWitness {
   /** Checks a call before it is granted. @param othersInFlight whether this person has another call in flight */
   granted(row: Row, step: CallStep, call: string, othersInFlight: boolean): void {
     law(!othersInFlight, 'two concurrent calls for one person');
+    law(!row.isHeld || row.person.wanted, 'a call for a deleted client under a legal hold');
     const memory = this.memory(row.id);
     const { person } = row;
     if (isCreate(step)) {

@@ -51,6 +51,7 @@ const anyAction = fc.oneof(
   },
   { weight: 2, arbitrary: action(fc.tuple(client, list), 'put list', (m, [c, l]) => m.putList(c, l)) },
   { weight: 3, arbitrary: action(fc.oneof(provider, client), 'remove', (m, id) => m.remove(id)) },
+  { weight: 2, arbitrary: action(fc.tuple(client, fc.boolean()), 'legal hold', (m, [c, isHeld]) => m.hold(c, isHeld)) },
   { weight: 1, arbitrary: action(fc.oneof(provider, client), 'resolve', (m, id) => m.resolve(id)) },
   {
     weight: 12,

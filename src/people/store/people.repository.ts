@@ -43,6 +43,9 @@ export function linkedFields({ person: { attempt }, attemptProfile }: PersonRow)
 /** SQL assignments for a write by the EHR. They move the person ahead of all imports. */
 const ON_WRITE = `lane = 'interactive', wanted_at = clock_timestamp(), stated_at = clock_timestamp(), ${RESET_ASSIGNMENTS}`;
 
+/** SQL assignments for a deletion that was stated before, and deferred. */
+export const ON_RELEASE = `lane = 'interactive', wanted_at = clock_timestamp(), ${RESET_ASSIGNMENTS}`;
+
 /** The next step after the email was claimed or found taken, and the code shown with it. */
 interface Decision {
   step: Exclude<Step, { do: 'claim-email' }>;
@@ -117,17 +120,19 @@ export class PeopleRepository extends PeopleReader {
   }
 
   /**
-   * Deletes a person in the desired state. Erases names, email and all copies immediately.
+   * Deletes a person in the desired state. Erases names, email and all copies immediately, unless a legal hold keeps them.
    *
    * @param assignments SQL assignments for the source and the urgency of the deletion
    */
   async wantAbsence(tx: PoolClient, row: PersonRow, assignments = ON_WRITE): Promise<void> {
+    const { id, heldAt } = row;
+    const text = `UPDATE people SET ${assignments}, wanted = false, review = NULL, checked_absent_at = NULL WHERE id = $1`;
+    await tx.query(text, [id]);
+    if (heldAt !== null) return;
     await tx.query(
-      `UPDATE people SET ${assignments}, wanted = false, review = NULL, checked_absent_at = NULL,
-         profile = NULL, profile_hash = NULL, email_fingerprint = NULL, applied_profile = NULL, attempt_profile = $2,
-         invite_url = NULL, error_text = NULL
-       WHERE id = $1`,
-      [row.id, this.lookupProfile(row)],
+      `UPDATE people SET profile = NULL, profile_hash = NULL, email_fingerprint = NULL, applied_profile = NULL,
+         attempt_profile = $2, invite_url = NULL, error_text = NULL WHERE id = $1`,
+      [id, this.lookupProfile(row)],
     );
     await this.erasure.erase(tx, row, { names: row.profile !== null });
   }

@@ -23,7 +23,7 @@ export const RESET_ASSIGNMENTS = Object.entries(RESET_FIELDS)
   .join(', ');
 
 /** Everything besides its own row that the next step of a person depends on, and the emails that it claims. */
-export type Surroundings = Omit<DecisionContext, 'base'> & { emailClaims: string[] };
+export type Surroundings = Omit<DecisionContext, 'base' | 'held'> & { emailClaims: string[] };
 
 /** A row of `people` with everything that its next step depends on. */
 export interface PersonRow extends StoredPerson {
@@ -89,7 +89,17 @@ export function toPersonRow(
   return {
     ...stored,
     person: { kind, wanted, email: toHex(emailFingerprint), ...fromFields(stored) },
-    context: { now, claim, providers, stillListed, role, hasSecondUser, breakers: breakers ?? {}, base },
+    context: {
+      now,
+      held: stored.heldAt !== null,
+      claim,
+      providers,
+      stillListed,
+      role,
+      hasSecondUser,
+      breakers: breakers ?? {},
+      base,
+    },
     emailClaims,
   };
 }

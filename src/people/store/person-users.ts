@@ -11,8 +11,9 @@ const ofUser = (user: string, column: string): string => `coalesce(
 /** SQL of the external id of the person that a platform user belongs or belonged to; null if none. */
 export const personOfUser = (user: string): string => ofUser(user, 'head.external_id');
 
-/** SQL condition that a platform user belongs or belonged to a client that the EHR deleted. */
-export const isOfDeletedClient = (user: string): string => ofUser(user, `head.kind = 'client' AND NOT head.wanted`);
+/** SQL condition that a platform user belongs or belonged to a client that the EHR deleted, and that no legal hold keeps. */
+export const isOfDeletedClient = (user: string): string =>
+  ofUser(user, `head.kind = 'client' AND NOT head.wanted AND head.held_at IS NULL`);
 
 const PEOPLE_OF = `SELECT named.id AS user,
     ${ofUser('named.id', "json_build_object('kind', head.kind, 'externalId', head.external_id)")} AS person
