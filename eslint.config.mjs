@@ -15,7 +15,7 @@ const order = {
   database: {},
   vault: {},
   queue: { backend: {}, notifier: {}, 'due-rows': {} },
-  access: { identity: {}, audit: {}, keys: {}, 'browser-session': {}, guard: {}, idempotency: {} },
+  access: { identity: {}, audit: {}, keys: {}, 'sign-in': {}, guard: {}, idempotency: {} },
   feed: {},
   platform: { contract: {}, http: {}, 'rate-limit': {}, upload: {}, clients: {}, fetch: {}, send: {} },
   webhooks: { receive: {}, process: {}, admin: {} },

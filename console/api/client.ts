@@ -12,6 +12,16 @@ const CSRF_HEADER = 'x-csrf-token';
 /** Told when the service no longer takes the session. */
 let onSignedOut: () => void = () => undefined;
 
+/** Problems of a request that needs a recent sign-in and a reason. */
+const STEP_UPS: ReadonlySet<string> = new Set(['step-up-required', 'purpose-required']);
+
+/** Asks who is there and why. @returns the reason; undefined if the request shall not be repeated */
+let onStepUp: (needsSignIn: boolean) => Promise<string | undefined> = async () => undefined;
+
+export function whenStepUpNeeded(asks: typeof onStepUp): void {
+  onStepUp = asks;
+}
+
 export function rememberCsrfToken(token: string): void {
   csrfToken = token;
 }
@@ -45,12 +55,25 @@ type Media = 'application/json' | 'application/problem+json';
 /** Every call of the API, typed by `openapi.json`. A failure is thrown as a {@link ProblemError}. */
 export const api = createClient<paths, Media>({ baseUrl: location.origin, credentials: 'same-origin' });
 
+/** Sent requests, to be repeated once somebody has confirmed who they are. */
+const sent = new WeakMap<Request, Request>();
+
 api.use({
   onRequest({ request }) {
     request.headers.set(CSRF_HEADER, csrfToken);
+    sent.set(request, request.clone());
   },
   async onResponse({ request, response }) {
-    if (!response.ok) throw await refusalOf(response, request.headers.get(CSRF_HEADER));
+    if (response.ok) return;
+    const problem = await refusalOf(response, request.headers.get(CSRF_HEADER));
+    const again = sent.get(request);
+    const purpose = again && STEP_UPS.has(problem.type) && (await onStepUp(problem.type === 'step-up-required'));
+    if (!again || !purpose) throw problem;
+    again.headers.set(CSRF_HEADER, csrfToken);
+    again.headers.set('notebridge-purpose', purpose);
+    const repeated = await fetch(again);
+    if (!repeated.ok) throw await refusalOf(repeated, csrfToken);
+    return repeated;
   },
   onError() {
     return new ProblemError(0, 'unreachable', 'The service can not be reached; check that it runs, then try again.');

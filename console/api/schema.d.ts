@@ -102,21 +102,103 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Who is signed in to this browser
+         * Get the session of this browser
          * @description Any key will do.
          */
         get: operations["BrowserSession.read"];
         put?: never;
         /**
-         * Exchanges a key for a cookie by which a browser acts as that key
+         * Exchange a key for a cookie by which a browser acts as that key
          * @description Any key will do.
          */
         post: operations["BrowserSession.open"];
         /**
-         * Ends the session
+         * End the session of this browser
          * @description Any key will do.
          */
         delete: operations["BrowserSession.close"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/browser-session/step-up": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Show the key of this session again, as some operations require
+         * @description A person signs in again at /v1/sign-in?fresh=true instead.
+         *
+         *     Any key will do.
+         */
+        post: operations["BrowserSession.confirm"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/browser-sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List signed-in browsers, newest first: one's own, or with the scope `admin` all
+         * @description Any key will do.
+         */
+        get: operations["BrowserSession.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/browser-sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a session immediately: one's own, or with the scope `admin` any
+         * @description Any key will do.
+         */
+        delete: operations["BrowserSession.end"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sign-in/methods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How a browser can sign in
+         * @description Open to callers without a key.
+         */
+        get: operations["SignIn.methods"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1634,18 +1716,68 @@ export interface components {
             items: components["schemas"]["AuditResponse"][];
             nextCursor: string | null;
         };
-        BrowserSessionKeyResponse: {
+        CallerResponse: {
             scopes: ("people:read" | "people:write" | "invites:read" | "imports" | "sessions:read" | "sessions:write" | "notes:read" | "recorder" | "compliance" | "events:read" | "webhooks" | "operations" | "admin")[];
-            /** @description Id of the key, or `admin` for ADMIN_API_KEY */
+            /** @description Id of the key (`admin` for ADMIN_API_KEY), or the person's id at the issuer */
             id: string;
             name: string;
+            /** @description The OpenID provider of a person; null for a key */
+            issuer: string | null;
         };
         BrowserSessionResponse: {
-            key: components["schemas"]["BrowserSessionKeyResponse"];
+            caller: components["schemas"]["CallerResponse"];
             /** @description To be sent as `X-CSRF-Token` with every change */
             csrfToken: string;
+            /**
+             * Format: date-time
+             * @description When it ends unless it is used: requests with `Notebridge-In-Use: true` move it, up to eight hours after the sign-in
+             */
+            expiresAt: string;
+            idleMinutes: number;
+            /**
+             * Format: date-time
+             * @description When the caller last proved who they are; null if the provider does not tell
+             */
+            authenticatedAt: string | null;
+        };
+        StepUpRequest: {
+            /** @description The key with which the session was opened */
+            key: string;
+        };
+        SignedInResponse: {
+            /** @description Id of the key (`admin` for ADMIN_API_KEY), or the person's id at the issuer */
+            id: string;
+            name: string;
+            /** @description The OpenID provider of a person; null for a key */
+            issuer: string | null;
+        };
+        ListedSessionResponse: {
+            /** Format: uuid */
+            id: string;
+            caller: components["schemas"]["SignedInResponse"];
+            /** @description True for the session that asks */
+            isCurrent: boolean;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            authenticatedAt: string | null;
+            /**
+             * Format: date-time
+             * @description To the minute
+             */
+            lastSeenAt: string;
             /** Format: date-time */
             expiresAt: string;
+        };
+        ListedSessionPageResponse: {
+            items: components["schemas"]["ListedSessionResponse"][];
+            nextCursor: string | null;
+        };
+        SignInMethodsResponse: {
+            /** @description True if a browser may sign in with a key */
+            key: boolean;
+            /** @description The host of the OpenID provider, whose sign-in starts at /v1/sign-in; null if there is none */
+            provider: string | null;
         };
         FeedEventResponse: {
             /** @description Its position in the feed: hand it back as `after` */
@@ -2941,7 +3073,7 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description bad-cursor, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, validation */
+        /** @description bad-cursor, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
         "400.caller.bad-cursor": {
             headers: {
                 [name: string]: unknown;
@@ -2949,7 +3081,7 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3001,27 +3133,27 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, too-deep, validation */
-        "400.body.caller": {
+        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, purpose-required, too-deep, validation */
+        "400.body.caller.purpose-required": {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description forbidden-scope, forged-request, scope-escalation */
-        "403.caller.scope-escalation": {
+        /** @description forbidden-scope, forged-request, scope-escalation, step-up-required */
+        "403.caller.scope-escalation.step-up-required": {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:scope-escalation";
+                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:scope-escalation" | "urn:notebridge:problem:step-up-required";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3073,15 +3205,15 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description bad-content-length, bad-id, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, too-deep, validation */
-        "400.body.caller.bad-id": {
+        /** @description bad-content-length, bad-id, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, purpose-required, too-deep, validation */
+        "400.body.caller.bad-id.purpose-required": {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3109,7 +3241,19 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, validation */
+        /** @description bad-content-length, bad-id, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, too-deep, validation */
+        "400.body.caller.bad-id": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
         "400.caller": {
             headers: {
                 [name: string]: unknown;
@@ -3117,7 +3261,7 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3133,7 +3277,7 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, key-needed, too-deep, validation */
+        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, key-needed, on-behalf-of-required, too-deep, validation */
         "400.body.caller.key-needed": {
             headers: {
                 [name: string]: unknown;
@@ -3141,7 +3285,55 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:key-needed" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:key-needed" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description forbidden-scope, forged-request, key-sign-in-off */
+        "403.caller.key-sign-in-off": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:key-sign-in-off";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, too-deep, validation */
+        "400.body.caller": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description forbidden-scope, forged-request, wrong-key */
+        "403.caller.wrong-key": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:wrong-key";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description confirm-at-provider */
+        "409.confirm-at-provider": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:confirm-at-provider";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3217,7 +3409,7 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description bad-external-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, validation */
+        /** @description bad-external-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
         "400.caller.bad-external-id": {
             headers: {
                 [name: string]: unknown;
@@ -3225,7 +3417,7 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3241,7 +3433,7 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description bad-content-length, bad-external-id, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, too-deep, validation */
+        /** @description bad-content-length, bad-external-id, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, too-deep, validation */
         "400.body.caller.bad-external-id": {
             headers: {
                 [name: string]: unknown;
@@ -3249,7 +3441,7 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3262,6 +3454,30 @@ export interface components {
                 "application/problem+json": {
                     /** @enum {unknown} */
                     type?: "urn:notebridge:problem:merged" | "urn:notebridge:problem:renamed";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-content-length, bad-external-id, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, purpose-required, too-deep, validation */
+        "400.body.caller.bad-external-id.purpose-required": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description forbidden-scope, forged-request, step-up-required */
+        "403.caller.step-up-required": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:step-up-required";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3409,7 +3625,7 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description abandoned, bad-content-length, bad-idempotency-key, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, platform-rejected, too-deep, validation */
+        /** @description abandoned, bad-content-length, bad-idempotency-key, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, too-deep, validation */
         "400.body.caller.idempotent.abandoned.platform-rejected": {
             headers: {
                 [name: string]: unknown;
@@ -3417,7 +3633,7 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3469,7 +3685,7 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, platform-rejected, too-deep, validation */
+        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, too-deep, validation */
         "400.body.caller.platform": {
             headers: {
                 [name: string]: unknown;
@@ -3477,7 +3693,7 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3565,7 +3781,7 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description abandoned, bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, platform-rejected, too-deep, validation */
+        /** @description abandoned, bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, too-deep, validation */
         "400.body.caller.abandoned.platform-rejected": {
             headers: {
                 [name: string]: unknown;
@@ -3573,7 +3789,7 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3661,7 +3877,7 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, platform-rejected, validation */
+        /** @description bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, validation */
         "400.caller.platform": {
             headers: {
                 [name: string]: unknown;
@@ -3669,7 +3885,7 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3709,7 +3925,7 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, empty-recording, platform-rejected, too-deep, validation */
+        /** @description bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, empty-recording, on-behalf-of-required, platform-rejected, too-deep, validation */
         "400.body.caller.idempotent.platform.bad-multipart.empty-recording": {
             headers: {
                 [name: string]: unknown;
@@ -3717,7 +3933,7 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:empty-recording" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:empty-recording" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3793,7 +4009,7 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description bad-content-length, bad-idempotency-key, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, platform-rejected, too-deep, validation */
+        /** @description bad-content-length, bad-idempotency-key, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, too-deep, validation */
         "400.body.caller.idempotent.platform": {
             headers: {
                 [name: string]: unknown;
@@ -3801,11 +4017,11 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, too-deep, validation */
+        /** @description bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, too-deep, validation */
         "400.body.caller.idempotent.bad-multipart": {
             headers: {
                 [name: string]: unknown;
@@ -3813,7 +4029,7 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3901,7 +4117,7 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description bad-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, validation */
+        /** @description bad-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
         "400.caller.bad-id": {
             headers: {
                 [name: string]: unknown;
@@ -3909,11 +4125,11 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description bad-cursor, bad-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, validation */
+        /** @description bad-cursor, bad-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
         "400.caller.bad-cursor.bad-id": {
             headers: {
                 [name: string]: unknown;
@@ -3921,7 +4137,7 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -4009,7 +4225,7 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description abandoned, bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, platform-rejected, repeated-part, too-deep, unknown-part, validation */
+        /** @description abandoned, bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, repeated-part, too-deep, unknown-part, validation */
         "400.body.caller.idempotent.platform.abandoned.bad-multipart.platform-rejected.repeated-part.unknown-part": {
             headers: {
                 [name: string]: unknown;
@@ -4017,7 +4233,7 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -4069,7 +4285,19 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description bad-cursor, bad-external-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, validation */
+        /** @description bad-external-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, purpose-required, validation */
+        "400.caller.bad-external-id.purpose-required": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-cursor, bad-external-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
         "400.caller.bad-cursor.bad-external-id": {
             headers: {
                 [name: string]: unknown;
@@ -4077,7 +4305,7 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:validation";
+                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -4156,9 +4384,9 @@ export interface operations {
                     "application/json": components["schemas"]["NewApiKeyResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
+            400: components["responses"]["400.body.caller.purpose-required"];
             401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.scope-escalation"];
+            403: components["responses"]["403.caller.scope-escalation.step-up-required"];
             404: components["responses"]["404"];
             408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
@@ -4197,9 +4425,9 @@ export interface operations {
                     "application/json": components["schemas"]["NewApiKeyResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
+            400: components["responses"]["400.body.caller.bad-id.purpose-required"];
             401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.scope-escalation"];
+            403: components["responses"]["403.caller.scope-escalation.step-up-required"];
             404: components["responses"]["404.unknown-api-key"];
             408: components["responses"]["408.body"];
             409: components["responses"]["409.already-rotated.api-key-ended"];
@@ -4355,7 +4583,7 @@ export interface operations {
             };
             400: components["responses"]["400.body.caller.key-needed"];
             401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
+            403: components["responses"]["403.caller.key-sign-in-off"];
             404: components["responses"]["404"];
             408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
@@ -4394,6 +4622,139 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "BrowserSession.confirm": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StepUpRequest"];
+            };
+        };
+        responses: {
+            /** @description A person signs in again at /v1/sign-in?fresh=true instead. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrowserSessionResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller.wrong-key"];
+            404: components["responses"]["404.no-browser-session"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.confirm-at-provider"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "BrowserSession.list": {
+        parameters: {
+            query?: {
+                /** @description Items on a page */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: {
+                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListedSessionPageResponse"];
+                };
+            };
+            400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "BrowserSession.end": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400.body.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.no-browser-session"];
+            408: components["responses"]["408.body"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "SignIn.methods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInMethodsResponse"];
+                };
+            };
+            400: components["responses"]["400"];
+            404: components["responses"]["404"];
+            503: components["responses"]["503"];
             default: components["responses"]["others"];
         };
     };
@@ -4789,9 +5150,9 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
+            400: components["responses"]["400.body.caller.bad-external-id.purpose-required"];
             401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
+            403: components["responses"]["403.caller.step-up-required"];
             404: components["responses"]["404.provider-not-found"];
             408: components["responses"]["408.body"];
             409: components["responses"]["409.former-ids.provider-in-use"];
@@ -4869,9 +5230,9 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
+            400: components["responses"]["400.body.caller.bad-external-id.purpose-required"];
             401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
+            403: components["responses"]["403.caller.step-up-required"];
             404: components["responses"]["404.provider-not-found"];
             408: components["responses"]["408.body"];
             409: components["responses"]["409.former-ids.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken"];
@@ -5009,9 +5370,9 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
+            400: components["responses"]["400.body.caller.bad-external-id.purpose-required"];
             401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
+            403: components["responses"]["403.caller.step-up-required"];
             404: components["responses"]["404.client-not-found"];
             408: components["responses"]["408.body"];
             409: components["responses"]["409.former-ids.provider-in-use"];
@@ -5143,9 +5504,9 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
+            400: components["responses"]["400.body.caller.bad-external-id.purpose-required"];
             401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
+            403: components["responses"]["403.caller.step-up-required"];
             404: components["responses"]["404.client-not-found"];
             408: components["responses"]["408.body"];
             409: components["responses"]["409.former-ids.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken"];
@@ -5490,9 +5851,9 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
+            400: components["responses"]["400.body.caller.bad-external-id.purpose-required"];
             401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
+            403: components["responses"]["403.caller.step-up-required"];
             404: components["responses"]["404.client-not-found"];
             408: components["responses"]["408.body"];
             409: components["responses"]["409.former-ids.call-under-way.client-deleted.session-requested"];
@@ -6649,9 +7010,9 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
+            400: components["responses"]["400.body.caller.bad-id.purpose-required"];
             401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
+            403: components["responses"]["403.caller.step-up-required"];
             404: components["responses"]["404.import-not-found"];
             408: components["responses"]["408.body"];
             409: components["responses"]["409.threshold-exceeded.wrong-state"];
@@ -7198,9 +7559,9 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.caller.bad-external-id"];
+            400: components["responses"]["400.caller.bad-external-id.purpose-required"];
             401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
+            403: components["responses"]["403.caller.step-up-required"];
             404: components["responses"]["404.client-not-found"];
             409: components["responses"]["409.former-ids"];
             429: components["responses"]["429.caller"];

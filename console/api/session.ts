@@ -4,7 +4,7 @@ import { liveness, queries } from './queries.js';
 import { store } from './store.js';
 
 export type Session = Schemas['BrowserSessionResponse'];
-export type Scope = Session['key']['scopes'][number];
+export type Scope = Session['caller']['scopes'][number];
 
 /** How often the page asks whether its session still holds. */
 const LOOK_MS = 30_000;
@@ -32,14 +32,15 @@ export function useSession(): UseQueryResult<Session | null> {
   });
 }
 
-/** What the key of whoever is signed in allows. */
+/** The scopes of whoever is signed in. */
 export function useScopes(): readonly Scope[] {
-  return useQuery(SESSION).data?.key.scopes ?? [];
+  return useQuery(SESSION).data?.caller.scopes ?? [];
 }
 
-async function readSession(signal?: AbortSignal): Promise<Session | null> {
+async function readSession(signal?: AbortSignal, isInUse = false): Promise<Session | null> {
   try {
-    const session = await body(api.GET('/v1/browser-session', { signal }));
+    const headers = isInUse ? { 'notebridge-in-use': 'true' } : {};
+    const session = await body(api.GET('/v1/browser-session', { signal, headers }));
     rememberCsrfToken(session.csrfToken);
     return session;
   } catch (error) {
@@ -47,6 +48,23 @@ async function readSession(signal?: AbortSignal): Promise<Session | null> {
     throw error;
   }
 }
+
+/** Tells the service that somebody uses this browser: it ends sessions that nobody uses. */
+export async function tellUse(): Promise<void> {
+  if (queries.getQueryData(SESSION.queryKey)) await readAgain(true).catch(() => undefined);
+}
+
+/** Looks who is signed in now: another tab may have signed in anew. Nobody is signed in by it again after a sign-out. */
+export async function readAgain(isInUse = false): Promise<Session | null> {
+  const session = await readSession(undefined, isInUse);
+  const before = queries.getQueryData<Session | null>(SESSION.queryKey);
+  if (!session || !before) return null;
+  if (idOf(before) !== idOf(session)) forget('Somebody else signed in to this browser.');
+  become(session);
+  return session;
+}
+
+const idOf = ({ caller: { issuer, id } }: Session) => `${issuer} ${id}`;
 
 /** Exchanges a key for a session; the key itself is kept nowhere. @throws {ProblemError} also if the cookie is refused */
 export async function signIn(key: string): Promise<void> {
@@ -102,4 +120,8 @@ function forget(why: string): void {
   queries.removeQueries({ predicate: ({ queryKey: [name] }) => name !== SESSION.queryKey[0] });
 }
 
-whenSignedOut(() => forget('Your session has ended, or its key was revoked; sign in again.'));
+whenSignedOut(() =>
+  forget(
+    'Your session has ended: nobody used it for too long, somebody ended it, or its key was revoked. Please sign in again.',
+  ),
+);

@@ -26,11 +26,11 @@ function sentenceOf(error: Error): string {
   return label ? `The field “${label}” is not acceptable: ${fault.detail}.` : error.message;
 }
 
-/** Said instead of what the key may not see or do. */
+/** Said instead of what somebody may not see or do. */
 export function LacksScope({ scope }: { scope: string }) {
   return (
     <p className="note">
-      This key lacks the scope <code>{scope}</code>. Sign in with one that has it, or ask who manages the keys.
+      You may not see this page: it needs the scope <code>{scope}</code>. Ask your administrator.
     </p>
   );
 }

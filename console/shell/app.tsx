@@ -5,7 +5,7 @@ import { ErrorBoundary, LacksScope, Waiting } from '../parts/notes.js';
 import { Loaded } from '../parts/read.js';
 import { Frame } from './frame.js';
 import { PAGES, type PageEntry } from './pages.js';
-import { SignIn } from './sign-in.js';
+import { SignedIn, SignIn } from './sign-in.js';
 import { titleOf } from './title.js';
 
 /** Nobody's: the page on which one signs in. Somebody's: the frame with the page of the address. */
@@ -22,6 +22,9 @@ export function App() {
             <Opened entry={entry} session={session} />
           </Route>
         ))}
+        <Route path="/sign-in">
+          <SignedIn />
+        </Route>
         <Route>
           <title>No such page · notebridge</title>
           <h1>There is no such page</h1>
@@ -35,8 +38,9 @@ export function App() {
 function Opened({ entry, session }: { entry: PageEntry; session: Session }) {
   const { path, title, scope, Page } = entry;
   const [at] = useLocation();
-  const isMissing = !session.key.scopes.includes(scope);
-  const first = PAGES.find((other) => session.key.scopes.includes(other.scope));
+  const { scopes } = session.caller;
+  const isMissing = scope !== undefined && !scopes.includes(scope);
+  const first = PAGES.find((other) => other.scope === undefined || scopes.includes(other.scope));
   if (isMissing && path === '/' && first) return <Redirect to={first.path} replace />;
   return (
     <>

@@ -6,12 +6,13 @@ import { type Session, signOut } from '../api/session.js';
 import { usePassingTime } from '../parts/now.js';
 import { useAutomaticLogoff } from './idle.js';
 import { PAGES } from './pages.js';
+import { StepUpDialog } from './step-up-dialog.js';
 
 /** The navigation, who is signed in, and the page. */
 export function Frame({ session, children }: { session: Session; children: ReactNode }) {
-  useAutomaticLogoff();
+  useAutomaticLogoff(session.idleMinutes);
   usePassingTime();
-  const isLive = session.key.scopes.includes('operations');
+  const isLive = session.caller.scopes.includes('operations');
   useLiveUpdates(isLive);
   const [at] = useLocation();
   const main = useRef<HTMLElement>(null);
@@ -28,8 +29,8 @@ export function Frame({ session, children }: { session: Session; children: React
         <div className="who">
           <ReadAgain />
           {isLive && <LiveControl />}
-          <span className="key-name" title={`Scopes: ${session.key.scopes.join(', ')}`}>
-            {session.key.name}
+          <span className="key-name" title={`Scopes: ${session.caller.scopes.join(', ')}`}>
+            {session.caller.name}
           </span>
           <button type="button" onClick={() => void signOut()}>
             Sign out
@@ -52,6 +53,7 @@ export function Frame({ session, children }: { session: Session; children: React
           {children}
         </main>
       </div>
+      <StepUpDialog session={session} />
     </>
   );
 }

@@ -6,8 +6,8 @@ export interface PageEntry {
   /** Below /console; the pages of one feature begin alike. */
   path: string;
   title: string;
-  /** What a key needs to see it. */
-  scope: Scope;
+  /** What somebody needs to see it; undefined for everybody. */
+  scope: Scope | undefined;
   /** Loaded when it is first opened. */
   Page: ComponentType;
 }
@@ -15,7 +15,7 @@ export interface PageEntry {
 const page = (
   path: string,
   title: string,
-  scope: Scope,
+  scope: Scope | undefined,
   load: () => Promise<{ default: ComponentType }>,
 ): PageEntry => ({
   ...{ path, title, scope },
@@ -31,4 +31,5 @@ export const PAGES: readonly PageEntry[] = [
   page('/deliveries', 'Deliveries', 'webhooks', () => import('../pages/deliveries/deliveries-page.js')),
   page('/audit', 'Audit', 'admin', () => import('../pages/audit/audit-page.js')),
   page('/keys', 'Keys', 'admin', () => import('../pages/keys/keys-page.js')),
+  page('/browsers', 'Browsers', undefined, () => import('../pages/browsers/browsers-page.js')),
 ];

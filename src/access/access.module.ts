@@ -5,8 +5,6 @@ import { AuditInterceptor } from './audit/audit.interceptor.js';
 import { Audit } from './audit/audit.js';
 import { AuditRepository } from './audit/audit.repository.js';
 import { AuditController } from './audit.controller.js';
-import { BrowserSessionController } from './browser-session/browser-session.controller.js';
-import { BrowserSessions } from './browser-session/browser-sessions.js';
 import { AccessGuard, Admission } from './guard/admission.js';
 import { Callers } from './guard/callers.js';
 import { EventStreams } from './guard/event-streams.js';
@@ -16,14 +14,19 @@ import { StreamedAnswers } from './guard/streamed-answers.js';
 import { AnswerVisibility, VisibilityInterceptor } from './guard/visible-to.js';
 import { WaitedReadsInterceptor } from './guard/waited-reads.interceptor.js';
 import { Idempotency } from './idempotency/idempotency.js';
+import { Grants } from './identity/grants.js';
 import { ApiKeysController } from './keys/api-keys.controller.js';
 import { ApiKeys } from './keys/api-keys.js';
+import { BrowserSessionController } from './sign-in/browser-session.controller.js';
+import { BrowserSessions } from './sign-in/browser-sessions.js';
+import { OpenIdConnect } from './sign-in/openid-connect.js';
+import { SignInController } from './sign-in/sign-in.controller.js';
 
 /** Who may do what, who did what, and what was asked for twice. */
 @Global()
 @Module({
   imports: [DiscoveryModule],
-  controllers: [ApiKeysController, AuditController, BrowserSessionController],
+  controllers: [ApiKeysController, AuditController, BrowserSessionController, SignInController],
   providers: [
     Admission,
     AnswerVisibility,
@@ -36,7 +39,9 @@ import { ApiKeys } from './keys/api-keys.js';
     EventStreams,
     FailedAttempts,
     FailedAttemptsRepository,
+    Grants,
     Idempotency,
+    OpenIdConnect,
     StreamedAnswers,
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: AuditInterceptor },

@@ -4,6 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { Audit } from '../access/audit/audit.js';
 import { StreamedAnswers } from '../access/guard/streamed-answers.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
+import { StepUp } from '../access/identity/step-up.js';
 import { Problems } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
 import { preferredType } from '../http/request/accept.js';
@@ -39,6 +40,7 @@ export class ClientRecordsController {
    * with `complete`. It holds the invite link only with `invites:read`.
    */
   @Get('export')
+  @StepUp()
   @Scopes('people:read', 'sessions:read', 'notes:read')
   @ApiProduces('application/json', LINES)
   @ApiOkResponse({ schema: { type: 'object', additionalProperties: true } })

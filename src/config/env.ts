@@ -22,6 +22,7 @@ import {
   Trimmed,
   WholeNumber,
 } from './setting-rules.js';
+import { SignInSettings } from './sign-in-settings.js';
 import { ChecksCertificates, IsPostgresUrl, IsPublicUrl, IsRedisUrl } from './transport-rules.js';
 
 type Role = 'api' | 'worker';
@@ -37,7 +38,7 @@ const DAY_SECONDS = 86_400;
 const NARROWEST_AGE_WINDOW_SECONDS = 3_600;
 
 /** The whole environment of one process, read once and validated with every fault listed at once. */
-export class Env {
+export class Env extends SignInSettings {
   @IsPlatformUrl() PLATFORM_BASE_URL!: string;
 
   @Trimmed()

@@ -12,6 +12,7 @@ const SECRETS = [
   'DATABASE_OWNER_URL',
   'REDIS_URL',
   'OTEL_EXPORTER_OTLP_HEADERS',
+  'OIDC_CLIENT_SECRET',
 ];
 
 /** What ADMIN_API_KEY holds once it is no longer taken. */

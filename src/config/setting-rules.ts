@@ -92,6 +92,23 @@ export const IsHttpUrl = (options?: ValidationOptions): PropertyDecorator =>
 const isHttpsOrLoopback = ({ protocol, hostname }: URL) =>
   protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
 
+/** An OpenID provider: https, or http when it is on this machine. */
+export const IsIssuer = (): PropertyDecorator =>
+  applyDecorators(
+    IsOptional(),
+    url('must be the https:// address of an OpenID provider (http:// only for a loopback host)', isHttpsOrLoopback),
+  );
+
+/** One of several settings that stand together. */
+export function SetTogether(names: readonly string[]): PropertyDecorator {
+  const message = `must be set, as ${names.join(', ')} are set together or not at all`;
+  return rule(
+    'setTogether',
+    message,
+    (value, settings) => value !== undefined || names.every((name) => settings[name] === undefined),
+  );
+}
+
 /** A page of the platform's, which a browser is sent to with a token: https, or http when it is on this machine. */
 export const IsPlatformPage = (): PropertyDecorator =>
   url('must be the https:// address of a page (http:// only for a loopback host)', isHttpsOrLoopback);

@@ -111,8 +111,12 @@ const TABLE: Record<
   'any key': `
     GET /v1/capabilities
     GET POST DELETE /v1/browser-session
+    POST /v1/browser-session/step-up
+    GET /v1/browser-sessions
+    DELETE /v1/browser-sessions/{id}
   `,
   nothing: `
+    GET /v1/sign-in/methods
     GET /health/live
     GET /health/ready
     POST /webhooks/platform

@@ -151,8 +151,11 @@ function rowsFor(ids: Awaited<ReturnType<typeof population>>): Row[] {
     ['POST /v1/api-keys', 'ok', { 'api-key': ANY }, { body: { name: 'two', scopes: ['imports'] } }],
     [`POST /v1/api-keys/${key}/rotate`, 'ok', { 'api-key': expect.arrayContaining([key]) }, { body: {} }],
     [`DELETE /v1/api-keys/${key}`, 'ok', { 'api-key': [key] }],
-    ['POST /v1/browser-session', 'ok', { 'api-key': ['admin'] }],
+    ['POST /v1/browser-session', 'ok', { 'api-key': ['admin'], 'browser-session': ANY }],
+    ['POST /v1/browser-session/step-up', 'no-browser-session', {}, { body: { key: 'x' } }],
     ['DELETE /v1/browser-session', 'ok', {}],
+    ['GET /v1/browser-sessions', 'ok', {}],
+    [`DELETE /v1/browser-sessions/${key}`, 'no-browser-session', { path: ANY }],
     [`GET /v1/audit?client=${C}`, 'ok', { client: [C] }],
     [`GET /v1/audit?client=${C}`, 'ok', {}, { headers: { accept: 'application/x-ndjson' } }],
   ];
@@ -164,6 +167,7 @@ const LAUNCH = { body: { provider: P, client: C, variant: 'in-person' } };
 const UNAUDITED = [
   ...['GET /health/live', 'GET /health/ready', 'GET /metrics', 'GET /v1/browser-session', 'GET /v1/capabilities'],
   ...['GET /v1/overview', 'GET /v1/sessions/refreshes', 'GET /v1/webhook-rejections', 'POST /webhooks/platform'],
+  'GET /v1/sign-in/methods',
 ];
 
 /** Requests that are rejected before their handler reads them. */

@@ -111,7 +111,7 @@ describeInBrowser('every page of the console', () => {
     const body = { name: 'k', scopes: ['imports'] };
     const { key } = (await world.call<NewApiKeyResponse>('POST', '/v1/api-keys', { body })).body;
     const page = await browser.open(world.url, '/keys', key);
-    await page.getByText('This key lacks the scope admin').waitFor();
+    await page.getByText('it needs the scope admin').waitFor();
     expect(await faults(page)).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { API_TYPES, writeApiTypes } from '../../scripts/api-types.mjs';
 import { ADMIN_KEY } from '../support/app.js';
-import { describeInBrowser, signIn, UNSAFE_HOST, useBrowser } from '../support/browser.js';
+import { describeInBrowser, giveReason, signIn, UNSAFE_HOST, useBrowser } from '../support/browser.js';
 import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
@@ -162,10 +162,12 @@ describeInBrowser('the console', () => {
     await page.getByLabel('operations').check();
     await page.getByLabel('Expires').fill('2020-01-31T08:00');
     await confirm('Make a key');
+    await giveReason(page);
     // The page still shows the earlier error until the answer is there.
     await page.getByText('The field “Expires (empty: never)” is not acceptable: must lie in the future.').waitFor();
     await page.getByLabel('Expires').fill('');
     await confirm('Make a key');
+    await giveReason(page);
     await page.getByText('It is shown this once').waitFor();
     const shown = dialog.locator('code');
     const made = await shown.textContent();
@@ -180,6 +182,7 @@ describeInBrowser('the console', () => {
     await row.getByRole('button', { name: 'Rotate' }).click();
     await page.getByLabel('The old key ends').selectOption('immediately');
     await confirm('Rotate');
+    await giveReason(page);
     await confirm('I have it');
     expect(await ask('GET', '/v1/capabilities', bearer(made))).toBe(401);
     await row.getByRole('button', { name: 'Revoke' }).first().click();

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Page } from 'playwright-core';
 import { importsIn } from '../imports/imports.js';
-import { describeInBrowser, useBrowser } from '../support/browser.js';
+import { describeInBrowser, giveReason, useBrowser } from '../support/browser.js';
 import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
@@ -177,6 +177,7 @@ describeInBrowser('imports in the console', () => {
     }
     await typed.fill('18');
     await dialog().getByRole('button', { name: 'Apply' }).click();
+    await giveReason(page);
     await heading('completed');
     expect(world.platform.usersOf('P-5')).toEqual([]);
   });

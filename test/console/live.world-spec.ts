@@ -61,7 +61,7 @@ describeInBrowser('an open page of the console', () => {
     }
     await idle.clock.fastForward('31:00');
     await idle.clock.runFor('00:30');
-    await idle.getByText('Nobody used this browser for half an hour').waitFor();
+    await idle.getByText('Nobody used this browser for 30 minutes').waitFor();
     await used.getByLabel('API key').waitFor();
   });
 

@@ -44,7 +44,8 @@ async function withSession(end: (headers: Record<string, string>, id: string) =>
   const { id, headers: key } = await newKey();
   const answer = await ask('POST', '/v1/browser-session', key);
   const { csrfToken } = (await answer.json()) as { csrfToken: string };
-  const headers = { cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '' };
+  const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? '';
+  const headers = { cookie, 'notebridge-purpose': 'TEST' };
   return { headers, end: () => end({ ...headers, 'x-csrf-token': csrfToken }, id) };
 }
 

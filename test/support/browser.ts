@@ -66,7 +66,14 @@ export function useBrowser(): Browsing {
 /** Signs in on the page that asks for it. */
 export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+}
+
+/** Gives the reason that an operation asks for. */
+export async function giveReason(page: Page, reason = 'TICKET-1042'): Promise<void> {
+  const dialog = page.getByRole('dialog').filter({ has: page.getByLabel('Reason') });
+  await dialog.getByLabel('Reason').fill(reason);
+  await dialog.getByRole('button', { name: 'Continue' }).click();
 }
 
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');

@@ -12,7 +12,7 @@ const FIELDS = [
   { name: 'provider', label: 'Provider', example: 'external id' },
   { name: 'session', label: 'Session', example: 'id here or there' },
   { name: 'subject', label: 'Anything else', example: 'id' },
-  { name: 'keyId', label: 'Key', example: 'id of the key' },
+  { name: 'keyId', label: 'Who', example: 'id of the key or person' },
   { name: 'action', label: 'Action', example: 'POST /v1/imports' },
   { name: 'after', label: 'From', isMoment: true },
   { name: 'before', label: 'Until', isMoment: true },
@@ -52,12 +52,7 @@ export default function AuditPage() {
             'Who',
             ({ keyId, keyName, onBehalfOf }) => (
               <>
-                <button
-                  type="button"
-                  className="link"
-                  title="Only what this key did"
-                  onClick={() => setFilters({ keyId })}
-                >
+                <button type="button" className="link" title="Only what they did" onClick={() => setFilters({ keyId })}>
                   {keyName}
                 </button>
                 {onBehalfOf !== null && <div className="help">for {onBehalfOf}</div>}

@@ -7,12 +7,15 @@ import { PERSON, State } from '../../parts/state.js';
 import { Moment } from '../../parts/values.js';
 import { CallHistory } from './call-history.js';
 import { Known, Wanted } from './compared.js';
+import { ExportClient } from './export-client.js';
 import { LegalHold } from './legal-hold.js';
 import { useSearched } from './people-search.js';
 import { nameOf, type PersonKey, personAddress, whyOf } from './person.js';
 import { ResolvePerson } from './resolve-person.js';
 
 type Person = Schemas['PersonResponse'];
+
+const EXPORT_SCOPES = ['people:read', 'sessions:read', 'notes:read'] as const;
 
 /** A person: the desired and the known state, the next step with its reason, and the calls. */
 export function PersonPage({ person: { kind, externalId } }: { person: PersonKey }) {
@@ -23,7 +26,8 @@ export function PersonPage({ person: { kind, externalId } }: { person: PersonKey
       : api.GET('/v1/providers/{externalId}', { params }),
   );
   const isSearched = useSearched() !== null;
-  const maySeeAudit = useScopes().includes('admin');
+  const scopes = useScopes();
+  const mayExport = kind === 'client' && EXPORT_SCOPES.every((scope) => scopes.includes(scope));
   const person = query.data;
   // The id of a renamed or merged person answers with the current one.
   if (person && person.externalId !== externalId) return <Redirect to={personAddress(person)} replace />;
@@ -38,7 +42,8 @@ export function PersonPage({ person: { kind, externalId } }: { person: PersonKey
           </>
         }
       >
-        {maySeeAudit && (
+        {mayExport && <ExportClient externalId={externalId} />}
+        {scopes.includes('admin') && (
           <Link href={`/audit?${new URLSearchParams({ [kind]: externalId })}`}>{`Who saw this ${kind}`}</Link>
         )}
       </Head>

@@ -247,13 +247,22 @@ CREATE TABLE "api_keys" (
 CREATE UNIQUE INDEX "api_keys_hash_key" ON "api_keys"("hash");
 
 CREATE TABLE "browser_sessions" (
+    "id" UUID NOT NULL,
     "token_hash" BYTEA NOT NULL,
-    "key_hash" BYTEA NOT NULL,
-    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
-    "expires_at" TIMESTAMPTZ(3) NOT NULL,
-    CONSTRAINT "browser_sessions_pkey" PRIMARY KEY ("token_hash")
+    "key_hash" BYTEA,
+    "issuer" TEXT,
+    "subject" TEXT NOT NULL,
+    "name" TEXT NOT NULL,
+    "scopes" TEXT[],
+    "created_at" TIMESTAMPTZ(3) NOT NULL,
+    "authenticated_at" TIMESTAMPTZ(3),
+    "last_seen_at" TIMESTAMPTZ(3) NOT NULL,
+    "ends_at" TIMESTAMPTZ(3) NOT NULL,
+    "mac" BYTEA NOT NULL,
+    CONSTRAINT "browser_sessions_pkey" PRIMARY KEY ("id")
 );
-CREATE INDEX "browser_sessions_expires_at_idx" ON "browser_sessions"("expires_at");
+CREATE UNIQUE INDEX "browser_sessions_token_hash_key" ON "browser_sessions"("token_hash");
+CREATE INDEX "browser_sessions_ends_at_idx" ON "browser_sessions"("ends_at");
 
 CREATE TABLE "failed_attempts" (
     "kind" TEXT NOT NULL,

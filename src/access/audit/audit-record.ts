@@ -12,6 +12,7 @@ export const SUBJECT_KINDS = [
   'import',
   'delivery',
   'api-key',
+  'browser-session',
   'compliance-job',
   'smart-edit-job',
   'processing-session',

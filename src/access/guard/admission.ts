@@ -3,26 +3,28 @@ import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
+import { Env } from '../../config/env.js';
 import { describeProblems, OF_BODIES, type ProblemTypes, problemsOf } from '../../http/problem/described-problems.js';
 import { problemOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 import { RequestGate } from '../../http/server/edge-hooks.js';
 import { Audit } from '../audit/audit.js';
-import { BrowserSessions, refuseForged } from '../browser-session/browser-sessions.js';
-import { sessionToken, signedOut } from '../browser-session/session-cookie.js';
 import { endUserOf } from '../identity/end-user.js';
 import type { Scope } from '../identity/scope.js';
 import { type Needed, neededScopes, type Principal } from '../identity/scopes.js';
+import { requireStepUp } from '../identity/step-up.js';
 import { unauthenticated } from '../identity/unauthenticated.js';
 import { ApiKeys } from '../keys/api-keys.js';
 import { bearerToken, prefixOf } from '../keys/key-format.js';
+import { BrowserSessions, refuseForged } from '../sign-in/browser-sessions.js';
+import { sessionToken, signedOut } from '../sign-in/session-cookie.js';
 import { FailedAttempts } from './failed-attempts.js';
 import { describeAccess } from './openapi-access.js';
 
 /** Problems of every route that is not public. */
 const OF_CALLERS: ProblemTypes = {
   name: 'caller',
-  400: ['bad-on-behalf-of', 'bad-purpose'],
+  400: ['bad-on-behalf-of', 'bad-purpose', 'on-behalf-of-required'],
   401: ['signed-out', 'unauthenticated'],
   403: ['forbidden-scope', 'forged-request'],
   429: ['too-many-failures'],
@@ -48,6 +50,7 @@ export class Admission extends RequestGate {
     private readonly sessions: BrowserSessions,
     private readonly attempts: FailedAttempts,
     private readonly audit: Audit,
+    private readonly env: Env,
   ) {
     super();
   }
@@ -84,12 +87,14 @@ export class Admission extends RequestGate {
   /**
    * Sets the request's principal, and the end user on whose behalf it calls.
    *
-   * @throws {Problem} 401 `unauthenticated`, 429 `too-many-failures`, 400 `bad-on-behalf-of` or `bad-purpose`, 403 `forbidden-scope`
+   * @throws {Problem} 401 `unauthenticated`, 429 `too-many-failures`, 400 `bad-on-behalf-of`, `bad-purpose` or `on-behalf-of-required`, 403 `forbidden-scope`
    */
   async check(request: FastifyRequest, needed: readonly Scope[]): Promise<void> {
     request.principal ??= await this.identify(request);
     const { scopes } = request.principal;
     Object.assign(request, endUserOf(request.headers));
+    if (this.env.REQUIRE_ON_BEHALF_OF && !request.principal.session && request.onBehalfOf === undefined)
+      throw new Problem(400, 'on-behalf-of-required', "Send the EHR's id of its user in Notebridge-On-Behalf-Of.");
 
     const missing = needed.find((scope) => !scopes.has(scope));
     if (missing)
@@ -106,11 +111,12 @@ export class Admission extends RequestGate {
     const shown = byKey ? bearerToken(headers.authorization) : sessionToken(headers.cookie);
     if (shown === undefined) throw unauthenticated(false);
     if (!byKey) refuseForged(request, shown);
+    const isInUse = headers['notebridge-in-use'] !== undefined;
     const known = byKey ? this.keys : this.sessions;
     const principal = await this.attempts.lookUp(
       ip,
       () => known.wasTaken(shown),
-      () => known.recognise(shown),
+      () => (byKey ? this.keys.recognise(shown) : this.sessions.recognise(shown, isInUse)),
     );
     if (principal) return principal;
     return this.attempts.refuse(ip, prefixOf(shown), byKey ? unauthenticated(true) : signedOut());
@@ -153,7 +159,10 @@ export class AccessGuard implements CanActivate {
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const needed = neededScopes(this.reflector, context.getHandler(), context.getClass());
-    if (needed !== 'public') await this.admission.check(context.switchToHttp().getRequest<FastifyRequest>(), needed);
+    if (needed === 'public') return true;
+    const request = context.switchToHttp().getRequest<FastifyRequest>();
+    await this.admission.check(request, needed);
+    requireStepUp(this.reflector, context.getHandler() as () => unknown, request);
     return true;
   }
 }

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
-import { SESSION_IS_ALIVE } from '../browser-session/browser-sessions.js';
-import { signedOut } from '../browser-session/session-cookie.js';
 import type { Principal } from '../identity/scopes.js';
 import { unauthenticated } from '../identity/unauthenticated.js';
 import { ADMIN_ID, KEY_IS_ALIVE } from '../keys/api-keys.js';
+import { SESSION_IS_ALIVE } from '../sign-in/browser-sessions.js';
+import { signedOut } from '../sign-in/session-cookie.js';
 
 /** Places in the arrays of those who showed a key that is taken still and, where they did, a session that has not ended. */
 const ALLOWED = `
@@ -19,7 +19,7 @@ export class Callers {
 
   /** Which of them would be let in still, in whichever process that ended. */
   async stillAllowed(callers: readonly Principal[]): Promise<ReadonlySet<Principal>> {
-    const keys = callers.map(({ id }) => (id === ADMIN_ID ? null : id));
+    const keys = callers.map(({ id, issuer }) => (issuer || id === ADMIN_ID ? null : id));
     const sessions = callers.map(({ session }) => session?.hash ?? null);
     const { rows } = await this.database.pool.query<{ place: number }>({
       name: 'callers-allowed',

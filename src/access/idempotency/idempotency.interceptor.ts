@@ -95,10 +95,10 @@ export function idempotencyKeyOf(header: string | string[] | undefined): string 
 }
 
 function keyedRequest(request: FastifyRequest, key: string): KeyedRequest {
-  const { raw, body } = request;
+  const { raw, body, principal } = request;
   const isStreamed = body === raw || (body === undefined && request.isMultipart());
   return {
-    scope: `${request.principal?.id ?? 'public'}\n${routeOf(request)}\n${key}`,
+    scope: `${principal?.issuer ?? ''} ${principal?.id ?? 'public'}\n${routeOf(request)}\n${key}`,
     compared: `${request.originalUrl}\n${isStreamed ? describedBody(raw.headers) : canonicalJson(body)}`,
   };
 }

@@ -30,14 +30,26 @@ export function neededScopes(reflector: Reflector, handler: Decorated, controlle
   return reflector.getAllAndOverride<Scope[]>(ROUTE_SCOPES, places) ?? ['admin'];
 }
 
+interface BrowserSession {
+  readonly id: string;
+  /** The hash of its token. */
+  readonly hash: Buffer;
+  readonly endsAt: Date;
+  readonly authenticatedAt: Date | null;
+  /** The last sign-in, or step-up, is recent enough for what `@StepUp()` marks. */
+  readonly isConfirmed: boolean;
+}
+
 /** Who is calling. */
 export interface Principal {
-  /** Id of the API key, or `admin` for ADMIN_API_KEY. */
+  /** Id of the API key, or `admin` for ADMIN_API_KEY; a person's id at the issuer. */
   id: string;
   name: string;
+  /** The OpenID provider of a person; undefined for a key. */
+  issuer?: string;
   scopes: ReadonlySet<Scope>;
-  /** Its browser session; undefined for a caller that showed its key. */
-  session?: { readonly hash: Buffer; readonly endsAt: Date };
+  /** The browser session; undefined for a caller that showed its key. */
+  session?: BrowserSession;
 }
 
 declare module 'fastify' {

@@ -4,6 +4,7 @@ import { Problems } from '../../http/problem/described-problems.js';
 import { PageQuery } from '../../http/request/page.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
 import { Caller, type Principal, Scopes } from '../identity/scopes.js';
+import { StepUp } from '../identity/step-up.js';
 import { ApiKeyPageResponse, NewApiKeyRequest, NewApiKeyResponse, RotateApiKeyRequest } from './api-keys.dto.js';
 import { ApiKeys } from './api-keys.js';
 
@@ -15,6 +16,7 @@ export class ApiKeysController {
 
   /** Makes a key; it is shown this once */
   @Post()
+  @StepUp()
   @Problems({ 403: ['scope-escalation'] })
   create(@Body() body: NewApiKeyRequest, @Caller() caller: Principal): Promise<NewApiKeyResponse> {
     return this.keys.create(body, caller);
@@ -33,6 +35,7 @@ export class ApiKeysController {
    * @remarks It has the same name and scopes and is shown this once. The old one is taken for `overlapSeconds` more.
    */
   @Post(':id/rotate')
+  @StepUp()
   @Problems({
     403: ['scope-escalation'],
     404: ['unknown-api-key'],

@@ -7,6 +7,7 @@ import { EVENT_STREAM, EventStreams, STREAM_PROBLEMS } from '../../access/guard/
 import { StreamedAnswers } from '../../access/guard/streamed-answers.js';
 import { CreationId, Idempotent } from '../../access/idempotency/idempotency.interceptor.js';
 import { Caller, type Principal, Scopes } from '../../access/identity/scopes.js';
+import { StepUp } from '../../access/identity/step-up.js';
 import { Env } from '../../config/env.js';
 import { Problems } from '../../http/problem/described-problems.js';
 import { PageQuery } from '../../http/request/page.js';
@@ -132,6 +133,7 @@ export class ImportsController {
 
   /** Apply exactly the plan, and confirm guards by name */
   @Post(':id/apply')
+  @StepUp(({ override }) => Array.isArray(override) && override.length > 0)
   @Problems(UNKNOWN_IMPORT, { 409: ['threshold-exceeded', 'wrong-state'] })
   @HttpCode(202)
   async apply(@UuidParam() id: string, @Body() dto: ApplyRequest): Promise<ImportResponse> {

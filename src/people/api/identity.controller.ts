@@ -1,5 +1,6 @@
 import { Body, Controller, HttpCode, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { StepUp } from '../../access/identity/step-up.js';
 import { Problems } from '../../http/problem/described-problems.js';
 import { IdentityService } from './identity.service.js';
 import { ChangesPerson, ExternalIdParam } from './people.controller.js';
@@ -32,6 +33,7 @@ export class IdentityController {
 
   /** Merges a client into another one, which then shows the sessions of both */
   @Post('clients/:externalId/merge')
+  @StepUp(({ deletePlatformUser }) => deletePlatformUser === true)
   @HttpCode(200)
   @ChangesPerson('The other client; merged, now or before')
   @Problems({

@@ -21,6 +21,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { mergeMap } from 'rxjs';
 import { Audit } from '../../access/audit/audit.js';
 import { Scopes } from '../../access/identity/scopes.js';
+import { StepUp } from '../../access/identity/step-up.js';
 import { Problems } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
@@ -137,6 +138,7 @@ export abstract class PersonController {
   }
 
   @Delete(':externalId')
+  @StepUp()
   @ApiOperation({ summary: 'Deletes a person here and on the platform' })
   @ChangesPerson('Deleted', 'Stored; not deleted on the platform yet')
   @Problems({ 409: ['provider-in-use'] })
@@ -145,6 +147,7 @@ export abstract class PersonController {
   }
 
   @Post(':externalId/resolve')
+  @StepUp(({ action }) => action === 'delete')
   @ApiOperation({ summary: 'Resolves a person that the service could not settle' })
   @HttpCode(200)
   @ChangesPerson('')

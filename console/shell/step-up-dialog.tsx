@@ -1,0 +1,84 @@
+import { useMutation } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import type { Session } from '../api/session.js';
+import { confirmKey, hasConfirmed, signInAddress, stepUp } from '../api/step-up.js';
+import { Dialog } from '../parts/action.js';
+import { Field } from '../parts/field.js';
+import { ErrorNote } from '../parts/notes.js';
+
+/** Milliseconds between two looks whether somebody has signed in in the other tab. */
+const LOOK_MS = 2_000;
+
+/** What the service takes as a reason. */
+const PURPOSE = '[A-Za-z0-9._:\\/\\|\\-]{1,128}';
+
+/** Asks who is there and why, before a request that needs it is repeated. */
+export function StepUpDialog({ session }: { session: Session }) {
+  const asked = stepUp.use();
+  return asked && <Confirmation key={String(asked.needsSignIn)} asked={asked} session={session} />;
+}
+
+type Asked = NonNullable<ReturnType<typeof stepUp.get>>;
+
+function Confirmation({ asked: { needsSignIn, answer }, session }: { asked: Asked; session: Session }) {
+  const isPerson = session.caller.issuer !== null;
+  const [isConfirmed, setConfirmed] = useState(!needsSignIn);
+  const [before] = useState(session);
+  useEffect(() => {
+    if (isConfirmed || !isPerson) return;
+    const look = () =>
+      void hasConfirmed(before).then(
+        (isDone) => isDone && setConfirmed(true),
+        () => undefined,
+      );
+    const looking = setInterval(look, LOOK_MS);
+    return () => clearInterval(looking);
+  }, [isConfirmed, isPerson, before]);
+  const attempt = useMutation({
+    mutationFn: async (given: FormData) => {
+      if (!isConfirmed) await confirmKey(String(given.get('key')).trim());
+      answer(String(given.get('purpose')).trim());
+    },
+  });
+  return (
+    <Dialog
+      title={needsSignIn ? 'Confirm that it is you' : 'Give a reason'}
+      close="Cancel"
+      buttons={
+        <button type="submit" className="primary" disabled={attempt.isPending || (isPerson && !isConfirmed)}>
+          Continue
+        </button>
+      }
+      onClose={() => answer()}
+      onSubmit={(given) => attempt.mutate(given)}
+    >
+      <div className="fields">
+        {needsSignIn && !isPerson && <Field label="API key" name="key" type="password" required />}
+        {needsSignIn && isPerson && (
+          <p role="status">
+            {isConfirmed ? (
+              'You are confirmed.'
+            ) : (
+              <a className="button" target="_blank" rel="noreferrer" href={signInAddress('/console/sign-in', true)}>
+                Sign in again (opens a tab)
+              </a>
+            )}
+          </p>
+        )}
+        <Field
+          label="Reason"
+          name="purpose"
+          required
+          maxLength={128}
+          pattern={PURPOSE}
+          title="Letters, digits and . _ : / | - without blanks"
+          aria-describedby="purpose-help"
+        />
+        <span id="purpose-help" className="help">
+          A code or a ticket id, such as TICKET-1042. The audit log keeps it. No names.
+        </span>
+      </div>
+      {attempt.error && <ErrorNote error={attempt.error} />}
+    </Dialog>
+  );
+}

@@ -1,0 +1,31 @@
+import { applyDecorators, SetMetadata } from '@nestjs/common';
+import type { Reflector } from '@nestjs/core';
+import type { FastifyRequest } from 'fastify';
+import { Problems } from '../../http/problem/described-problems.js';
+import { Problem } from '../../http/problem/problem.js';
+
+const STEP_UP = Symbol('notebridge:step-up');
+
+type Body = Readonly<Record<string, unknown>>;
+
+/**
+ * In a browser session, the route needs a sign-in of the last five minutes and a reason. A caller with a key needs
+ * neither.
+ *
+ * @param isNeeded of a body, if the route is harmless with other bodies
+ */
+export function StepUp(isNeeded: (body: Body) => boolean = () => true): MethodDecorator {
+  const problems = Problems({ 400: ['purpose-required'], 403: ['step-up-required'] });
+  return applyDecorators(SetMetadata(STEP_UP, isNeeded), problems);
+}
+
+/** @throws {Problem} 403 `step-up-required`, 400 `purpose-required` */
+export function requireStepUp(reflector: Reflector, handler: () => unknown, request: FastifyRequest): void {
+  const isNeeded = reflector.get<((body: Body) => boolean) | undefined>(STEP_UP, handler);
+  const session = request.principal?.session;
+  if (!session || !isNeeded?.((request.body ?? {}) as Body)) return;
+  if (!session.isConfirmed)
+    throw new Problem(403, 'step-up-required', 'This needs a sign-in of the last five minutes: confirm who you are.');
+  if (request.purpose === undefined)
+    throw new Problem(400, 'purpose-required', 'This needs a reason: a code or a ticket id in Notebridge-Purpose.');
+}

@@ -1,0 +1,102 @@
+import { Body, Controller, Delete, Get, HttpCode, Post, Query, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Env } from '../../config/env.js';
+import { Problems } from '../../http/problem/described-problems.js';
+import { Problem } from '../../http/problem/problem.js';
+import { PageQuery } from '../../http/request/page.js';
+import { UuidParam } from '../../http/request/uuid-param.js';
+import { Unaudited } from '../audit/audit.interceptor.js';
+import { Caller, type Principal, Scopes } from '../identity/scopes.js';
+import { bearerToken } from '../keys/key-format.js';
+import { BrowserSessionResponse, ListedSessionPageResponse, StepUpRequest } from './browser-session.dto.js';
+import { BrowserSessions, noSession } from './browser-sessions.js';
+import { csrfTokenOf, sessionCookie, sessionToken } from './session-cookie.js';
+
+/** Browsers that are signed in to the console. */
+@ApiTags('access')
+@Scopes()
+@Controller('v1')
+export class BrowserSessionController {
+  constructor(
+    private readonly sessions: BrowserSessions,
+    private readonly env: Env,
+  ) {}
+
+  /** Exchange a key for a cookie by which a browser acts as that key */
+  @Post('browser-session')
+  @Problems({ 400: ['key-needed'], 403: ['key-sign-in-off'] })
+  async open(
+    @Req() { headers }: FastifyRequest,
+    @Caller() by: Principal,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<BrowserSessionResponse> {
+    const key = bearerToken(headers.authorization);
+    if (key === undefined)
+      throw new Problem(400, 'key-needed', 'Signing in needs a key as Authorization: Bearer <key>.');
+    if (!this.env.allowsKeySignIn)
+      throw new Problem(403, 'key-sign-in-off', 'The console takes no keys here; sign in at /v1/sign-in.');
+    const token = await this.sessions.open({ by, key });
+    reply.header('set-cookie', sessionCookie(token));
+    return this.view(token);
+  }
+
+  /** Get the session of this browser */
+  @Get('browser-session')
+  @Problems({ 404: ['no-browser-session'] })
+  @Unaudited()
+  read(@Req() { headers }: FastifyRequest, @Caller() by: Principal): Promise<BrowserSessionResponse> {
+    const token = sessionToken(headers.cookie);
+    if (token === undefined) throw noSession();
+    return this.view(token, by);
+  }
+
+  /** End the session of this browser */
+  @Delete('browser-session')
+  @HttpCode(204)
+  async close(@Caller() by: Principal, @Res({ passthrough: true }) reply: FastifyReply): Promise<void> {
+    if (by.session) await this.sessions.end(by.session.id, by, false);
+    reply.header('set-cookie', sessionCookie(undefined));
+  }
+
+  /**
+   * Show the key of this session again, as some operations require
+   *
+   * @remarks A person signs in again at /v1/sign-in?fresh=true instead.
+   */
+  @Post('browser-session/step-up')
+  @Problems({ 403: ['wrong-key'], 404: ['no-browser-session'], 409: ['confirm-at-provider'] })
+  @HttpCode(200)
+  async confirm(@Req() request: FastifyRequest, @Body() { key }: StepUpRequest): Promise<BrowserSessionResponse> {
+    await this.sessions.confirm(request, key);
+    return this.view(sessionToken(request.headers.cookie) as string);
+  }
+
+  /** List signed-in browsers, newest first: one's own, or with the scope `admin` all */
+  @Get('browser-sessions')
+  @Problems({ 400: ['bad-cursor'] })
+  list(@Query() { limit, cursor }: PageQuery, @Caller() by: Principal): Promise<ListedSessionPageResponse> {
+    return this.sessions.list(by, by.scopes.has('admin'), limit, cursor);
+  }
+
+  /** End a session immediately: one's own, or with the scope `admin` any */
+  @Delete('browser-sessions/:id')
+  @Problems({ 404: ['no-browser-session'] })
+  @HttpCode(204)
+  end(@UuidParam() id: string, @Caller() by: Principal): Promise<void> {
+    return this.sessions.end(id, by, by.scopes.has('admin'));
+  }
+
+  private async view(token: string, known?: Principal): Promise<BrowserSessionResponse> {
+    const by = known ?? (await this.sessions.recognise(token, false));
+    if (!by?.session) throw noSession();
+    const { id, name, issuer = null, scopes, session } = by;
+    return {
+      caller: { id, name, issuer, scopes: [...scopes] },
+      csrfToken: csrfTokenOf(token),
+      expiresAt: session.endsAt,
+      idleMinutes: this.env.SESSION_IDLE_MINUTES,
+      authenticatedAt: session.authenticatedAt,
+    };
+  }
+}

@@ -1,0 +1,257 @@
+import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import type pg from 'pg';
+import { Env } from '../../config/env.js';
+import { Random } from '../../config/random.js';
+import { Database } from '../../database/database.js';
+import { Problem } from '../../http/problem/problem.js';
+import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
+import { Audit } from '../audit/audit.js';
+import { Grants } from '../identity/grants.js';
+import type { Scope } from '../identity/scope.js';
+import type { Principal } from '../identity/scopes.js';
+import { ApiKeys } from '../keys/api-keys.js';
+import { hashOf } from '../keys/key-format.js';
+import { RecentlyTaken } from '../keys/recently-taken.js';
+import type { ListedSessionResponse } from './browser-session.dto.js';
+import { csrfTokenOf, sessionToken } from './session-cookie.js';
+
+/** Sessions that a key or a person has at once. The oldest ends if there is one more. */
+const MAX_SESSIONS = 20;
+
+/** A browser has to sign in again after a working day. */
+const LIFETIME_MS = 8 * 3_600_000;
+
+/** A sign-in is recent enough for a step-up for this long. */
+const STEP_UP_MS = 5 * 60_000;
+
+/** Store use at most once a minute. */
+const USE_STORED_MS = 60_000;
+
+/** By the database's clock, which is one for all processes. */
+export const SESSION_IS_ALIVE = 'ends_at > clock_timestamp()';
+
+/** Methods that change nothing (RFC 9110 §9.2.1). */
+const SAFE = ['GET', 'HEAD', 'OPTIONS'];
+
+/** A signed-in browser. `subject` is a key's id, or with an `issuer` the person's id there. */
+interface Session {
+  id: string;
+  tokenHash: Buffer;
+  /** The key that it acts as, while that is alive; null for a person. */
+  keyHash: Buffer | null;
+  issuer: string | null;
+  subject: string;
+  name: string;
+  /** Fixed when a person signs in; null for a key, whose own scopes count. */
+  scopes: Scope[] | null;
+  createdAt: Date;
+  /** When whoever uses it last proved who they are; null if the provider does not tell. */
+  authenticatedAt: Date | null;
+  lastSeenAt: Date;
+  endsAt: Date;
+}
+
+/** A session as stored, with the database's time. */
+type StoredSession = Session & { mac: Buffer; now: Date };
+
+const COLUMNS = `id, token_hash AS "tokenHash", key_hash AS "keyHash", issuer, subject, name, scopes,
+  created_at AS "createdAt", authenticated_at AS "authenticatedAt", last_seen_at AS "lastSeenAt", ends_at AS "endsAt"`;
+const NOW = `date_trunc('milliseconds', clock_timestamp()) AS now`;
+const FIND = `SELECT ${COLUMNS}, mac, ${NOW} FROM browser_sessions WHERE token_hash = $1 AND ${SESSION_IS_ALIVE}`;
+
+/** Whoever signs in. @property key the key, unless it is a person */
+interface SignIn {
+  by: Principal;
+  key?: string;
+  authenticatedAt?: Date | null;
+  /** The browser's session until now. */
+  replaces?: string;
+}
+
+/**
+ * Browsers that are signed in to the console. Each has a random token in a cookie, and acts as a key or as a person. What
+ * it does is recorded as theirs.
+ */
+@Injectable()
+export class BrowserSessions {
+  private readonly taken = new RecentlyTaken();
+
+  constructor(
+    private readonly env: Env,
+    private readonly database: Database,
+    private readonly keys: ApiKeys,
+    private readonly grants: Grants,
+    private readonly random: Random,
+    private readonly audit: Audit,
+  ) {}
+
+  /** Opens a session, and deletes ended ones and the oldest beyond {@link MAX_SESSIONS}. @returns its token */
+  open({ by, key, authenticatedAt, replaces }: SignIn): Promise<string> {
+    const token = this.random.bytes(32).toString('base64url');
+    return this.database.transaction(async (tx) => {
+      // One at a time: two could not count each other.
+      await tx.query('LOCK TABLE browser_sessions IN SHARE ROW EXCLUSIVE MODE');
+      const { rows } = await tx.query<{ now: Date }>(`SELECT ${NOW}`);
+      const { now } = rows[0] as { now: Date };
+      const issuer = by.issuer ?? null;
+      await tx.query(
+        `DELETE FROM browser_sessions WHERE NOT (${SESSION_IS_ALIVE}) OR id = $3 OR id IN (
+           SELECT id FROM browser_sessions WHERE issuer IS NOT DISTINCT FROM $1 AND subject = $2
+           ORDER BY created_at DESC, id OFFSET ${MAX_SESSIONS - 1})`,
+        [issuer, by.id, replaces ?? null],
+      );
+      const session: Session = {
+        ...{ id: randomUUID(), tokenHash: digest(token), keyHash: key === undefined ? null : hashOf(key) },
+        ...{ issuer, subject: by.id, name: by.name, scopes: key === undefined ? [...by.scopes] : null },
+        ...{ createdAt: now, authenticatedAt: authenticatedAt === undefined ? now : authenticatedAt },
+        ...{ lastSeenAt: now, endsAt: this.endOf(now, now) },
+      };
+      await tx.query(
+        `INSERT INTO browser_sessions (id, token_hash, key_hash, issuer, subject, name, scopes, created_at,
+           authenticated_at, last_seen_at, ends_at, mac) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+        [...Object.values(session), this.macOf(session)],
+      );
+      this.audit.about('browser-session', session.id);
+      if (key !== undefined) this.audit.about('api-key', by.id);
+      await this.audit.store(tx);
+      return token;
+    });
+  }
+
+  /** True if this process's last lookup accepted the session. It may have ended since. */
+  wasTaken(token: string): boolean {
+    return this.taken.has(digest(token));
+  }
+
+  /**
+   * Who is signed in by a session; undefined if it is unknown or has ended, or its key has.
+   *
+   * @param isInUse a person caused the request, which moves the idle timeout
+   */
+  async recognise(token: string, isInUse: boolean): Promise<Principal | undefined> {
+    const { rows } = await this.database.pool.query<StoredSession>({
+      name: 'browser-session',
+      text: FIND,
+      values: [digest(token)],
+    });
+    const [session] = rows;
+    const principal = session && (await this.principalOf(session));
+    this.taken.note(digest(token), principal !== undefined);
+    if (!principal) return undefined;
+    const { now, authenticatedAt } = session;
+    if (isInUse && now.getTime() - session.lastSeenAt.getTime() >= USE_STORED_MS)
+      session.endsAt = await this.extend(this.database.pool, session, {});
+    const isConfirmed = authenticatedAt !== null && now.getTime() - authenticatedAt.getTime() <= STEP_UP_MS;
+    const { id, tokenHash: hash, endsAt } = session;
+    return { ...principal, session: { id, hash, endsAt, authenticatedAt, isConfirmed } };
+  }
+
+  /** Notes that whoever uses a session showed its key again. @throws {Problem} 403 `wrong-key`, 409 `confirm-at-provider` */
+  async confirm({ headers }: FastifyRequest, key: string): Promise<void> {
+    const hash = digest(sessionToken(headers.cookie) ?? '');
+    await this.database.transaction(async (tx) => {
+      const { rows } = await tx.query<StoredSession>(`${FIND} FOR UPDATE`, [hash]);
+      const [session] = rows;
+      if (!session) throw noSession();
+      if (session.keyHash === null)
+        throw new Problem(409, 'confirm-at-provider', 'A person signed in here; open /v1/sign-in?fresh=true instead.');
+      if (!session.keyHash.equals(hashOf(key)))
+        throw new Problem(403, 'wrong-key', 'This is not the key of this session; send the one it was opened with.');
+      await this.extend(tx, session, { authenticatedAt: session.now });
+      this.audit.about('browser-session', session.id);
+      await this.audit.store(tx);
+    });
+  }
+
+  /** Sessions that have not ended, newest first: all of them, or those of one key or person. */
+  async list(by: Principal, isAll: boolean, limit: number, cursor?: string): Promise<Page<ListedSessionResponse>> {
+    const place = decodeCursor<[string, string]>(cursor, 'time', 'uuid') ?? [null, null];
+    const { rows } = await this.database.pool.query<Session>(
+      `SELECT ${COLUMNS} FROM browser_sessions WHERE ${SESSION_IS_ALIVE}
+         AND ($1 OR (issuer IS NOT DISTINCT FROM $2 AND subject = $3))
+         AND ($4::timestamptz IS NULL OR (created_at, id) < ($4, $5::uuid))
+       ORDER BY created_at DESC, id DESC LIMIT $6`,
+      [isAll, by.issuer ?? null, by.id, ...place, limit + 1],
+    );
+    const view = ({ id, issuer, subject, name, createdAt, authenticatedAt, lastSeenAt, endsAt }: Session) => ({
+      ...{ id, caller: { id: subject, name, issuer }, isCurrent: id === by.session?.id },
+      ...{ createdAt, authenticatedAt, lastSeenAt, expiresAt: endsAt },
+    });
+    return pageOf(rows, limit, ({ createdAt, id }) => [createdAt.toISOString(), id], view);
+  }
+
+  /** Ends a session: in every process immediately. @throws {Problem} 404 `no-browser-session` */
+  async end(id: string, by: Principal, isAny: boolean): Promise<void> {
+    await this.database.transaction(async (tx) => {
+      const { rowCount } = await tx.query(
+        `DELETE FROM browser_sessions WHERE id = $1 AND ($2 OR (issuer IS NOT DISTINCT FROM $3 AND subject = $4))`,
+        [id, isAny, by.issuer ?? null, by.id],
+      );
+      if (rowCount === 0) throw noSession();
+      this.audit.about('browser-session', id);
+      if (!by.issuer) this.audit.about('api-key', by.id);
+      await this.audit.store(tx);
+    });
+  }
+
+  /** Whoever a row stands for. A row that this service did not write grants nothing. */
+  private async principalOf(session: StoredSession): Promise<Principal | undefined> {
+    const { keyHash, issuer, subject: id, name, scopes } = session;
+    if (!this.grants.isGenuine('browser_sessions', session.id, fieldsOf(session), session.mac)) return undefined;
+    if (keyHash) return this.env.allowsKeySignIn ? this.keys.recogniseHash(keyHash) : undefined;
+    return issuer && scopes ? { id, name, issuer, scopes: new Set(scopes) } : undefined;
+  }
+
+  /** Stores use of a session, unless another request did meanwhile. @returns its end */
+  private async extend(
+    sql: Pick<pg.Pool, 'query'>,
+    { now, mac, ...session }: StoredSession,
+    change: Partial<Session>,
+  ): Promise<Date> {
+    const next = { ...session, ...change, lastSeenAt: now, endsAt: this.endOf(session.createdAt, now) };
+    await sql.query(
+      `UPDATE browser_sessions SET authenticated_at = $3, last_seen_at = $4, ends_at = $5, mac = $6
+       WHERE id = $1 AND mac = $2`,
+      [next.id, mac, next.authenticatedAt, next.lastSeenAt, next.endsAt, this.macOf(next)],
+    );
+    return next.endsAt;
+  }
+
+  private macOf(session: Session): Buffer {
+    return this.grants.sign('browser_sessions', session.id, fieldsOf(session));
+  }
+
+  private endOf(createdAt: Date, seenAt: Date): Date {
+    const idleMs = this.env.SESSION_IDLE_MINUTES * 60_000;
+    return new Date(Math.min(createdAt.getTime() + LIFETIME_MS, seenAt.getTime() + idleMs));
+  }
+}
+
+/** Everything that a session grants, as its MAC covers it. */
+function fieldsOf({ tokenHash, keyHash, issuer, subject, name, scopes, ...times }: Session) {
+  const { createdAt, authenticatedAt, lastSeenAt, endsAt } = times;
+  return [
+    ...[tokenHash.toString('hex'), keyHash?.toString('hex') ?? null, issuer, subject, name, scopes],
+    ...[createdAt, authenticatedAt, lastSeenAt, endsAt].map((time) => time?.getTime() ?? null),
+  ];
+}
+
+export function noSession(): Problem {
+  return new Problem(404, 'no-browser-session', 'There is no such session; GET /v1/browser-sessions lists them.');
+}
+
+/** A page of another site can neither read the token nor send a header of its own. @throws {Problem} 403 `forged-request` */
+export function refuseForged({ method, headers }: FastifyRequest, token: string): void {
+  const site = headers['sec-fetch-site'];
+  const isOwn = site === undefined || site === 'same-origin' || site === 'none';
+  if (isOwn && (SAFE.includes(method) || isSame(String(headers['x-csrf-token'] ?? ''), csrfTokenOf(token)))) return;
+  const detail = 'A change by a browser session needs the csrfToken of GET /v1/browser-session in X-CSRF-Token.';
+  throw new Problem(403, 'forged-request', detail);
+}
+
+const digest = (text: string) => createHash('sha256').update(text, 'utf8').digest();
+
+/** Takes the same time wherever the two differ. */
+const isSame = (given: string, right: string) => timingSafeEqual(digest(given), digest(right));

@@ -1,0 +1,84 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { ApiExcludeEndpoint, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Env } from '../../config/env.js';
+import { Audit } from '../audit/audit.js';
+import { recordOf } from '../audit/audit-record.js';
+import { Public } from '../identity/scopes.js';
+import { SignInMethodsResponse } from './browser-session.dto.js';
+import { BrowserSessions } from './browser-sessions.js';
+import { OpenIdConnect, type RefusalCode, SignInRefused } from './openid-connect.js';
+import { pendingCookie, sessionCookie, sessionToken } from './session-cookie.js';
+
+const STATUS: Readonly<Record<RefusalCode, number>> = {
+  ...{ expired: 400, 'no-scopes': 403, 'not-configured': 404 },
+  ...{ 'provider-refused': 403, 'provider-unavailable': 503 },
+};
+
+/** Sign-in of people, by pages that lead a browser to the OpenID provider and back. */
+@ApiTags('access')
+@Public()
+@Controller('v1/sign-in')
+export class SignInController {
+  constructor(
+    private readonly oidc: OpenIdConnect,
+    private readonly sessions: BrowserSessions,
+    private readonly audit: Audit,
+    private readonly env: Env,
+  ) {}
+
+  /** How a browser can sign in */
+  @Get('methods')
+  methods(): SignInMethodsResponse {
+    return { key: this.env.allowsKeySignIn, provider: this.oidc.provider };
+  }
+
+  @Get()
+  @ApiExcludeEndpoint()
+  async start(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const token = sessionToken(request.headers.cookie);
+    try {
+      const caller = token === undefined ? undefined : await this.sessions.recognise(token, false);
+      const { url, cookie } = await this.oidc.start(request, caller?.session?.id);
+      reply.header('set-cookie', cookie).redirect(url, 302);
+    } catch (error) {
+      await this.refuse(error, request, reply);
+    }
+  }
+
+  @Get('callback')
+  @ApiExcludeEndpoint()
+  async complete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    reply.header('set-cookie', pendingCookie(undefined));
+    try {
+      const { returnTo, ...signIn } = await this.oidc.complete(request);
+      const record = recordOf(signIn.by, request);
+      const token = await this.audit.run(record, () => this.sessions.open(signIn));
+      leadTo(returnTo, reply.header('set-cookie', sessionCookie(token)));
+    } catch (error) {
+      await this.refuse(error, request, reply);
+    }
+  }
+
+  private async refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    if (!(error instanceof SignInRefused)) throw error;
+    if (error.person) await this.audit.deny(error.person, request, error.code);
+    leadTo(`/console/sign-in?refused=${error.code}`, reply.status(STATUS[error.code]));
+  }
+}
+
+/**
+ * Leads a browser on by a page of this site. A redirect would still belong to the provider's, so the browser would not send
+ * a cookie with SameSite=Strict.
+ */
+function leadTo(path: string, reply: FastifyReply): void {
+  const url = path.replaceAll('&', '&amp;');
+  reply
+    .header('content-type', 'text/html; charset=utf-8')
+    .header(
+      'content-security-policy',
+      "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    )
+    .send(`<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+<title>notebridge</title><meta http-equiv="refresh" content="0;url=${url}"><p><a href="${url}">Continue to notebridge</a></p>`);
+}
