@@ -78,7 +78,8 @@ function ProviderLink({ provider }: { provider: string }) {
 
 /** Takes an API key once; from then on a cookie that no script can read stands for it. */
 function KeyForm({ isFirst }: { isFirst: boolean }) {
-  const attempt = useMutation({ mutationFn: signIn });
+  const [at, navigate] = useLocation();
+  const attempt = useMutation({ mutationFn: signIn, onSuccess: () => at === '/sign-in' && navigate('/') });
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (isFirst) field.current?.focus();

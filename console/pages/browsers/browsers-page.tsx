@@ -8,8 +8,6 @@ import { Moment } from '../../parts/values.js';
 
 type Browser = Schemas['ListedSessionResponse'];
 
-const LOOK_MS = 30_000;
-
 /** Browsers that are signed in to the console, and since when. */
 export default function BrowsersPage() {
   const isAll = useScopes().includes('admin');
@@ -24,16 +22,15 @@ export default function BrowsersPage() {
       <List
         name={['browsers']}
         read={(cursor) => api.GET('/v1/browser-sessions', { params: { query: { cursor } } })}
-        everyMs={LOOK_MS}
         empty="No browser is signed in."
         caption="Signed-in browsers, the newest first"
         keyOf={({ id }) => id}
         columns={[
           ['Who', ({ caller }) => <strong>{caller.name}</strong>],
-          ['By', ({ caller: { issuer } }) => (issuer === null ? 'API key' : new URL(issuer).host)],
+          ['With', ({ caller: { issuer } }) => (issuer === null ? 'API key' : new URL(issuer).host)],
           ['Signed in', ({ createdAt }) => <Moment at={createdAt} />],
           ['Last used', ({ lastSeenAt }) => <Moment at={lastSeenAt} />],
-          ['Ends without use', ({ expiresAt }) => <Moment at={expiresAt} />],
+          ['Ends', ({ expiresAt }) => <Moment at={expiresAt} />],
           ['Actions', (browser) => <End browser={browser} />],
         ]}
       />

@@ -1,0 +1,155 @@
+import { readFileSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+import { ADMIN_KEY } from '../support/app.js';
+import { axeFindings, describeInBrowser, giveReason, useBrowser } from '../support/browser.js';
+import { useOpenId } from '../support/openid.js';
+
+const { world } = useOpenId();
+
+describeInBrowser('people in the console', () => {
+  const browser = useBrowser();
+
+  const shot = async (page: Page, name: string) => {
+    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/${name}.png`, fullPage: true });
+  };
+  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+  const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
+  /** Says at the provider who signs in. */
+  const choose = async (page: Page, login: string) => {
+    await page.getByLabel('Login').fill(login);
+    await button(page, 'Continue').click();
+  };
+  /** A page of the console in a browser of its own, in which somebody signed in. */
+  const signedIn = async (login: string, path = '') => {
+    const page = await browser.enter(world.url);
+    if (path) await page.goto(`/console${path}`);
+    await shot(page, `sign-in-${login}`);
+    await page.getByRole('link', { name: /^Sign in with localhost/ }).click();
+    await choose(page, login);
+    await button(page, 'Sign out').waitFor();
+    return page;
+  };
+
+  test('sign in at the provider, are refused a page, and are signed out elsewhere, which the audit log shows', async () => {
+    const cleo = await signedIn('cleo', '/people?kind=provider');
+    await heading(cleo, 'People');
+    expect(new URL(cleo.url()).search).toBe('?kind=provider');
+    await cleo.getByRole('link', { name: 'Keys' }).click();
+    await cleo.getByText('You may not see this page').waitFor();
+    await shot(cleo, 'refused-page');
+    await cleo.getByRole('link', { name: 'Browsers' }).click();
+    await cleo.getByText('this browser').waitFor();
+    await shot(cleo, 'own-browsers');
+
+    const ada = await signedIn('ada', '/browsers');
+    await heading(ada, 'Signed-in browsers');
+    const row = ada.getByRole('row').filter({ hasText: 'Cleo Brandt' });
+    await row.waitFor();
+    await shot(ada, 'browsers');
+    await ada.setViewportSize({ width: 375, height: 800 });
+    await shot(ada, 'browsers-phone');
+    await ada.setViewportSize({ width: 1280, height: 900 });
+    expect(await axeFindings(ada)).toEqual([]);
+    await button(ada, 'End').click();
+    await shot(ada, 'end-dialog');
+    await ada.getByRole('dialog').getByRole('button', { name: 'End' }).click();
+    await row.waitFor({ state: 'detached' });
+    await cleo.getByRole('link', { name: 'People' }).click();
+    await cleo.getByRole('status').getByText('Your session has ended').waitFor();
+    await shot(cleo, 'signed-out-elsewhere');
+
+    await ada.getByRole('link', { name: 'Audit' }).click();
+    const entry = ada
+      .getByRole('row')
+      .filter({ hasText: 'GET /v1/sign-in/callback' })
+      .filter({ hasText: 'Cleo Brandt' });
+    await entry.waitFor();
+    await ada.getByRole('row').filter({ hasText: 'DELETE /v1/browser-sessions/:id' }).getByText('Ada Osei').waitFor();
+    await shot(ada, 'audit');
+    await entry.getByRole('link').click();
+    await ada.getByRole('dialog').getByText('cleo', { exact: true }).waitFor();
+    await shot(ada, 'audit-entry');
+  });
+
+  test('are told why the provider or their groups do not let them in', async () => {
+    const page = await browser.enter(world.url);
+    await page.getByRole('link', { name: /^Sign in with/ }).click();
+    await choose(page, 'zoe');
+    await page.getByRole('alert').getByText('none of your groups').waitFor();
+    await shot(page, 'no-groups');
+    expect(await axeFindings(page)).toEqual([]);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.setViewportSize({ width: 375, height: 700 });
+    await shot(page, 'no-groups-phone-dark');
+    await page.getByLabel('API key').fill(ADMIN_KEY);
+    await button(page, 'Sign in').click();
+    await heading(page, 'Overview');
+  });
+
+  test('confirm that it is them before they make a key, in another tab, and keep what they typed', async () => {
+    const ada = await signedIn('ada', '/keys');
+    await world.advance('6 min');
+    await button(ada, 'Make a key').click();
+    await ada.getByLabel('Name').fill('on-call');
+    await ada.getByLabel('operations').check();
+    await ada.getByRole('dialog').getByRole('button', { name: 'Make a key' }).click();
+    const dialog = ada.getByRole('dialog').filter({ hasText: 'Confirm that it is you' });
+    await dialog.getByLabel('Reason').fill('TICKET-7');
+    await shot(ada, 'step-up');
+    expect(await button(ada, 'Continue').isDisabled()).toBe(true);
+    const opened = ada.waitForEvent('popup');
+    await dialog.getByRole('link', { name: /^Sign in again/ }).click();
+    const tab = await opened;
+    await choose(tab, 'ada');
+    await tab.getByText('Close this tab').waitFor();
+    await shot(tab, 'step-up-tab');
+    await tab.close();
+    await dialog.getByText('You are confirmed.').waitFor();
+    await shot(ada, 'step-up-confirmed');
+    await button(ada, 'Continue').click();
+    await ada.getByText('It is shown this once').waitFor();
+    await button(ada, 'I have it').click();
+    await ada.goto('/console/audit?action=POST+%2Fv1%2Fapi-keys');
+    await ada.getByRole('row').filter({ hasText: 'ok' }).getByRole('link').click();
+    await ada.getByRole('dialog').getByText('TICKET-7').waitFor();
+    await shot(ada, 'audit-reason');
+  });
+
+  test('give a reason to export a client, and can change their mind', async () => {
+    await world.call('PUT', '/v1/providers/p-1', {
+      body: { firstName: 'Ada', lastName: 'Osei', email: 'p-1@example.org' },
+    });
+    await world.call('PUT', '/v1/clients/c-1', { body: { firstName: 'Noor', lastName: 'Haddad', providers: ['p-1'] } });
+    const ada = await signedIn('ada', '/people/client/c-1');
+    await button(ada, 'Export').click();
+    await shot(ada, 'export-reason');
+    await button(ada, 'Cancel').click();
+    await ada.getByRole('alert').getByText('This needs a reason').waitFor();
+    const downloading = ada.waitForEvent('download');
+    await button(ada, 'Export').click();
+    await giveReason(ada);
+    const download = await downloading;
+    expect(JSON.parse(readFileSync(await download.path(), 'utf8'))).toMatchObject({ complete: true });
+  });
+
+  test('show their key again if they signed in with one', async () => {
+    const page = await browser.open(world.url, '/keys');
+    await world.advance('6 min');
+    await button(page, 'Make a key').click();
+    await page.getByLabel('Name').fill('on-call');
+    await page.getByLabel('operations').check();
+    await page.getByRole('dialog').getByRole('button', { name: 'Make a key' }).click();
+    const dialog = page.getByRole('dialog').filter({ hasText: 'Confirm that it is you' });
+    await dialog.getByLabel('API key').fill('nb_wrong');
+    await dialog.getByLabel('Reason').fill('no blanks');
+    await button(page, 'Continue').click();
+    await dialog.locator('input:invalid').waitFor();
+    await giveReason(page);
+    await dialog.getByText('This is not the key of this session').waitFor();
+    await shot(page, 'step-up-key');
+    expect(await axeFindings(page)).toEqual([]);
+    await dialog.getByLabel('API key').fill(ADMIN_KEY);
+    await button(page, 'Continue').click();
+    await page.getByText('It is shown this once').waitFor();
+  });
+});
