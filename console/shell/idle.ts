@@ -19,7 +19,7 @@ export function noteUse(): void {
 
 /**
  * Tells the service of use, which ends the session without it, and signs out a browser that nobody used in any of its tabs:
- * the service may be away, and what is shown must go nevertheless (45 CFR 164.312(a)(2)(iii)).
+ * the service may be down, and what is shown must go nevertheless (45 CFR 164.312(a)(2)(iii)).
  */
 export function useAutomaticLogoff(idleMinutes: number): void {
   useEffect(() => {

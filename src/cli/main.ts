@@ -11,6 +11,7 @@ const ABOUT = `Connects to a running notebridge.
 
 NOTEBRIDGE_URL   where it is (http://127.0.0.1:3000)
 NOTEBRIDGE_KEY   an API key of it; else ADMIN_API_KEY, else the one of this clone's demo
+NOTEBRIDGE_ON_BEHALF_OF   your id, for the audit log
 
 NOTEBRIDGE_INSECURE_HTTP=true allows plain http to other hosts.`;
 

@@ -11,6 +11,8 @@ export function readClientEnv(raw: Record<string, string | undefined> = process.
     /** Address of the service, such as http://127.0.0.1:3000. */
     url: raw.NOTEBRIDGE_URL?.trim() || undefined,
     key: own ?? (administrator === OFF ? undefined : administrator),
+    /** The id of the person who uses the command line, for the audit log. */
+    onBehalfOf: raw.NOTEBRIDGE_ON_BEHALF_OF?.trim() || undefined,
     /** Why there is no key, when the file that should hold it is at fault. */
     keyFault: fault && `${fault.name} ${fault.fault}.`,
     /** Whether the key may go to another host without encryption, such as within a network of containers. */

@@ -9,9 +9,6 @@ const { world } = useOpenId();
 describeInBrowser('people in the console', () => {
   const browser = useBrowser();
 
-  const shot = async (page: Page, name: string) => {
-    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/${name}.png`, fullPage: true });
-  };
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
   const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
   /** Says at the provider who signs in. */
@@ -19,11 +16,10 @@ describeInBrowser('people in the console', () => {
     await page.getByLabel('Login').fill(login);
     await button(page, 'Continue').click();
   };
-  /** A page of the console in a browser of its own, in which somebody signed in. */
+  /** A page of the console in another browser, in which somebody signed in. */
   const signedIn = async (login: string, path = '') => {
     const page = await browser.enter(world.url);
     if (path) await page.goto(`/console${path}`);
-    await shot(page, `sign-in-${login}`);
     await page.getByRole('link', { name: /^Sign in with localhost/ }).click();
     await choose(page, login);
     await button(page, 'Sign out').waitFor();
@@ -36,27 +32,19 @@ describeInBrowser('people in the console', () => {
     expect(new URL(cleo.url()).search).toBe('?kind=provider');
     await cleo.getByRole('link', { name: 'Keys' }).click();
     await cleo.getByText('You may not see this page').waitFor();
-    await shot(cleo, 'refused-page');
     await cleo.getByRole('link', { name: 'Browsers' }).click();
     await cleo.getByText('this browser').waitFor();
-    await shot(cleo, 'own-browsers');
 
     const ada = await signedIn('ada', '/browsers');
     await heading(ada, 'Signed-in browsers');
     const row = ada.getByRole('row').filter({ hasText: 'Cleo Brandt' });
     await row.waitFor();
-    await shot(ada, 'browsers');
-    await ada.setViewportSize({ width: 375, height: 800 });
-    await shot(ada, 'browsers-phone');
-    await ada.setViewportSize({ width: 1280, height: 900 });
     expect(await axeFindings(ada)).toEqual([]);
     await button(ada, 'End').click();
-    await shot(ada, 'end-dialog');
     await ada.getByRole('dialog').getByRole('button', { name: 'End' }).click();
     await row.waitFor({ state: 'detached' });
     await cleo.getByRole('link', { name: 'People' }).click();
     await cleo.getByRole('status').getByText('Your session has ended').waitFor();
-    await shot(cleo, 'signed-out-elsewhere');
 
     await ada.getByRole('link', { name: 'Audit' }).click();
     const entry = ada
@@ -65,10 +53,8 @@ describeInBrowser('people in the console', () => {
       .filter({ hasText: 'Cleo Brandt' });
     await entry.waitFor();
     await ada.getByRole('row').filter({ hasText: 'DELETE /v1/browser-sessions/:id' }).getByText('Ada Osei').waitFor();
-    await shot(ada, 'audit');
     await entry.getByRole('link').click();
     await ada.getByRole('dialog').getByText('cleo', { exact: true }).waitFor();
-    await shot(ada, 'audit-entry');
   });
 
   test('are told why the provider or their groups do not let them in', async () => {
@@ -76,11 +62,7 @@ describeInBrowser('people in the console', () => {
     await page.getByRole('link', { name: /^Sign in with/ }).click();
     await choose(page, 'zoe');
     await page.getByRole('alert').getByText('none of your groups').waitFor();
-    await shot(page, 'no-groups');
     expect(await axeFindings(page)).toEqual([]);
-    await page.emulateMedia({ colorScheme: 'dark' });
-    await page.setViewportSize({ width: 375, height: 700 });
-    await shot(page, 'no-groups-phone-dark');
     await page.getByLabel('API key').fill(ADMIN_KEY);
     await button(page, 'Sign in').click();
     await heading(page, 'Overview');
@@ -95,24 +77,20 @@ describeInBrowser('people in the console', () => {
     await ada.getByRole('dialog').getByRole('button', { name: 'Make a key' }).click();
     const dialog = ada.getByRole('dialog').filter({ hasText: 'Confirm that it is you' });
     await dialog.getByLabel('Reason').fill('TICKET-7');
-    await shot(ada, 'step-up');
     expect(await button(ada, 'Continue').isDisabled()).toBe(true);
     const opened = ada.waitForEvent('popup');
     await dialog.getByRole('link', { name: /^Sign in again/ }).click();
     const tab = await opened;
     await choose(tab, 'ada');
     await tab.getByText('Close this tab').waitFor();
-    await shot(tab, 'step-up-tab');
     await tab.close();
     await dialog.getByText('You are confirmed.').waitFor();
-    await shot(ada, 'step-up-confirmed');
     await button(ada, 'Continue').click();
     await ada.getByText('It is shown this once').waitFor();
     await button(ada, 'I have it').click();
     await ada.goto('/console/audit?action=POST+%2Fv1%2Fapi-keys');
     await ada.getByRole('row').filter({ hasText: 'ok' }).getByRole('link').click();
     await ada.getByRole('dialog').getByText('TICKET-7').waitFor();
-    await shot(ada, 'audit-reason');
   });
 
   test('give a reason to export a client, and can change their mind', async () => {
@@ -122,7 +100,6 @@ describeInBrowser('people in the console', () => {
     await world.call('PUT', '/v1/clients/c-1', { body: { firstName: 'Noor', lastName: 'Haddad', providers: ['p-1'] } });
     const ada = await signedIn('ada', '/people/client/c-1');
     await button(ada, 'Export').click();
-    await shot(ada, 'export-reason');
     await button(ada, 'Cancel').click();
     await ada.getByRole('alert').getByText('This needs a reason').waitFor();
     const downloading = ada.waitForEvent('download');
@@ -146,7 +123,6 @@ describeInBrowser('people in the console', () => {
     await dialog.locator('input:invalid').waitFor();
     await giveReason(page);
     await dialog.getByText('This is not the key of this session').waitFor();
-    await shot(page, 'step-up-key');
     expect(await axeFindings(page)).toEqual([]);
     await dialog.getByLabel('API key').fill(ADMIN_KEY);
     await button(page, 'Continue').click();

@@ -47,10 +47,11 @@ export class Api {
     { wait, signal, accept, also }: RequestOptions = {},
   ): Promise<Response> {
     this.connection ??= this.connect();
-    const { url, key } = this.connection;
+    const { url, key, onBehalfOf } = this.connection;
     const isRaw = body === undefined || body instanceof FormData || body instanceof Blob;
     const headers = {
       authorization: `Bearer ${key}`,
+      ...(onBehalfOf !== undefined && { 'notebridge-on-behalf-of': onBehalfOf }),
       ...(wait !== undefined && { prefer: `wait=${wait}` }),
       ...(accept && { accept }),
       ...(!isRaw && { 'content-type': 'application/json' }),

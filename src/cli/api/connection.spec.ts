@@ -15,6 +15,7 @@ afterAll(() => rmSync(dataDir, { recursive: true }));
 const env = (more: { url?: string; key?: string; dataDir?: string; mayBeInsecure?: boolean }) => ({
   url: undefined,
   key: undefined,
+  onBehalfOf: undefined,
   keyFault: undefined,
   dataDir,
   hasService: false,

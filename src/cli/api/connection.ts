@@ -7,6 +7,8 @@ import { CliFault } from './cli-fault.js';
 export interface Connection {
   url: string;
   key: string;
+  /** The id that the audit log keeps. */
+  onBehalfOf?: string;
 }
 
 /** What `npm run demo` leaves for the command line. */
@@ -40,7 +42,7 @@ export function connectionFrom(env: ClientEnv): Connection {
     throw new CliFault(
       'NOTEBRIDGE_URL is plain http to another host, where the key and what is shown could be read: make it https, or set NOTEBRIDGE_INSECURE_HTTP=true.',
     );
-  return { url, key };
+  return { url, key, onBehalfOf: env.onBehalfOf };
 }
 
 /** Whether nobody between can read what is sent there: it is encrypted, or does not leave this machine. */
