@@ -14,7 +14,7 @@ const AT_ONCE = 16;
 const ROUNDS = 7;
 const MOST_RATIO = 1.5;
 
-/** Entries of the trail among which one client's are looked for. */
+/** Entries of the audit log among which one client's are looked for. */
 const ENTRIES = 1_000_000;
 const CLIENTS = 10_000;
 const LOOKS = 50;
@@ -96,8 +96,8 @@ async function timeOfLook({ url }: ServiceProcess, client: pg.Client): Promise<B
   await client.query('ALTER SYSTEM SET autovacuum = off');
   await client.query('SELECT pg_reload_conf()');
   await client.query(
-    `INSERT INTO audit_entries (key_id, key_name, action, outcome)
-     SELECT 'k', 'k', 'GET /v1/sessions/:id/notes', 'ok' FROM generate_series(1, $1)`,
+    `INSERT INTO audit_entries (uid, at, key_id, key_name, action, outcome, mac)
+     SELECT gen_random_uuid(), now(), 'k', 'k', 'GET /v1/sessions/:id/notes', 'ok', '' FROM generate_series(1, $1)`,
     [ENTRIES],
   );
   await client.query(
@@ -105,6 +105,12 @@ async function timeOfLook({ url }: ServiceProcess, client: pg.Client): Promise<B
      SELECT id, kind, kind || '-' || id % (CASE kind WHEN 'provider' THEN 100 ELSE $1 END)
      FROM audit_entries, unnest('{client,provider,session}'::text[]) AS kind ON CONFLICT DO NOTHING`,
     [CLIENTS],
+  );
+  // Every tenth request showed a list, and each list a hundredth of the clients.
+  await client.query(
+    `INSERT INTO audit_ranges (entry, kind, count, first, last)
+     SELECT id, 'client', 100, 'client-' || id % 90 + 10 || '00', 'client-' || id % 90 + 10 || '99'
+     FROM audit_entries WHERE id % 10 = 0`,
   );
   const times: number[] = [];
   for (let look = 0; look < LOOKS; look++) {

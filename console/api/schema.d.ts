@@ -1668,13 +1668,29 @@ export interface components {
              */
             expiresAt?: string;
         };
+        AuditRangeResponse: {
+            /** @description How many ids; one that was shown twice may count twice */
+            count: number;
+            /** @description The smallest id, by its bytes */
+            first: string;
+            last: string;
+        };
         AuditResponse: {
+            /**
+             * @description The ranges of more than 50 ids of a kind. A search for any id within a range finds the entry, also for an id that was
+             *     not among them.
+             */
+            ranges: {
+                [key: string]: components["schemas"]["AuditRangeResponse"];
+            };
             id: string;
             /** Format: date-time */
             at: string;
             /** @description Id of the key, `admin`, `system`, or `unknown` of callers with no good key: one entry each minute and source */
             keyId: string;
             keyName: string;
+            /** @description Who signed the person in that `keyId` and `keyName` identify; null for a key */
+            issuer: string | null;
             /** @description The EHR's end user, as the EHR named him */
             onBehalfOf: string | null;
             purpose: string | null;
@@ -1697,9 +1713,14 @@ export interface components {
             subjects: {
                 [key: string]: string[];
             };
-            /** @description How many of a kind, where there were too many to keep each */
-            counts: {
-                [key: string]: number;
+            /**
+             * @description The query's parameters that selected a range
+             * @example {
+             *       "state": "synced"
+             *     }
+             */
+            filter: {
+                [key: string]: string;
             } | null;
             /**
              * @description `ok`, or the type of the problem that was answered; a word or two where that does not say all

@@ -4,7 +4,7 @@ import { JobSender } from '../../src/compliance/job-sender.js';
 import { ComplianceProcessor, ResultRefresher } from '../../src/compliance/result-refresher.js';
 import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
 import { ImportsProcessor } from '../../src/imports/run/imports.processor.js';
-import { AuditSealer } from '../../src/operations/audit-sealer.js';
+import { AuditLinker } from '../../src/operations/audit-linker.js';
 import { Retention } from '../../src/operations/retention.js';
 import { PeopleProcessor } from '../../src/people/reconcile/people.processor.js';
 import { Reconciler } from '../../src/people/reconcile/reconciler.js';
@@ -55,7 +55,7 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
   const reconciler = app.get(Reconciler, { strict: false });
   const dependents = app.get(DependentsRepository, { strict: false });
   const imports = app.get(ImportRunner, { strict: false });
-  const sealer = app.get(AuditSealer, { strict: false });
+  const linker = app.get(AuditLinker, { strict: false });
   const retention = app.get(Retention, { strict: false });
   return {
     async inbox() {
@@ -89,10 +89,10 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
     async imports() {
       await imports.run();
     },
-    seals: () => sealer.sealAll(),
+    links: () => linker.linkAll(),
     async retention() {
       await retention.dropOld();
-      await sealer.prune();
+      await linker.cut();
     },
   };
 }
@@ -114,7 +114,7 @@ export const WORK_OF_POLLS: Record<string, keyof Work> = {
   'clients of new providers': 'people',
   'overlooked people': 'overlooked',
   imports: 'imports',
-  'audit-seals': 'seals',
+  'audit-links': 'links',
   'retention-audit': 'retention',
   retention: 'retention',
 };

@@ -33,11 +33,11 @@ interface Polled {
   readonly due: ReadonlySet<keyof Work>;
   /** Milliseconds until the next row is due; infinite without one. */
   readonly nextInMs: number;
-  /** True if an audit entry has no seal. */
-  readonly isUnsealed: boolean;
+  /** True if an audit entry is not linked. */
+  readonly isUnlinked: boolean;
 }
 
-export const NOTHING_DUE: Polled = { due: new Set(), nextInMs: Number.POSITIVE_INFINITY, isUnsealed: false };
+export const NOTHING_DUE: Polled = { due: new Set(), nextInMs: Number.POSITIVE_INFINITY, isUnlinked: false };
 
 /** What replaces the machine's clock and randomness. */
 export interface ServiceParts {
@@ -88,10 +88,10 @@ export async function startService(settings: Variables, { clock, random, step }:
 /** @param waits milliseconds until a row of each poll is due. People may be overlooked at any time. */
 function polled(waits: readonly [name: string, ms: number][]): Polled {
   const kinds = waits.map(([name, ms]) => ({ kind: WORK_OF_POLLS[name] as keyof Work, ms }));
-  const works = kinds.filter(({ kind }) => kind !== 'seals');
+  const works = kinds.filter(({ kind }) => kind !== 'links');
   return {
     due: new Set([...works.filter(({ ms }) => ms <= 0).map(({ kind }) => kind), 'overlooked']),
     nextInMs: Math.min(...works.map(({ ms }) => ms).filter((ms) => ms > 0)),
-    isUnsealed: kinds.some(({ kind, ms }) => kind === 'seals' && ms <= 0),
+    isUnlinked: kinds.some(({ kind, ms }) => kind === 'links' && ms <= 0),
   };
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Type } from '@nestjs/common';
 import type { Settings } from '../../simulator/settings.js';
+import { AuditLinker } from '../../src/operations/audit-linker.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
 import { Vault } from '../../src/vault/vault.js';
 import { until } from '../until.js';
@@ -164,11 +165,11 @@ export class World {
     for (let rounds = 0; rounds < maxRounds; rounds += 1) {
       // Notified work comes first. Without any, due rows are found as the poller finds them.
       const notified = await this.takeNotified();
-      const { due, nextInMs, isUnsealed } = notified ? { ...NOTHING_DUE, due: notified } : await this.service.poll();
+      const { due, nextInMs, isUnlinked } = notified ? { ...NOTHING_DUE, due: notified } : await this.service.poll();
       const isQuiet = await this.workOn(due);
       if (notified || !isQuiet || (await this.isOtherWorkRunning())) continue;
-      // Sealing the audit log causes no further work, so it comes last.
-      if (nextInMs > SHORT_MS) return isUnsealed ? this.work.seals() : undefined;
+      // Linking audit entries causes no further work, so it comes last.
+      if (nextInMs > SHORT_MS) return isUnlinked ? this.work.links() : undefined;
       await this.move(Math.ceil(nextInMs));
     }
     throw new Error(`The world never settles. Latest changes:\n${this.service.changes.latest.join('\n')}`);
@@ -233,6 +234,7 @@ export class World {
     this.databaseBehindMs = 0;
     // Health would report the damaged values and missing keys of earlier tests forever.
     for (const name of ['damaged', 'missing']) (Reflect.get(this.get(Vault), name) as Set<string>).clear();
+    this.get(AuditLinker).forget();
     this.registerWebhook();
     await this.advance(BETWEEN_TESTS);
   }

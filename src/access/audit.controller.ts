@@ -7,7 +7,7 @@ import { decodeCursor, pageOf } from '../http/request/page.js';
 import { AuditPageResponse, AuditQuery, AuditResponse } from './audit/audit.dto.js';
 import { Audit } from './audit/audit.js';
 import { AuditRepository, namedSubjects } from './audit/audit.repository.js';
-import { SUBJECT_KINDS } from './audit/audit-record.js';
+import { SUBJECT_KINDS, type Subject, type SubjectKind } from './audit/audit-record.js';
 import { StreamedAnswers } from './guard/streamed-answers.js';
 import { Caller, type Principal, Scopes } from './identity/scopes.js';
 
@@ -49,8 +49,14 @@ export class AuditController {
   ): Promise<void> {
     const [beforeId] = decodeCursor<[string]>(query.cursor, 'bigint') ?? [];
     if (preferredType(accept, ['application/json', LINES]) === LINES) {
-      await this.audit.commit();
-      await this.answers.send(reply.header('content-type', LINES), caller, this.lines(query, beforeId));
+      const shown = ({ subjects, ranges }: AuditResponse): Subject[] => [
+        ...Object.entries(subjects).flatMap(([kind, ids]) => ids.map((id): Subject => [kind as SubjectKind, id])),
+        ...Object.entries(ranges).flatMap(([kind, { first, last }]): Subject[] =>
+          [first, last].map((id) => [kind as SubjectKind, id]),
+        ),
+      ];
+      const parts = await this.audit.parts(this.batches(query, beforeId), (rows) => rows.flatMap(shown));
+      await this.answers.send(reply.header('content-type', LINES), caller, linesOf(parts));
       return;
     }
     const rows = await this.entries.find(query, query.limit + 1, beforeId);
@@ -61,13 +67,18 @@ export class AuditController {
     await reply.send(pageOf(rows, query.limit, ({ id }) => [id]));
   }
 
-  /** Reads all matching entries in batches, newest first, one line of JSON each. */
-  private async *lines(query: AuditQuery, beforeId: string | undefined): AsyncGenerator<string> {
+  /** Reads all matching entries in batches, newest first. */
+  private async *batches(query: AuditQuery, beforeId: string | undefined): AsyncGenerator<AuditResponse[]> {
     for (let before = beforeId; ; ) {
       const rows = await this.entries.find(query, EXPORT_BATCH, before);
-      if (rows.length > 0) yield rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+      if (rows.length > 0) yield rows;
       if (rows.length < EXPORT_BATCH) return;
       before = rows.at(-1)?.id;
     }
   }
+}
+
+/** One line of JSON for each entry. */
+async function* linesOf(batches: AsyncIterable<AuditResponse[]>): AsyncGenerator<string> {
+  for await (const rows of batches) yield rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 }

@@ -2,13 +2,13 @@ import { Controller, Get, Headers, Query, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Audit } from '../access/audit/audit.js';
-import type { SubjectKind } from '../access/audit/audit-record.js';
+import type { Subject, SubjectKind } from '../access/audit/audit-record.js';
 import { Callers } from '../access/guard/callers.js';
 import { EVENT_STREAM, EventStreams, prefersStream, STREAM_PROBLEMS } from '../access/guard/event-streams.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import { Problems } from '../http/problem/described-problems.js';
 import { PreferWait, type Wait } from '../http/request/waiting.js';
-import { FeedPageResponse, FeedQuery } from './feed.dto.js';
+import { type FeedEventResponse, FeedPageResponse, FeedQuery } from './feed.dto.js';
 import { startOf } from './feed-cursor.js';
 import { FeedStream } from './feed-stream.js';
 
@@ -59,8 +59,9 @@ export class FeedController {
     if (prefersStream(accept)) {
       await this.streams.send(reply, caller, async () => {
         const events = await this.feed.open(after, signal, query);
-        await this.audit.commit();
-        return events;
+        return this.audit.parts(events, (sent) =>
+          sent.flatMap((one) => ('data' in one ? [subjectOf((one.data as FeedEventResponse).subject)] : [])),
+        );
       });
       return;
     }
@@ -73,7 +74,7 @@ export class FeedController {
   }
 }
 
-/** The kinds of subjects, as the audit trail names them. */
+/** The kinds of subjects, as the audit log names them. */
 const KINDS: Record<string, SubjectKind> = {
   clients: 'client',
   providers: 'provider',
@@ -85,8 +86,8 @@ const KINDS: Record<string, SubjectKind> = {
   'webhook-deliveries': 'delivery',
 };
 
-/** The subject of an event for the audit trail. @param path below /v1 @returns no id if the path has no route */
-function subjectOf(path: string): [SubjectKind, string | null] {
+/** The subject of an event for the audit log. @param path below /v1 @returns no id if the path has no route */
+function subjectOf(path: string): Subject {
   const slash = path.lastIndexOf('/');
   const kind = KINDS[path.slice(0, slash)];
   return kind ? [kind, decodeURIComponent(path.slice(slash + 1))] : ['platform-user', null];

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { PlatformModule } from '../platform/platform.module.js';
-import { AuditSealer } from './audit-sealer.js';
+import { AuditLinker } from './audit-linker.js';
 import { HealthChecks } from './health-checks.js';
 import { OperationsController } from './operations.controller.js';
 import { OverviewRepository } from './overview/overview.repository.js';
@@ -15,6 +15,6 @@ import { WaitingWork } from './waiting-work.js';
 @Module({
   imports: [DiscoveryModule, PlatformModule],
   controllers: [OperationsController, OverviewController],
-  providers: [AuditSealer, HealthChecks, Overview, OverviewRepository, PartHealth, Retention, WaitingWork],
+  providers: [AuditLinker, HealthChecks, Overview, OverviewRepository, PartHealth, Retention, WaitingWork],
 })
 export class OperationsModule {}

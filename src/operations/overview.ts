@@ -16,7 +16,7 @@ const LOOK_MS = 2_000;
 /** What is said of a part that is well. */
 const WELL: Record<string, string> = {
   audit: 'Who did what is recorded.',
-  'audit-seals': 'The audit trail is sealed as it grows.',
+  'audit-chain': 'New audit entries are linked to the chain.',
   compliance: 'Compliance checks are submitted and looked up.',
   database: 'PostgreSQL answers and takes writes.',
   imports: 'Imports are planned and applied.',

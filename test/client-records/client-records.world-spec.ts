@@ -252,8 +252,8 @@ describe('an accounting', () => {
 
   test('reads only the entries of its client and of its sessions', async () => {
     await world.sql(
-      `WITH entry AS (INSERT INTO audit_entries (key_id, key_name, action, outcome, request_id)
-         SELECT 'k', 'k', 'PATCH /v1/sessions/:id', 'begun', n FROM generate_series(1, 20000) AS n RETURNING id)
+      `WITH entry AS (INSERT INTO audit_entries (uid, at, mac, key_id, key_name, action, outcome, request_id)
+         SELECT gen_random_uuid(), now(), '', 'k', 'k', 'PATCH /v1/sessions/:id', 'begun', n FROM generate_series(1, 20000) AS n RETURNING id)
        INSERT INTO audit_subjects (entry, kind, subject)
          SELECT id, kind, gen_random_uuid() FROM entry, unnest(ARRAY['session', 'client']) AS kind`,
     );

@@ -94,8 +94,8 @@ beforeEach(async () => {
   await world.sql(
     `INSERT INTO import_rows (import_id, row_no, file, line, kind, says, outcome, code, hint)
        SELECT '${IMPORT}', n, 1, n, 'client', 'rejected', 'rejected', 'bad-email', ${PADDING} FROM generate_series(1, ${ROWS}) n;
-     INSERT INTO audit_entries (key_id, key_name, action, outcome)
-       SELECT 'admin', 'admin', 'x', ${PADDING} FROM generate_series(1, ${ROWS});
+     INSERT INTO audit_entries (uid, at, mac, key_id, key_name, action, outcome)
+       SELECT gen_random_uuid(), now(), '', 'admin', 'admin', 'x', ${PADDING} FROM generate_series(1, ${ROWS});
      INSERT INTO feed_events (type, subject, data, cursor)
        SELECT 'person.synced', 'clients/c-1', jsonb_build_object('n', ${PADDING}), 3000 + n FROM generate_series(1, ${ROWS}) n`,
   );

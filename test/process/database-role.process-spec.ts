@@ -96,7 +96,7 @@ describe('a service whose role owns nothing', () => {
     expect(errors.filter((line) => !/timeout|lock/i.test(line))).toEqual([]);
   });
 
-  it('may neither change the audit trail nor the schema', async () => {
+  it('may neither change the audit log nor the schema', async () => {
     for (const statement of [
       'DELETE FROM audit_entries',
       `SET notebridge.audit_pruning = 'on'; DELETE FROM audit_entries`,
@@ -104,8 +104,9 @@ describe('a service whose role owns nothing', () => {
        SET search_path = pg_temp, pg_catalog, public; SET notebridge.audit_pruning = 'on'; DELETE FROM audit_entries`,
       `UPDATE audit_entries SET outcome = 'other'`,
       'DELETE FROM audit_subjects',
-      'UPDATE audit_seals SET no = 0',
-      'SELECT prune_audit(now())',
+      'UPDATE audit_links SET no = 0',
+      `SET notebridge.audit_rotation = 'on'; UPDATE audit_links SET former = '{}'`,
+      'SELECT prune_audit(now(), 1)',
       'TRUNCATE people',
       'DELETE FROM _prisma_migrations',
       'UPDATE _prisma_migrations SET finished_at = NULL',
@@ -121,34 +122,35 @@ describe('a service whose role owns nothing', () => {
     }
   });
 
-  it('is the only one that may prune the audit trail', async () => {
-    const prune = `SELECT prune_audit(now() - interval '2 years')`;
+  it('is the only one that may prune the audit log', async () => {
+    const prune = `SELECT prune_audit(now() - interval '2 years', 0)`;
     await sql(as(mirror.database.url, role, PASSWORD), prune);
-    const anybody = `SELECT has_function_privilege('public', 'prune_audit(timestamptz)', 'EXECUTE') AS may`;
+    const anybody = `SELECT has_function_privilege('public', 'prune_audit(timestamptz, bigint)', 'EXECUTE') AS may`;
     expect(await mirror.sql(anybody)).toEqual([{ may: false }]);
   });
 
-  it('cannot prune recent entries with forged seals', async () => {
+  it('cannot prune recent entries with forged links', async () => {
     const forge = (no: string) =>
-      `INSERT INTO audit_seals (no, at, entries, macs, mac)
+      `INSERT INTO audit_links (no, at, entries, previous, mac)
        SELECT ${no}, '2001-01-01', array_agg(id), '', '' FROM audit_entries`;
     const present = async () => {
-      const text = `SELECT 'entry ' || id AS it FROM audit_entries UNION SELECT 'seal ' || no FROM audit_seals WHERE no > 0`;
+      const text = `SELECT 'entry ' || id AS it FROM audit_entries UNION SELECT 'link ' || no FROM audit_links WHERE no > 0`;
       return (await mirror.sql<{ it: string }>(text)).map(({ it }) => it);
     };
     const address = as(mirror.database.url, role, PASSWORD);
-    // A seal in the making would take the next number.
-    await until('every entry is sealed', async () => {
-      const [row] = await mirror.sql<{ sealed: boolean }>(
-        `SELECT EXISTS (SELECT FROM audit_seals) AND NOT EXISTS (SELECT FROM audit_unsealed) AS sealed`,
+    // A link in the making would take the next number.
+    await until('every entry is linked', async () => {
+      const [row] = await mirror.sql<{ linked: boolean }>(
+        `SELECT EXISTS (SELECT FROM audit_links) AND NOT EXISTS (SELECT FROM audit_unlinked) AS linked`,
       );
-      return row?.sealed;
+      return row?.linked;
     });
-    await sql(address, forge('-1'), forge('1 + (SELECT max(no) FROM audit_seals)'));
+    await sql(address, forge('-1'), forge('1 + (SELECT max(no) FROM audit_links)'));
     const before = await present();
-    await sql(address, `SELECT prune_audit(now() - interval '2 years')`);
+    await sql(address, `SELECT prune_audit(now() - interval '2 years', -1)`);
+    await expect(sql(address, `SELECT prune_audit(now() - interval '2 years', 1)`)).rejects.toThrow('too young');
     expect(await present()).toEqual(expect.arrayContaining(before));
-    expect(await mirror.sql('SELECT FROM audit_seals WHERE no = -1')).toEqual([]);
+    expect(await mirror.sql('SELECT FROM audit_links WHERE no = -1')).toEqual([]);
   });
 
   it('may analyse the tables of imports since PostgreSQL 17', async () => {

@@ -49,10 +49,10 @@ function Shown({ entry }: { entry: Schemas['AuditResponse'] }) {
 type Entry = Schemas['AuditResponse'];
 
 /** Whom and what an entry is about. @param most ids that are named, at most */
-export function About({ entry: { subjects, counts }, most }: { entry: Entry; most: number }): ReactNode {
+export function About({ entry: { subjects, ranges }, most }: { entry: Entry; most: number }): ReactNode {
   const named = Object.entries(subjects).flatMap(([kind, ids]) => ids.map((id) => [kind, id] as const));
-  const counted = Object.entries(counts ?? {});
-  if (named.length + counted.length === 0) return null;
+  const listed = Object.entries(ranges);
+  if (named.length + listed.length === 0) return null;
   return (
     <ul className="plain">
       {named.slice(0, most).map(([kind, id]) => (
@@ -61,8 +61,11 @@ export function About({ entry: { subjects, counts }, most }: { entry: Entry; mos
         </li>
       ))}
       {named.length > most && <li>{`and ${number(named.length - most)} more`}</li>}
-      {counted.map(([kind, count]) => (
-        <li key={kind}>{`${kind}: ${number(count)} of them`}</li>
+      {listed.map(([kind, { count, first, last }]) => (
+        <li key={kind}>
+          {`${kind}: ${number(count)} between `}
+          <code>{first}</code> and <code>{last}</code>
+        </li>
       ))}
     </ul>
   );

@@ -1,4 +1,4 @@
--- What schema.prisma can't say stands only here: partial indexes, storage, the trigger of the audit trail. The rest is
+-- What schema.prisma can't say stands only here: partial indexes, storage, the triggers of the audit log. The rest is
 -- compared with it by `npm run migration -- drift`.
 
 CREATE TYPE "person_kind" AS ENUM ('provider', 'client');
@@ -276,16 +276,19 @@ CREATE TABLE "failed_attempts" (
 
 CREATE TABLE "audit_entries" (
     "id" BIGSERIAL NOT NULL,
-    "at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    "uid" UUID NOT NULL,
+    "at" TIMESTAMPTZ(3) NOT NULL,
     "key_id" TEXT NOT NULL,
     "key_name" TEXT NOT NULL,
+    "issuer" TEXT,
     "action" TEXT NOT NULL,
     "outcome" TEXT NOT NULL,
     "on_behalf_of" TEXT,
     "purpose" TEXT,
     "request_id" TEXT,
     "source" TEXT,
-    "counts" JSONB,
+    "filter" JSONB,
+    "mac" BYTEA NOT NULL,
     CONSTRAINT "audit_entries_pkey" PRIMARY KEY ("id")
 );
 CREATE INDEX "audit_entries_at_idx" ON "audit_entries"("at");
@@ -302,25 +305,53 @@ CREATE TABLE "audit_subjects" (
 );
 CREATE INDEX "audit_subjects_entry_idx" ON "audit_subjects"("entry");
 
-CREATE TABLE "audit_unsealed" (
+-- The collation is fixed, so that the service computes the same order as PostgreSQL.
+CREATE TABLE "audit_ranges" (
     "entry" BIGINT NOT NULL,
-    CONSTRAINT "audit_unsealed_pkey" PRIMARY KEY ("entry")
+    "kind" TEXT NOT NULL,
+    "count" INTEGER NOT NULL,
+    "first" TEXT COLLATE "C" NOT NULL,
+    "last" TEXT COLLATE "C" NOT NULL,
+    CONSTRAINT "audit_ranges_pkey" PRIMARY KEY ("entry", "kind"),
+    CONSTRAINT "audit_ranges_entry_fkey" FOREIGN KEY ("entry") REFERENCES "audit_entries"("id") ON DELETE CASCADE ON UPDATE CASCADE
 );
 
-CREATE TABLE "audit_seals" (
+CREATE TABLE "audit_unlinked" (
+    "entry" BIGINT NOT NULL,
+    "queued_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT "audit_unlinked_pkey" PRIMARY KEY ("entry")
+);
+
+CREATE TABLE "audit_links" (
     "no" BIGINT NOT NULL,
-    "at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    "at" TIMESTAMPTZ(3) NOT NULL,
     "entries" BIGINT[],
-    "macs" BYTEA NOT NULL,
+    "macs" BYTEA[],
+    "previous" BYTEA NOT NULL,
+    "former" BYTEA[] DEFAULT ARRAY[]::BYTEA[],
     "mac" BYTEA NOT NULL,
-    CONSTRAINT "audit_seals_pkey" PRIMARY KEY ("no")
+    CONSTRAINT "audit_links_pkey" PRIMARY KEY ("no")
+);
+CREATE INDEX "audit_links_faulty" ON "audit_links"("at") WHERE array_position("macs", NULL) IS NOT NULL;
+
+CREATE TABLE "audit_cuts" (
+    "up_to" BIGINT NOT NULL,
+    "at" TIMESTAMPTZ(3) NOT NULL,
+    "linked_at" TIMESTAMPTZ(3) NOT NULL,
+    "entries" INTEGER NOT NULL,
+    "macs" BYTEA[],
+    "mac" BYTEA NOT NULL,
+    CONSTRAINT "audit_cuts_pkey" PRIMARY KEY ("up_to")
 );
 
--- The audit trail is append-only, also for its owner. Only prune_audit, which runs with the owner's rights, removes
--- entries. The search path is fixed, because a temporary table of the caller's could otherwise stand for pg_class.
+-- The audit log is append-only, also for its owner. Only prune_audit, which runs with the owner's rights, removes
+-- entries, and only a rotation of AUDIT_KEYS by the owner renews MACs. The search path is fixed, because a temporary
+-- table of the caller's could otherwise stand for pg_class.
 CREATE FUNCTION "refuse_audit_change"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF TG_OP = 'DELETE' AND current_setting('notebridge.audit_pruning', true) = 'on'
+  IF (TG_OP = 'DELETE' AND current_setting('notebridge.audit_pruning', true) = 'on'
+      OR TG_OP = 'UPDATE' AND TG_TABLE_NAME IN ('audit_links', 'audit_cuts')
+        AND current_setting('notebridge.audit_rotation', true) = 'on')
     AND pg_has_role((SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'MEMBER') THEN RETURN NULL; END IF;
   RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'insufficient_privilege';
 END
@@ -329,35 +360,35 @@ CREATE TRIGGER "audit_entries_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE O
   FOR EACH STATEMENT EXECUTE FUNCTION "refuse_audit_change"();
 CREATE TRIGGER "audit_subjects_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE ON "audit_subjects"
   FOR EACH STATEMENT EXECUTE FUNCTION "refuse_audit_change"();
-CREATE TRIGGER "audit_seals_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE ON "audit_seals"
+CREATE TRIGGER "audit_ranges_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE ON "audit_ranges"
+  FOR EACH STATEMENT EXECUTE FUNCTION "refuse_audit_change"();
+CREATE TRIGGER "audit_links_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE ON "audit_links"
+  FOR EACH STATEMENT EXECUTE FUNCTION "refuse_audit_change"();
+CREATE TRIGGER "audit_cuts_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE ON "audit_cuts"
   FOR EACH STATEMENT EXECUTE FUNCTION "refuse_audit_change"();
 
--- Removes whole seals in the order of their age, and nothing younger than a year. The service may add seals, so what a seal says
--- of its age and its entries proves nothing: the cut ends before the first young seal and takes no young entry.
-CREATE FUNCTION "prune_audit"(before timestamptz, OUT head text, OUT entries int)
+-- Removes the links up to a number with their entries, and nothing younger than a year. The service may add links, so what
+-- a link says of its age and its entries proves nothing: a young link stops the cut, and young entries stay. Null if another
+-- process removed the links first.
+CREATE FUNCTION "prune_audit"(before timestamptz, last_link bigint) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
-  last_no bigint;
-  ids bigint[];
+  removed int;
 BEGIN
-  entries := 0;
   IF before > clock_timestamp() - interval '365 days' THEN
-    RAISE EXCEPTION 'the audit trail is kept for a year at least';
+    RAISE EXCEPTION 'the audit log is kept for a year at least';
   END IF;
-  PERFORM pg_advisory_xact_lock(727008);
-  SELECT max(cut.no), array_agg(entry) INTO last_no, ids
-  FROM (
-    SELECT oldest.no, oldest.entries AS sealed, bool_and(oldest.at < before) OVER (ORDER BY oldest.no) AS is_old
-    FROM (SELECT s.no, s.at, s.entries FROM audit_seals s ORDER BY s.no LIMIT 200) AS oldest
-  ) AS cut, unnest(cut.sealed) AS entry
-  WHERE cut.is_old;
-  IF last_no IS NULL THEN RETURN; END IF;
-  SELECT s.no || ':' || encode(s.mac, 'hex') INTO head FROM audit_seals s WHERE s.no = last_no;
+  IF EXISTS (SELECT FROM audit_links l WHERE l.no <= last_link AND l.at >= before) THEN
+    RAISE EXCEPTION 'a link up to % is too young', last_link;
+  END IF;
   PERFORM set_config('notebridge.audit_pruning', 'on', true);
-  DELETE FROM audit_entries e WHERE e.id = ANY (ids) AND e.at < before;
-  GET DIAGNOSTICS entries = ROW_COUNT;
-  DELETE FROM audit_seals s WHERE s.no <= last_no;
+  DELETE FROM audit_entries e USING (SELECT unnest(l.entries) AS entry FROM audit_links l WHERE l.no <= last_link) AS cut
+  WHERE e.id = cut.entry AND e.at < before;
+  GET DIAGNOSTICS removed = ROW_COUNT;
+  DELETE FROM audit_links l WHERE l.no <= last_link;
+  IF NOT FOUND THEN removed := NULL; END IF;
   PERFORM set_config('notebridge.audit_pruning', 'off', true);
+  RETURN removed;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION "prune_audit" FROM PUBLIC;

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { sourceAddress } from '../../http/request/source-address.js';
 import type { Principal } from '../identity/scopes.js';
 
-/** What an entry of the trail can be about. `path` is the keyed fingerprint of a path that led to nothing. */
+/** What an entry can be about. `path` is the keyed fingerprint of a path that led to nothing. */
 export const SUBJECT_KINDS = [
   'client',
   'provider',
@@ -21,46 +21,87 @@ export const SUBJECT_KINDS = [
 
 export type SubjectKind = (typeof SUBJECT_KINDS)[number];
 
-/** Ids of one kind that an entry keeps; of more it keeps the count. */
-const MOST_IDS = 50;
+/** An id and what it is an id of; ids that are null or empty are ignored. */
+export type Subject = readonly [SubjectKind, string | null | undefined];
 
-/** Characters of an id that the trail keeps: an EHR's own has fewer. */
-const LONGEST_ID = 512;
+/** Maximum ids of one kind that an entry names. Of more it keeps the range. */
+export const MAX_IDS = 50;
+
+/** Maximum characters of an id, and of a value of a filter. */
+const MAX_TEXT = 512;
+
+/** Names of query parameters that hold ids, states and times. Others are not stored, because anybody may send anything. */
+const FILTERS =
+  'kind mode state review outcome planned code order types subject client provider session appointment updatedSince keyId action after before'.split(
+    ' ',
+  );
+
+/** The ids of one kind: each one, or their number and range. */
+class NamedIds {
+  readonly ids = new Set<string>();
+  private first = '';
+  private last = '';
+  private others = 0;
+
+  add(id: string): void {
+    if (this.ids.size > MAX_IDS) this.others += 1;
+    else this.ids.add(id);
+    if (this.last === '' || isBefore(id, this.first)) this.first = id;
+    if (isBefore(this.last, id)) this.last = id;
+  }
+
+  /** Null if each id is kept. */
+  get range(): [count: number, first: string, last: string] | null {
+    return this.ids.size > MAX_IDS ? [this.ids.size + this.others, this.first, this.last] : null;
+  }
+}
+
+/** Compares as the collation "C" does, by UTF-8 bytes. JavaScript's order differs only for surrogates. */
+function isBefore(a: string, b: string): boolean {
+  return /[\ud800-\udfff]/.test(a + b) ? Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0 : a < b;
+}
+
+/** The subjects of an entry as it stores them. */
+export interface KeptSubjects {
+  subjects: [kind: string, id: string][];
+  ranges: [kind: string, count: number, first: string, last: string][];
+}
 
 /** Whom and what one entry is about. */
 export class AuditSubjects {
-  private readonly ids = new Map<SubjectKind, Set<string>>();
+  private readonly kinds = new Map<SubjectKind, NamedIds>();
 
-  /** Adds subjects of one kind; what is null or empty is none, and one that is named twice is one. */
+  /** Adds subjects of one kind. */
   add(kind: SubjectKind, ...ids: readonly (string | null | undefined)[]): void {
-    const known = this.ids.get(kind) ?? new Set<string>();
-    for (const id of ids) if (id) known.add(keepable(id));
-    if (known.size > 0) this.ids.set(kind, known);
+    for (const id of ids) {
+      if (!id) continue;
+      const named = this.kinds.get(kind) ?? new NamedIds();
+      named.add(storable(id));
+      this.kinds.set(kind, named);
+    }
   }
 
   get isEmpty(): boolean {
-    return this.ids.size === 0;
+    return this.kinds.size === 0;
   }
 
-  /** @returns ids with their kinds, and the numbers of those that are too many to be kept one by one */
-  kept(): { pairs: [SubjectKind, string][]; counts: Record<string, number> | null } {
-    const kinds = [...this.ids];
-    const few = kinds.filter(([, ids]) => ids.size <= MOST_IDS);
-    const many = kinds.filter(([, ids]) => ids.size > MOST_IDS).map(([kind, ids]) => [kind, ids.size]);
-    return {
-      pairs: few.flatMap(([kind, ids]) => [...ids].map((id): [SubjectKind, string] => [kind, id])),
-      counts: many.length === 0 ? null : Object.fromEntries(many),
-    };
+  kept(): KeptSubjects {
+    const kept: KeptSubjects = { subjects: [], ranges: [] };
+    for (const [kind, named] of this.kinds) {
+      if (named.range) kept.ranges.push([kind, ...named.range]);
+      else for (const id of named.ids) kept.subjects.push([kind, id]);
+    }
+    return kept;
   }
 }
 
-/** The database keeps neither a NUL nor the half of a character at a cut. */
-function keepable(id: string): string {
-  return id.slice(0, LONGEST_ID).replace(/[\0\p{Cs}]/gu, '');
+/** PostgreSQL stores neither a NUL nor the half of a character at a cut. */
+function storable(text: string): string {
+  return text.slice(0, MAX_TEXT).replace(/[\0\p{Cs}]/gu, '');
 }
 
 /** Who acts. */
-export type Actor = Pick<Principal, 'id' | 'name'>;
+export type Actor = Pick<Principal, 'id' | 'name' | 'issuer'>;
 
 /** The service itself, which acts without a request. */
 export const SYSTEM: Actor = { id: 'system', name: 'system' };
@@ -71,25 +112,29 @@ export interface AuditRecord {
   readonly action: string;
   readonly subjects: AuditSubjects;
   outcome: string;
+  /** The query's known parameters, which say what a range of subjects was selected by. */
+  readonly filter?: Record<string, string>;
   readonly onBehalfOf?: string;
   readonly purpose?: string;
   readonly requestId?: string;
   readonly source?: string;
-  /** Whether it is in the database: in a transaction of its change, which may still be taken back, or for good. */
+  /** Whether it is in the database: in the transaction of its change, which may still roll back, or committed. */
   stored: 'no' | 'with-change' | 'committed';
 }
 
 /** The record of a request whose caller is known. */
 export function recordOf(by: Actor, request: FastifyRequest): AuditRecord {
   const { onBehalfOf, purpose, id: requestId } = request;
-  const action = routeOf(request);
+  const query = request.query as Record<string, unknown>;
+  const given = FILTERS.filter((name) => query[name] !== undefined);
   return {
-    ...{ by, action, subjects: new AuditSubjects(), outcome: 'ok' },
+    ...{ by, action: routeOf(request), subjects: new AuditSubjects(), outcome: 'ok' },
+    filter: Object.fromEntries(given.map((name) => [name, storable(String(query[name]))])),
     ...{ onBehalfOf, purpose, requestId, source: sourceAddress(request), stored: 'no' },
   };
 }
 
-/** A request as the trail names it: its method and its route pattern. */
+/** A request as the audit log names it: its method and its route pattern. */
 export function routeOf(request: Pick<FastifyRequest, 'method' | 'routeOptions'>): string {
   return `${request.method} ${request.routeOptions.url ?? 'unmatched'}`;
 }

@@ -1,3 +1,4 @@
+import { ApiExtraModels, ApiProperty, getSchemaPath } from '@nestjs/swagger';
 import { IsOptional, Matches } from 'class-validator';
 import { fieldRule, OptionalMoment, OptionalText } from '../../http/request/fields.js';
 import { isMoment } from '../../http/request/moment.js';
@@ -54,12 +55,24 @@ export class AuditQuery extends PageQuery {
   before?: string;
 }
 
+/** Of many ids, which an entry does not name one by one */
+export class AuditRangeResponse {
+  /** How many ids; one that was shown twice may count twice */
+  count!: number;
+  /** The smallest id, by its bytes */
+  first!: string;
+  last!: string;
+}
+
+@ApiExtraModels(AuditRangeResponse)
 export class AuditResponse {
   id!: string;
   at!: Date;
   /** Id of the key, `admin`, `system`, or `unknown` of callers with no good key: one entry each minute and source */
   keyId!: string;
   keyName!: string;
+  /** Who signed the person in that `keyId` and `keyName` identify; null for a key */
+  issuer!: string | null;
   /** The EHR's end user, as the EHR named him */
   onBehalfOf!: string | null;
   purpose!: string | null;
@@ -71,8 +84,18 @@ export class AuditResponse {
    * @example { "session": ["7d0f…"], "client": ["C-1"], "provider": ["P-1"] }
    */
   subjects!: Record<string, string[]>;
-  /** How many of a kind, where there were too many to keep each */
-  counts!: Record<string, number> | null;
+  /**
+   * The ranges of more than 50 ids of a kind. A search for any id within a range finds the entry, also for an id that was
+   * not among them.
+   */
+  @ApiProperty({ type: 'object', additionalProperties: { $ref: getSchemaPath(AuditRangeResponse) } })
+  ranges!: Record<string, AuditRangeResponse>;
+  /**
+   * The query's parameters that selected a range
+   *
+   * @example { "state": "synced" }
+   */
+  filter!: Record<string, string> | null;
   /**
    * `ok`, or the type of the problem that was answered; a word or two where that does not say all
    *

@@ -1,38 +1,50 @@
 import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
+import { Clock } from '../../config/clock.js';
+import { Random } from '../../config/random.js';
 import { Database } from '../../database/database.js';
 import { familyOf } from '../../database/former-ids.js';
 import { isMoment } from '../../http/request/moment.js';
 import { UUID } from '../../http/request/uuid-param.js';
+import { Macs } from '../../vault/macs.js';
 import type { AuditQuery, AuditResponse } from './audit.dto.js';
 import { type AuditRecord, SUBJECT_KINDS, type SubjectKind } from './audit-record.js';
+import { type SignedEntry, signEntry } from './chain.js';
 
-/** Appends entries with their subjects, and queues each for its seal. */
+/** Appends entries with their subjects and ranges, and queues each for its link in the chain. */
 const APPEND = `
   WITH given AS MATERIALIZED (
     SELECT nextval('audit_entries_id_seq') AS id, g.* FROM jsonb_to_recordset($1::jsonb) AS g (
-      key_id text, key_name text, on_behalf_of text, purpose text, action text, outcome text, request_id text,
-      source text, counts jsonb, subjects jsonb)),
+      uid uuid, at timestamptz, "keyId" text, "keyName" text, issuer text, "onBehalfOf" text, purpose text, action text,
+      outcome text, "requestId" text, source text, filter jsonb, mac text, subjects jsonb, ranges jsonb)),
   entries AS (
     INSERT INTO audit_entries
-      (id, key_id, key_name, on_behalf_of, purpose, action, outcome, request_id, source, counts)
-    SELECT id, key_id, key_name, on_behalf_of, purpose, action, outcome, request_id, source, counts FROM given),
-  unsealed AS (INSERT INTO audit_unsealed (entry) SELECT id FROM given)
+      (id, uid, at, key_id, key_name, issuer, on_behalf_of, purpose, action, outcome, request_id, source, filter, mac)
+    SELECT id, uid, at, "keyId", "keyName", issuer, "onBehalfOf", purpose, action, outcome, "requestId", source, filter,
+      decode(mac, 'hex') FROM given),
+  unlinked AS (INSERT INTO audit_unlinked (entry) SELECT id FROM given),
+  ranges AS (
+    INSERT INTO audit_ranges (entry, kind, count, first, last)
+    SELECT given.id, one ->> 0, (one ->> 1)::int, one ->> 2, one ->> 3
+    FROM given, jsonb_array_elements(given.ranges) AS one)
   INSERT INTO audit_subjects (entry, kind, subject)
   SELECT given.id, pair ->> 0, pair ->> 1 FROM given, jsonb_array_elements(given.subjects) AS pair`;
 
 /** The columns of an entry `e`, with its subjects, as the API shows them. */
-const SHOWN = `e.id::text AS id, e.at, e.key_id AS "keyId", e.key_name AS "keyName", e.on_behalf_of AS "onBehalfOf",
-  e.purpose, e.action, e.outcome, e.request_id AS "requestId", e.source, e.counts,
+const SHOWN = `e.id::text AS id, e.at, e.key_id AS "keyId", e.key_name AS "keyName", e.issuer,
+  e.on_behalf_of AS "onBehalfOf", e.purpose, e.action, e.outcome, e.request_id AS "requestId", e.source, e.filter,
   coalesce((SELECT jsonb_object_agg(of_kind.kind, of_kind.ids) FROM (
     SELECT kind, jsonb_agg(subject ORDER BY subject) AS ids FROM audit_subjects WHERE entry = e.id GROUP BY kind
-  ) AS of_kind), '{}') AS subjects`;
+  ) AS of_kind), '{}') AS subjects,
+  coalesce((SELECT jsonb_object_agg(kind, jsonb_build_object('count', count, 'first', first, 'last', last))
+    FROM audit_ranges WHERE entry = e.id), '{}') AS ranges`;
 
 /**
  * Makes the planner read a page of a subject's entries in index order. Otherwise, if it expects few, it collects and sorts
  * all of them, which takes seconds for a subject with 100,000 entries among ten million.
  */
-const IN_ORDER_OF_INDEX = 'SET LOCAL enable_bitmapscan = off';
+const IN_ORDER_OF_INDEX =
+  'SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off; SET LOCAL enable_hashagg = off';
 
 /**
  * How much older an entry may be than one with a lower id, because a clock was set back or another server took over. A
@@ -62,30 +74,55 @@ export function namedSubjects({ client, provider, session, subject }: AuditFilte
 /** What a search asks for; every given field must match. */
 type AuditFilter = Omit<AuditQuery, 'limit' | 'cursor'>;
 
-/** The rows of the audit trail. */
+/**
+ * SQL of the entries about subjects: those that name one, and those whose range may contain one. They come in the order of
+ * indexes, for any statistics, if there is one id.
+ *
+ * @param ids placeholders of the ids
+ * @param and conditions on `entry`
+ */
+export function entriesAbout(kinds: readonly SubjectKind[], ids: readonly string[], and = ''): string {
+  const isKind = kinds.length === 1 ? `= '${kinds[0]}'` : `IN ('${kinds.join("', '")}')`;
+  const isId = ids.length === 1 ? `= ${ids[0]}` : `IN (${ids})`;
+  const isInRange = ids.map((id) => `first <= ${id} AND last >= ${id}`).join(' OR ');
+  return `SELECT entry FROM audit_subjects WHERE kind ${isKind} AND subject ${isId} ${and}
+    UNION ALL SELECT entry FROM audit_ranges WHERE kind ${isKind} AND (${isInRange}) ${and}`;
+}
+
+/** The rows of the audit log. */
 @Injectable()
 export class AuditRepository {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly macs: Macs,
+    private readonly clock: Clock,
+    private readonly random: Random,
+  ) {}
 
-  /** Adds entries, all or none. @param sql a transaction, or the pool */
+  /** Adds signed entries, all or none. @param sql a transaction, or the pool */
   async append(sql: Pick<pg.Pool, 'query'>, records: readonly AuditRecord[]): Promise<void> {
-    const rows = records.map(({ by, subjects, ...record }) => {
-      const { pairs, counts } = subjects.kept();
-      const { onBehalfOf, purpose, action, outcome, requestId, source } = record;
-      return {
-        ...{ key_id: by.id, key_name: by.name, on_behalf_of: onBehalfOf, purpose, action, outcome },
-        ...{ request_id: requestId, source, counts, subjects: pairs },
-      };
-    });
+    const rows = records.map((record) => this.signed(record));
     await sql.query({ name: 'audit-append', text: APPEND, values: [JSON.stringify(rows)] });
+  }
+
+  private signed({ by, subjects, filter, ...record }: AuditRecord): SignedEntry & { mac: string } {
+    const kept = subjects.kept();
+    const entry = {
+      ...{ uid: this.random.bytes(16).toString('hex'), at: this.clock.now().toISOString() },
+      ...{ keyId: by.id, keyName: by.name, issuer: by.issuer ?? null, onBehalfOf: record.onBehalfOf ?? null },
+      ...{ purpose: record.purpose ?? null, action: record.action, outcome: record.outcome },
+      ...{ requestId: record.requestId ?? null, source: record.source ?? null },
+      ...{ filter: kept.ranges.length > 0 ? (filter ?? null) : null, ...kept },
+    };
+    return { ...entry, mac: signEntry(this.macs, entry).toString('hex') };
   }
 
   /** The entries that match a filter, newest first. @param beforeId id of an entry, exclusive */
   async find(filter: AuditFilter, limit: number, beforeId?: string): Promise<AuditResponse[]> {
     return this.database.transaction(async (tx) => {
-      await tx.query(IN_ORDER_OF_INDEX);
       const named: KnownSubject[] = [];
       for (const subject of namedSubjects(filter)) named.push(await allIdsOf(tx, subject));
+      await tx.query(IN_ORDER_OF_INDEX);
       return (await tx.query<AuditResponse>(searchStatement(filter, named, limit, beforeId))).rows;
     });
   }
@@ -131,25 +168,16 @@ function searchStatement(
     (at) => `e.at < ${at}::timestamptz AND e.id < coalesce((SELECT id FROM audit_entries
     WHERE at >= ${at}::timestamptz + ${SLACK} ORDER BY at LIMIT 1), 9223372036854775807)`,
   );
-  const named = subjects.map(([[kind, ...others], ids]) => {
-    const isKind =
-      others.length === 0 ? `s.kind = ${value(kind)}` : `s.kind = ANY (${value([kind, ...others])}::text[])`;
-    // One id keeps the order of the index.
-    return ids.length === 1
-      ? `${isKind} AND s.subject = ${value(ids[0])}`
-      : `${isKind} AND s.subject = ANY (${value(ids)}::text[])`;
-  });
-  const [first, ...others] = named;
-  for (const other of others)
-    conditions.push(`EXISTS (SELECT FROM audit_subjects s WHERE s.entry = e.id AND ${other})`);
+  const [first, ...others] = subjects.map(([kinds, ids]) => [kinds, ids.map((id) => value(id))] as const);
+  for (const [kinds, ids] of others) conditions.push(`EXISTS (${entriesAbout(kinds, ids, 'AND entry = e.id')})`);
   const where = conditions.length === 0 ? 'true' : conditions.join(' AND ');
   const most = value(limit);
   if (!first) {
     return { text: `SELECT ${SHOWN} FROM audit_entries e WHERE ${where} ORDER BY e.id DESC LIMIT ${most}`, values };
   }
-  const page = beforeId === undefined ? '' : `AND s.entry < ${value(beforeId)}::bigint`;
+  const page = beforeId === undefined ? '' : `AND entry < ${value(beforeId)}::bigint`;
   const text = `SELECT ${SHOWN}
-    FROM (SELECT s.entry FROM audit_subjects s WHERE ${first} ${page} ORDER BY s.entry DESC) AS named
+    FROM (SELECT DISTINCT entry FROM (${entriesAbout(...first, page)}) AS every ORDER BY entry DESC) AS named
     CROSS JOIN LATERAL (SELECT * FROM audit_entries e WHERE e.id = named.entry AND ${where} OFFSET 0) AS e
     ORDER BY named.entry DESC LIMIT ${most}`;
   return { text, values };

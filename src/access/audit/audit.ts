@@ -11,7 +11,16 @@ import { Problem } from '../../http/problem/problem.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { Vault } from '../../vault/vault.js';
 import { AuditRepository } from './audit.repository.js';
-import { type Actor, type AuditRecord, AuditSubjects, recordOf, type SubjectKind, SYSTEM } from './audit-record.js';
+import {
+  type Actor,
+  type AuditRecord,
+  AuditSubjects,
+  MAX_IDS,
+  recordOf,
+  type Subject,
+  type SubjectKind,
+  SYSTEM,
+} from './audit-record.js';
 
 /** Of entries that are stored outside a transaction: what arrives during a commit goes together in the next. */
 const TOGETHER = {
@@ -25,24 +34,27 @@ const TOGETHER = {
 const ENTRY_BYTES = 500;
 const SUBJECT_BYTES = 100;
 
+/** How long a stream does not name a subject again. */
+const REPEAT_MS = 60_000;
+
 /** What is on its way: the entry is stored before it leaves. */
 export const BEGUN = 'begun';
 
 const RETRY_SECONDS = 5;
 const FAILED =
-  'The audit trail takes no entries, so nothing is read or changed through the API: look at the log, and at the rights and the room of the database.';
+  'The audit log takes no entries, so nothing is read or changed through the API: look at the log, and at the rights and the room of the database.';
 
-/** Nothing is read or changed that the trail can't tell of. */
+/** Thrown when an entry cannot be stored: nothing is read or changed without one. */
 export class AuditUnavailable extends Problem {
   constructor() {
-    const detail = 'The audit trail could not be written, so nothing was read or changed; send the request again.';
+    const detail = 'The audit log could not be written, so nothing was read or changed; send the request again.';
     super(503, 'audit-unavailable', detail, { retryAfterSeconds: RETRY_SECONDS });
   }
 }
 
 /**
- * The trail of who did and who saw what; nothing in it is ever changed. The entry of a request is begun with it, and what
- * opens a row says so (`about`), wherever it stands: the request under way is known from its asynchronous context.
+ * The log of who did and who saw what. The entry of a request begins with it, and code that decrypts a row names its
+ * subject (`about`): the asynchronous context knows the request.
  */
 @Injectable()
 export class Audit {
@@ -55,7 +67,7 @@ export class Audit {
     private readonly database: Database,
     private readonly entries: AuditRepository,
     private readonly vault: Vault,
-    clock: Clock,
+    private readonly clock: Clock,
   ) {
     this.together = new GroupCommit<AuditRecord>(TOGETHER, {
       commit: (records) => this.append(this.database.pool, records),
@@ -101,6 +113,48 @@ export class Audit {
     if (record?.stored === 'no') await this.commitRecord(Object.assign(record, { outcome: BEGUN }));
   }
 
+  /**
+   * Records a streamed answer part by part: an entry about what a part shows is committed before the part leaves. The first
+   * part is read immediately, and its entry is that of the request. A small part that only shows subjects named within the
+   * last minute adds none.
+   *
+   * @param about the subjects of a part
+   * @throws {AuditUnavailable}
+   */
+  async parts<T>(parts: AsyncIterable<T>, about: (part: T) => readonly Subject[]): Promise<AsyncIterable<T>> {
+    const request = this.current.getStore();
+    if (!request) return parts;
+    const { subjects: usual } = request.subjects.kept();
+    let named = new Set<string>();
+    let namedUntilMs = 0;
+    const record = async (part: T) => {
+      const nowMs = this.clock.monotonicMs();
+      if (nowMs >= namedUntilMs) [named, namedUntilMs] = [new Set(), nowMs + REPEAT_MS];
+      const shown = about(part).filter(([, id]) => id);
+      const isNew = shown.length > MAX_IDS || shown.some((subject) => !named.has(subject.join(' ')));
+      if (!isNew && request.stored !== 'no') return;
+      if (shown.length <= MAX_IDS) for (const subject of shown) named.add(subject.join(' '));
+      const subjects = new AuditSubjects();
+      for (const [kind, id] of [...(usual as Subject[]), ...shown]) subjects.add(kind, id);
+      await this.commitRecord({ ...request, subjects, stored: 'no' });
+      request.stored = 'committed';
+    };
+    const source = parts[Symbol.asyncIterator]();
+    const first = await source.next();
+    if (first.done) await this.commitRecord(request);
+    else await record(first.value);
+    return (async function* () {
+      try {
+        for (let next = first; !next.done; next = await source.next()) {
+          if (next !== first) await record(next.value);
+          yield next.value;
+        }
+      } finally {
+        await source.return?.();
+      }
+    })();
+  }
+
   /** The request under way shows nothing about anybody, so it leaves no entry. */
   forget(): void {
     const record = this.current.getStore();
@@ -141,8 +195,8 @@ export class Audit {
   /** Commits the entry of a request that ended well, unless it is stored. @throws {AuditUnavailable} */
   async commitRecord(record: AuditRecord): Promise<void> {
     if (record.stored !== 'no') return;
-    const { pairs } = record.subjects.kept();
-    await this.together.add(record, ENTRY_BYTES + pairs.length * SUBJECT_BYTES).catch(() => {
+    const { subjects } = record.subjects.kept();
+    await this.together.add(record, ENTRY_BYTES + subjects.length * SUBJECT_BYTES).catch(() => {
       throw new AuditUnavailable();
     });
     record.stored = 'committed';

@@ -1,45 +1,78 @@
 import 'reflect-metadata';
-import type { TrailFault } from '../../access/audit/seal-chain.js';
-import { MOST_FAULTS, type Verification, verifyTrail } from '../../access/audit/verify-trail.js';
-import { readVault } from '../../vault/read-vault.js';
+import { readFile } from 'node:fs/promises';
+import type { ChainFault } from '../../access/audit/chain.js';
+import { MAX_FAULTS, type Verification, verifyLog } from '../../access/audit/verify-log.js';
+import { KeyedHashes } from '../../vault/keyed-hashes.js';
+import { Macs } from '../../vault/macs.js';
+import { CliFault } from '../api/cli-fault.js';
 import { counted } from '../output/print.js';
 import { withServiceData } from './service-data.js';
 
-/** `notebridge audit verify`: ends with 2 if the trail has faults. */
-export async function verify({ head, json }: { head?: string; json?: boolean }): Promise<void> {
+/** A link's number and the MAC of an HMAC-SHA-256 that names its key. */
+const HEAD = /^\d+:(?:[0-9a-f]{2}){34,}$/;
+
+/** `notebridge audit verify`: ends with 2 if the audit log has faults. */
+export async function verify({ heads, json }: { heads?: string; json?: boolean }): Promise<void> {
+  const given = heads === undefined ? [] : headsIn(heads, await readFile(heads, 'utf8'));
   const result = await withServiceData(async (client, keys) => {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const vault = await readVault(client, keys.DATA_KEYS);
-    return verifyTrail(client, (purpose, value) => vault.fingerprint(purpose, value), head);
+    return verifyLog(client, new Macs(new KeyedHashes(keys.AUDIT_KEYS)), given);
   });
-  const holds = result.faults.length === 0 && result.headHolds !== false;
   console.log(json ? JSON.stringify(result, null, 2) : inWords(result));
-  process.exitCode = holds ? 0 : 2;
+  process.exitCode = result.faults.length === 0 ? 0 : 2;
 }
 
-const SENTENCES: Record<TrailFault['fault'], (what: string, seal: string) => string> = {
-  changed: (what) => `✗ ${what} was changed.`,
-  removed: (what, seal) => `✗ ${what}${seal} was removed.`,
-  inserted: (what) => `✗ ${what} was inserted: nothing that was sealed knows it.`,
-  'sealed-twice': (what, seal) => `✗ ${what}${seal} was sealed before.`,
+/** Reads heads, one a line: as text, or as the member `head` of JSON. Other lines of a log in JSON are skipped. */
+function headsIn(file: string, text: string): string[] {
+  const lines = text.split('\n').map((line) => line.trim());
+  const heads = lines.flatMap((line, at) => {
+    if (line === '') return [];
+    const head = line.startsWith('{') ? jsonHead(line) : line;
+    if (head === undefined) return [];
+    // A typing error would look like an audit log that was cut off.
+    if (!HEAD.test(head)) throw new CliFault(`Line ${at + 1} of ${file} is no head: give it whole, as number:MAC.`);
+    return [head];
+  });
+  if (heads.length === 0) throw new CliFault(`${file} contains no head.`);
+  return heads;
+}
+
+function jsonHead(line: string): string | undefined {
+  try {
+    const { head } = JSON.parse(line) as { head?: unknown };
+    return typeof head === 'string' ? head : undefined;
+  } catch {
+    return line;
+  }
+}
+
+const SENTENCES: Record<ChainFault['fault'], (what: string) => string> = {
+  changed: (what) => `${what} was changed.`,
+  removed: (what) => `${what} was removed.`,
+  inserted: (what) => `${what} was inserted: no link names it.`,
+  repeated: (what) => `${what} is a copy of another entry, or was linked twice.`,
+  misdated: (what) => `${what} has another time than its link: it was put back later, or a clock was wrong.`,
+  unsigned: (what) => `${what} has no valid MAC: it was inserted or changed.`,
+  'too-young': (what) => `${what} removed entries before their retention was over.`,
 };
 
-function inWords({ seals, entries, unsealed, head, headHolds, faults }: Verification): string {
-  const lines = faults.map(({ entry, seal, fault }) => {
-    const what = entry === undefined ? `Seal ${seal}` : `Entry ${entry}`;
-    return SENTENCES[fault](what, entry === undefined || seal === undefined ? '' : ` of seal ${seal}`);
-  });
-  if (faults.length === MOST_FAULTS) lines.push('… and more.');
-  const counts = `${counted(entries, 'entry', 'entries')} in ${counted(seals, 'seal')}`;
-  const rest = unsealed === 0 ? '' : ` ${counted(unsealed, 'entry', 'entries')} of the last moment wait for a seal.`;
+function sentenceOf({ entry, link, cut, head, fault }: ChainFault): string {
+  if (head !== undefined) return `✗ The head ${head} is not part of the audit log: later entries were removed.`;
+  if (cut !== undefined) return `✗ ${SENTENCES[fault](`The removal up to link ${cut}`)}`;
+  if (entry === undefined) return `✗ ${SENTENCES[fault](`Link ${link}`)}`;
+  return `✗ ${SENTENCES[fault](`Entry ${entry}${link === undefined ? '' : ` of link ${link}`}`)}`;
+}
+
+function inWords({ links, entries, unlinked, head, heads, faults }: Verification): string {
+  const lines = faults.map(sentenceOf);
+  if (faults.length === MAX_FAULTS) lines.push('… and more.');
+  const counts = `${counted(entries, 'entry', 'entries')} in ${counted(links, 'link')}`;
+  const rest = unlinked === 0 ? '' : ` ${counted(unlinked, 'entry', 'entries')} of the last moment wait for a link.`;
   if (faults.length === 0) lines.push(`✓ ${counts}: nothing was changed, removed or inserted.${rest}`);
   else lines.push(`${counts}; ${counted(faults.length, 'fault')}.${rest}`);
-  if (headHolds === true)
-    lines.push('✓ The head that was given is part of the trail, so nothing was cut off before it.');
-  if (headHolds === false)
-    lines.push(
-      '✗ The head that was given is not part of the trail: its end was cut off, or its beginning by retention.',
-    );
+  if (heads.found > 0)
+    lines.push(`✓ ${counted(heads.found, 'head')} found: nothing before them was removed from the end.`);
+  if (heads.cut > 0) lines.push(`${counted(heads.cut, 'head')} not checked: the retention removed their links.`);
   lines.push(`Head: ${head}`);
   return lines.join('\n');
 }

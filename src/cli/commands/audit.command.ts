@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import type { AuditResponse } from '../../access/audit/audit.dto.js';
 import type { Api } from '../api/api.js';
 import { examples } from '../output/help.js';
@@ -15,13 +15,14 @@ const OPTIONS = valued({
 });
 
 const ABOUT_VERIFY = `
-It connects to the database with the service's DATABASE_URL and DATA_KEYS. Entries of the last second may have no seal
-yet; changes to those are not found. Keep the head that it prints where the database's administrators cannot write.
-It ends with 2 if the trail has faults.`;
+It connects to the database with the service's DATABASE_URL and AUDIT_KEYS. Entries of the last second may not be linked
+yet: removed ones are not detected. FILE holds heads, one a line: lines of the service's log, what AUDIT_HEADS_URL
+received, or number:MAC. It shows that nothing was removed from the end of the log since.
+It ends with 2 if the audit log has faults.`;
 
 /** `notebridge audit` and `audit verify`. */
 export function addAuditCommands(program: Command, api: Api): void {
-  const group = program.command('audit').description('the trail of who did and who saw what');
+  const group = program.command('audit').description('the log of who did and who saw what');
   const search = group
     .command('search', { isDefault: true })
     .description('who did what and who saw what, newest first')
@@ -31,31 +32,26 @@ export function addAuditCommands(program: Command, api: Api): void {
     options: OPTIONS,
     parameters: { key: 'keyId', since: 'after' },
     limit: 100,
-    row: ({ at, keyName, onBehalfOf, action, outcome, subjects, counts }) => ({
+    row: ({ at, keyName, onBehalfOf, action, outcome, subjects, ranges }) => ({
       at,
       key: keyName,
       'on behalf of': onBehalfOf,
       action,
       outcome,
-      about: [...Object.entries(subjects), ...Object.entries(counts ?? {})]
-        .map(([kind, ids]) => `${kind} ${Array.isArray(ids) ? ids.join(',') : `(${ids})`}`)
-        .join(' '),
+      about: [
+        ...Object.entries(subjects).map(([kind, ids]) => `${kind} ${ids.join(',')}`),
+        ...Object.entries(ranges).map(([kind, { count, first, last }]) => `${kind} ${first} … ${last} (${count})`),
+      ].join(' '),
     }),
-    none: 'The trail has no such entries.',
+    none: 'The audit log has no such entries.',
   });
 
   group
     .command('verify')
-    .description('find and name what was changed, removed, inserted or reordered in the trail')
-    .option('--head <number:mac>', 'what an earlier run printed: proves that nothing was cut off the end since', headIn)
+    .description('find and name what was changed, removed or inserted in the audit log')
+    .option('--heads <file>', 'heads that were kept elsewhere: all must be part of the audit log')
     .option('--json', 'print the outcome as JSON')
     .addHelpText('after', ABOUT_VERIFY)
-    .addHelpText('after', examples('audit verify'))
-    .action(async (options: { head?: string; json?: boolean }) => (await import('./audit-verify.js')).verify(options));
-}
-
-/** Reads a head. @throws {InvalidArgumentError} for other text: a typing error would look like a trail that was cut */
-function headIn(text: string): string {
-  if (!/^\d+:[0-9a-f]{64}$/.test(text)) throw new InvalidArgumentError('Give it whole, as number:mac.');
-  return text;
+    .addHelpText('after', examples('audit verify', 'audit verify --heads heads.log'))
+    .action(async (options: { heads?: string; json?: boolean }) => (await import('./audit-verify.js')).verify(options));
 }

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Audit } from '../../access/audit/audit.js';
+import type { Subject } from '../../access/audit/audit-record.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { messageFor } from '../../people/model/person-codes.js';
 import type { ImportFile } from '../model/import.js';
@@ -48,10 +49,11 @@ export class ImportRowsService {
 
   /** The rejected rows with line, code and hint, as CSV. @throws {Problem} 404 */
   async rejectedCsv(id: string): Promise<AsyncIterable<string>> {
-    return rejectedCsv(this.rejected(id, await this.imports.files(id)));
+    const pages = this.rejected(id, await this.imports.files(id));
+    return rejectedCsv(await this.audit.parts(pages, (rows) => rows.map(({ subject }) => subject)));
   }
 
-  private async *rejected(id: string, files: ImportFile[]): AsyncGenerator<RejectedRow[]> {
+  private async *rejected(id: string, files: ImportFile[]): AsyncGenerator<(RejectedRow & { subject: Subject })[]> {
     for (let after = 0; ; ) {
       const rows = await this.outcomes.rows(id, { outcome: 'rejected' }, PAGE, after);
       const cells = await this.cells.of(
@@ -61,7 +63,8 @@ export class ImportRowsService {
       yield rows.map((row) => {
         const { file, line, code, hint } = showRow(row, files);
         const named = { ...(row.kind && { kind: row.kind }), ...(row.externalId && { externalId: row.externalId }) };
-        return { cells: cells.get(row.rowNo) ?? named, file, line, code: code ?? '', hint: hint ?? '' };
+        const subject: Subject = [row.kind ?? 'client', row.kind && row.externalId];
+        return { cells: cells.get(row.rowNo) ?? named, file, line, code: code ?? '', hint: hint ?? '', subject };
       });
       const last = rows.at(-1);
       if (!last || rows.length < PAGE) return;

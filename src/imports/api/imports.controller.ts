@@ -2,7 +2,6 @@ import type { Readable } from 'node:stream';
 import { Body, Controller, Get, HttpCode, Patch, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Audit } from '../../access/audit/audit.js';
 import { EVENT_STREAM, EventStreams, STREAM_PROBLEMS } from '../../access/guard/event-streams.js';
 import { StreamedAnswers } from '../../access/guard/streamed-answers.js';
 import { CreationId, Idempotent } from '../../access/idempotency/idempotency.interceptor.js';
@@ -45,7 +44,6 @@ export class ImportsController {
     private readonly streams: EventStreams,
     private readonly answers: StreamedAnswers,
     private readonly env: Env,
-    private readonly audit: Audit,
   ) {}
 
   @Post()
@@ -112,7 +110,6 @@ export class ImportsController {
   @ApiOkResponse({ content: { 'text/csv': { schema: { type: 'string' } } } })
   async rejected(@UuidParam() id: string, @Caller() caller: Principal, @Res() reply: FastifyReply): Promise<void> {
     const csv = await this.rows.rejectedCsv(id);
-    await this.audit.commit();
     reply.header('content-type', 'text/csv; charset=utf-8');
     reply.header('content-disposition', 'attachment; filename="rejected.csv"');
     await this.answers.send(reply, caller, csv);

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Audit } from '../../access/audit/audit.js';
 import { type Profile, ProfileSeal } from '../../people/model/profile.js';
 import { Vault } from '../../vault/vault.js';
 import type { ImportedPerson, ReadRow, RowCells } from '../parse/row/import-row.js';
@@ -60,6 +61,7 @@ export class StagingRepository {
   constructor(
     private readonly seal: ProfileSeal,
     private readonly vault: Vault,
+    private readonly audit: Audit,
   ) {}
 
   /**
@@ -68,6 +70,7 @@ export class StagingRepository {
    */
   async store(tx: PoolClient, importId: string, rows: readonly StagedRow[]): Promise<void> {
     if (rows.length === 0) return;
+    for (const { row } of rows) if (row.is === 'person') this.audit.about(row.person.kind, row.person.externalId);
     const values = rows.map((row) => this.readValues(row));
     const isPlain = ({ row }: StagedRow) => row.is === 'person' && !row.version && !row.person.platformUserId;
     const plain = values.filter((_, at) => isPlain(rows[at] as StagedRow));

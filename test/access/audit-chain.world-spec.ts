@@ -1,0 +1,279 @@
+import { type ChainFault, signCut } from '../../src/access/audit/chain.js';
+import { lastLink } from '../../src/access/audit/chain.repository.js';
+import { verifyLog } from '../../src/access/audit/verify-log.js';
+import type { HealthReport } from '../../src/operations/health-checks.js';
+import { Macs } from '../../src/vault/macs.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld();
+
+const verify = (...heads: string[]) => verifyLog(world.database.pool, world.get(Macs), heads);
+
+/** Makes two entries, and links them. */
+async function linkedEntries(): Promise<void> {
+  await world.call('GET', '/v1/providers');
+  await world.call('GET', '/v1/clients');
+  await world.settle();
+}
+
+/** Runs statements on the log as an owner who bypasses its triggers. */
+const tamper = (statements: string) =>
+  world.sql(`BEGIN; SET LOCAL session_replication_role = replica; ${statements}; COMMIT`);
+
+const healthOf = async (name: string) => {
+  const { body } = await world.call<HealthReport>('GET', '/health/ready');
+  return body.checks[name];
+};
+
+/** SQL that copies an entry under another id, with other values of columns. */
+const copyOf = (id: string, as: string, columns: Record<string, string> = {}) => `
+  INSERT INTO audit_entries SELECT (jsonb_populate_record(e, jsonb_build_object('id', ${as}${Object.entries(columns)
+    .map(([name, value]) => `, '${name}', ${value}`)
+    .join('')}))).* FROM audit_entries e WHERE e.id = ${id}`;
+
+/** Removes an entry with what is about it. */
+const removal = (
+  id: string,
+) => `DELETE FROM audit_entries WHERE id = ${id}; DELETE FROM audit_subjects WHERE entry = ${id};
+  DELETE FROM audit_unlinked WHERE entry = ${id}`;
+
+describe('the chain of the audit log', () => {
+  /** The ids of the first entries. `b` is about p-1. */
+  let [a, b, c] = ['', '', ''];
+
+  beforeEach(async () => {
+    await world.call('GET', '/v1/clients');
+    const body = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Osei' };
+    await world.call('PUT', '/v1/providers/p-1', { body, wait: 20 });
+    for (let turn = 0; turn < 3; turn += 1) await linkedEntries();
+    const entries = await world.sql<{ id: string }>('SELECT id::text FROM audit_entries ORDER BY id LIMIT 3');
+    [a, b, c] = entries.map(({ id }) => id) as [string, string, string];
+  });
+
+  it('has no fault while nothing was changed, and contains its heads', async () => {
+    const first = await verify();
+    expect(first).toMatchObject({ faults: [], unlinked: 0 });
+    expect([first.entries >= 8, first.links >= 3]).toEqual([true, true]);
+    await linkedEntries();
+    expect(await verify(first.head)).toMatchObject({ faults: [], heads: { found: 1, cut: 0 } });
+    expect(await healthOf('audit-chain')).toEqual({ status: 'ok' });
+  });
+
+  const change = (column: string, value: string): [string, () => string, () => ChainFault[]] => [
+    `another ${column}`,
+    () => `UPDATE audit_entries SET ${column} = ${value} WHERE id = ${a}`,
+    () => [{ entry: a, fault: 'changed' }],
+  ];
+
+  test.each<[string, () => string, () => ChainFault[]]>([
+    change('uid', 'gen_random_uuid()'),
+    change('at', `at - interval '1 millisecond'`),
+    change('key_id', `'k'`),
+    change('key_name', `'k'`),
+    change('issuer', `'https://login.example'`),
+    change('action', `'GET /v1/providers'`),
+    change('outcome', `'oK'`),
+    change('on_behalf_of', `'u-1'`),
+    change('purpose', `'TREAT'`),
+    change('request_id', 'NULL'),
+    change('source', `'192.0.2.1'`),
+    change('filter', `'{"state": "synced"}'`),
+    [
+      'another subject',
+      () => `UPDATE audit_subjects SET subject = 'p-2' WHERE entry = ${b}`,
+      () => [{ entry: b, fault: 'changed' }],
+    ],
+    [
+      'a range',
+      () => `INSERT INTO audit_ranges VALUES (${a}, 'client', 51, 'c-1', 'c-2')`,
+      () => [{ entry: a, fault: 'changed' }],
+    ],
+    ['a removed entry', () => removal(b), () => [{ entry: b, fault: 'removed' }]],
+    [
+      'two swapped entries',
+      () => `UPDATE audit_entries SET id = CASE id WHEN ${a} THEN -${c} ELSE -${a} END WHERE id IN (${a}, ${c});
+             UPDATE audit_entries SET id = -id WHERE id < 0`,
+      () => [
+        { entry: a, fault: 'changed' },
+        { entry: c, fault: 'changed' },
+      ],
+    ],
+    [
+      'an invented entry outside the chain',
+      () => copyOf(a, '1000000', { uid: 'gen_random_uuid()' }),
+      () => [{ entry: '1000000', fault: 'inserted' }],
+    ],
+    [
+      'an invented entry with a link',
+      () => `${copyOf(a, '1000000', { uid: 'gen_random_uuid()' })};
+             INSERT INTO audit_links SELECT no + 1, at, '{1000000}', ARRAY[mac], mac, '{}', mac FROM audit_links ORDER BY no DESC LIMIT 1`,
+      () => [{ entry: '1000000', fault: 'changed' }],
+    ],
+    [
+      'an entry removed together with its place in the link',
+      () => `${removal(a)}; UPDATE audit_links SET entries = entries[2:], macs = macs[2:] WHERE no = 1`,
+      () => [{ link: '1', fault: 'changed' }],
+    ],
+    ['a link with another time', () => `UPDATE audit_links SET at = now()`, () => [{ link: '1', fault: 'changed' }]],
+    ['a removed link', () => 'DELETE FROM audit_links WHERE no = 2', () => [{ link: '2', fault: 'removed' }]],
+    [
+      'a link before the first',
+      () =>
+        `INSERT INTO audit_links SELECT no - 5, at, entries, macs, previous, former, mac FROM audit_links WHERE no = 1`,
+      () => [{ link: '-4', fault: 'inserted' }],
+    ],
+    [
+      'a removed beginning with an invented cut',
+      () => `DELETE FROM audit_entries WHERE id = ANY (SELECT unnest(entries) FROM audit_links WHERE no <= 2);
+             INSERT INTO audit_cuts SELECT no, at + interval '7 years', at, 1, ARRAY[mac], mac FROM audit_links WHERE no = 2;
+             DELETE FROM audit_links WHERE no <= 2`,
+      () => [
+        { cut: '2', fault: 'unsigned' },
+        { link: '1 to 2', fault: 'removed' },
+      ],
+    ],
+  ])('reveals %s', async (_what, statements, faults) => {
+    await tamper(statements());
+    expect((await verify()).faults).toEqual(
+      expect.arrayContaining(faults().map((fault) => expect.objectContaining(fault))),
+    );
+  });
+
+  it('reveals a removed end by a head that was kept elsewhere', async () => {
+    const { head, links } = await verify();
+    await tamper(
+      `DELETE FROM audit_entries WHERE id = ANY (SELECT unnest(entries) FROM audit_links WHERE no = ${links});
+       DELETE FROM audit_links WHERE no = ${links}`,
+    );
+    expect((await verify()).faults).toEqual([]);
+    expect((await verify(head)).faults).toEqual([{ head, fault: 'removed' }]);
+    await linkedEntries();
+    expect(await healthOf('audit-chain')).toMatchObject({
+      status: 'degraded',
+      reason: expect.stringContaining('lost'),
+    });
+  });
+
+  it('reveals a cut of links that were too young', async () => {
+    const link = await lastLink(world.database.pool);
+    if (!link) throw new Error('There is no link.');
+    const at = world.now().toISOString();
+    const cut = signCut(world.get(Macs), { upTo: '1', at, linkedAt: at, entries: 1, macs: [link.mac] });
+    await world.sql('INSERT INTO audit_cuts VALUES ($1, $2, $3, $4, $5, $6)', Object.values(cut));
+    expect((await verify()).faults).toEqual([{ cut: '1', fault: 'too-young' }]);
+  });
+});
+
+describe('a new entry', () => {
+  /** Adds an entry that is not linked yet. @returns its id */
+  async function unlinked(): Promise<string> {
+    await world.call('GET', '/v1/clients');
+    const [row] = await world.sql<{ id: string }>('SELECT max(entry)::text AS id FROM audit_unlinked');
+    return String(row?.id);
+  }
+
+  it.each([
+    ['invented', (id: string) => copyOf(id, '1000000', { uid: 'gen_random_uuid()' })],
+    ['changed', (id: string) => `UPDATE audit_entries SET id = 1000000, outcome = 'oK' WHERE id = ${id}`],
+  ])('that was %s is named in its link, and nothing vouches for it', async (_what, statement) => {
+    const id = await unlinked();
+    await tamper(`${statement(id)}; UPDATE audit_unlinked SET entry = 1000000`);
+    expect((await verify()).faults).toContainEqual({ entry: '1000000', fault: 'unsigned' });
+    await world.settle();
+    expect((await verify()).faults).toContainEqual({ entry: '1000000', link: '1', fault: 'unsigned' });
+    expect(await healthOf('audit-chain')).toMatchObject({ status: 'degraded' });
+  });
+
+  it('that was copied is a repetition', async () => {
+    const id = await unlinked();
+    await tamper(`${copyOf(id, '1000000')}; INSERT INTO audit_unlinked VALUES (1000000)`);
+    await world.settle();
+    expect((await verify()).faults).toEqual([{ entry: '1000000', fault: 'repeated' }]);
+  });
+
+  it('that was removed and put back later has another time than its link', async () => {
+    const id = await unlinked();
+    await tamper(`CREATE TEMP TABLE kept AS SELECT * FROM audit_entries; ${removal(id)}`);
+    await world.advance('6 min');
+    await linkedEntries();
+    await world.sql(
+      `INSERT INTO audit_entries SELECT * FROM kept; INSERT INTO audit_unlinked VALUES (${id}); DROP TABLE kept`,
+    );
+    await world.settle();
+    expect((await verify()).faults).toEqual([{ entry: id, link: '2', fault: 'misdated' }]);
+  });
+
+  it('may wait for its link while no worker runs, and degrades health after 10 seconds', async () => {
+    await unlinked();
+    await world.advance('9 s');
+    expect(await healthOf('audit-chain')).toEqual({ status: 'ok' });
+    await world.advance('6 min');
+    expect(await healthOf('audit-chain')).toMatchObject({ status: 'degraded', facts: { seconds: 369 } });
+    await linkedEntries();
+    expect((await verify()).faults).toEqual([]);
+  });
+
+  it('is missed if it was removed after a worker read it, although another transaction delayed the link', async () => {
+    const id = await unlinked();
+    const other = await world.database.pool.connect();
+    await other.query('BEGIN; LOCK TABLE audit_links IN EXCLUSIVE MODE');
+    const linking = world.work.links();
+    await world.eventually('the worker waits', async () => {
+      const waiting = await world.sql(
+        `SELECT FROM pg_stat_activity WHERE wait_event = 'relation' AND query LIKE '%audit_links%'`,
+      );
+      return waiting.length > 0;
+    });
+    await tamper(removal(id));
+    await other.query('ROLLBACK');
+    other.release();
+    await linking;
+    expect((await verify()).faults).toEqual([{ entry: id, link: '1', fault: 'removed' }]);
+  });
+
+  it('of another worker is linked once', async () => {
+    await unlinked();
+    const another = await world.startAnother();
+    await Promise.all([world.work.links(), another.work.links()]);
+    await linkedEntries();
+    expect(await verify()).toMatchObject({ faults: [], links: 2 });
+  });
+});
+
+describe('the retention of the audit log', () => {
+  it('removes whole links from the start, none younger than a year, and signs the cut', async () => {
+    await linkedEntries();
+    await world.advance('1 d');
+    await linkedEntries();
+    const old = await verify();
+    await world.advance('2300 d');
+    await linkedEntries();
+    const recent = await verify();
+    await expect(world.sql(`SELECT prune_audit(now() - interval '364 days', 1)`)).rejects.toThrow('a year at least');
+    await expect(world.sql(`SELECT prune_audit(now() - interval '366 days', 3)`)).rejects.toThrow('too young');
+    await world.work.retention();
+    await world.settle();
+    const entries = await world.sql<{ action: string; outcome: string }>('SELECT action, outcome FROM audit_entries');
+    const removals = entries.filter(({ action }) => action === 'retention.audit');
+    expect(removals.map(({ outcome }) => outcome)).toEqual([`${old.entries} removed up to link ${old.links}`]);
+    const first = `1:${'0'.repeat(70)}`;
+    expect(await verify(first, old.head, recent.head)).toMatchObject({
+      ...{ entries: entries.length, faults: [], heads: { found: 2, cut: 1 } },
+    });
+    await tamper('UPDATE audit_cuts SET entries = 0');
+    expect((await verify()).faults).toContainEqual({ cut: '2', fault: 'unsigned' });
+  });
+
+  it('removes nothing while a link that it would remove was changed', async () => {
+    await linkedEntries();
+    await world.advance('2300 d');
+    await linkedEntries();
+    await tamper(`UPDATE audit_links SET at = at - interval '1 day' WHERE no = 1`);
+    await world.work.retention();
+    expect(await world.sql('SELECT FROM audit_links')).toHaveLength(2);
+    expect(await healthOf('audit-chain')).toMatchObject({
+      status: 'degraded',
+      reason: expect.stringContaining('was changed'),
+    });
+  });
+});
