@@ -1591,9 +1591,9 @@ export interface components {
         NewApiKeyRequest: {
             /**
              * Format: date-time
-             * @description From when on it is no longer taken; without it, it is until it is revoked
+             * @description When the key expires. Defaults to a year from now; null for a key that lives until it is revoked
              */
-            expiresAt?: string;
+            expiresAt?: string | null;
             /** @description What the key is for; not a person */
             name: string;
             /** @description Only such as the calling key has itself */
@@ -1617,7 +1617,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description From when on it is no longer taken; null: until it is revoked
+             * @description When it expires; null if it lives until it is revoked
              */
             expiresAt: string | null;
             /** Format: date-time */
@@ -1627,6 +1627,8 @@ export interface components {
              * @description To the minute; null: never
              */
             lastUsedAt: string | null;
+            /** @description `altered`: grants nothing, because this service did not write its row; revoke it. `unused`: for 90 days. `expires-soon`: within 30 days, if it was made for more than 60 */
+            warnings: ("altered" | "expires-soon" | "unused")[];
         };
         ApiKeyResponse: {
             /** Format: uuid */
@@ -1644,7 +1646,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description From when on it is no longer taken; null: until it is revoked
+             * @description When it expires; null if it lives until it is revoked
              */
             expiresAt: string | null;
             /** Format: date-time */
@@ -1654,6 +1656,8 @@ export interface components {
              * @description To the minute; null: never
              */
             lastUsedAt: string | null;
+            /** @description `altered`: grants nothing, because this service did not write its row; revoke it. `unused`: for 90 days. `expires-soon`: within 30 days, if it was made for more than 60 */
+            warnings: ("altered" | "expires-soon" | "unused")[];
         };
         ApiKeyPageResponse: {
             items: components["schemas"]["ApiKeyResponse"][];
@@ -1664,9 +1668,9 @@ export interface components {
             overlapSeconds?: number;
             /**
              * Format: date-time
-             * @description When the successor expires; without it, it lives as long as its predecessor was to live
+             * @description When the successor expires. Defaults to the lifetime of its predecessor; null for one that lives until it is revoked
              */
-            expiresAt?: string;
+            expiresAt?: string | null;
         };
         AuditRangeResponse: {
             /** @description How many ids; one that was shown twice may count twice */

@@ -10,11 +10,11 @@ import { Callers } from './guard/callers.js';
 import { EventStreams } from './guard/event-streams.js';
 import { FailedAttempts } from './guard/failed-attempts.js';
 import { FailedAttemptsRepository } from './guard/failed-attempts.repository.js';
+import { GrantsHealth } from './guard/grants-health.js';
 import { StreamedAnswers } from './guard/streamed-answers.js';
 import { AnswerVisibility, VisibilityInterceptor } from './guard/visible-to.js';
 import { WaitedReadsInterceptor } from './guard/waited-reads.interceptor.js';
 import { Idempotency } from './idempotency/idempotency.js';
-import { Grants } from './identity/grants.js';
 import { ApiKeysController } from './keys/api-keys.controller.js';
 import { ApiKeys } from './keys/api-keys.js';
 import { BrowserSessionController } from './sign-in/browser-session.controller.js';
@@ -39,7 +39,7 @@ import { SignInController } from './sign-in/sign-in.controller.js';
     EventStreams,
     FailedAttempts,
     FailedAttemptsRepository,
-    Grants,
+    GrantsHealth,
     Idempotency,
     OpenIdConnect,
     StreamedAnswers,

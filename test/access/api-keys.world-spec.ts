@@ -1,9 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { AuditPageResponse } from '../../src/access/audit/audit.dto.js';
+import { renewGrantMacs, rowsWithoutMac } from '../../src/access/guard/grants-health.js';
+import { SCOPES } from '../../src/access/identity/scope.js';
 import type { ApiKeyResponse } from '../../src/access/keys/api-keys.dto.js';
+import { hashOf } from '../../src/access/keys/key-format.js';
+import { Env } from '../../src/config/env.js';
 import { Database } from '../../src/database/database.js';
 import type { Page } from '../../src/http/request/page.js';
+import type { HealthReport } from '../../src/operations/health-checks.js';
 import { PeopleService } from '../../src/people/api/people.service.js';
+import { KeyedHashes } from '../../src/vault/keyed-hashes.js';
+import { parseKeys } from '../../src/vault/keys.js';
+import { Macs } from '../../src/vault/macs.js';
 import { ADMIN_KEY } from '../support/app.js';
 import { useAccess } from './use-access.js';
 
@@ -16,6 +24,9 @@ const shown = async (id: string) =>
   (await ask<Page<ApiKeyResponse>>('GET /v1/api-keys?limit=200')).body.items.find((key) => key.id === id);
 const rotate = (id: string, body: object = {}, key?: string) =>
   ask<NewKey & { rotatedTo: string }>(`POST /v1/api-keys/${id}/rotate`, { body, key });
+const inDays = (days: number) => new Date(world.now().getTime() + days * 86_400_000);
+const grantsHealth = async () =>
+  (await ask<HealthReport>('GET /health/ready')).body.checks.grants ?? { status: 'down' as const };
 const auditOf = async (action: string, subject: string) =>
   (await ask<AuditPageResponse>(`GET /v1/audit?action=${encodeURIComponent(action)}&subject=${subject}`)).body.items;
 
@@ -92,6 +103,27 @@ describe('an API key', () => {
     expect((await ask(`DELETE /v1/api-keys/${randomUUID()}`)).problem).toBe('unknown-api-key');
   });
 
+  it('expires after a year unless it is made to last', async () => {
+    const { id } = await makeKey(['people:read']);
+    expect((await shown(id))?.expiresAt).toBe(inDays(365).toISOString());
+    expect((await shown((await makeKey(['people:read'], { expiresAt: null })).id))?.expiresAt).toBeNull();
+  });
+
+  it('is reported 30 days before it expires, and after 90 days without use', async () => {
+    const { id, key } = await makeKey(['people:read']);
+    await world.advance('90 d');
+    expect([(await shown(id))?.warnings, (await grantsHealth()).facts]).toEqual([
+      ['unused'],
+      { altered: 0, expireWithin30Days: 0, unusedFor90Days: 1 },
+    ]);
+    await world.advance('245 d');
+    expect((await read(key)).status).toBe(200);
+    expect((await shown(id))?.warnings).toContain('expires-soon');
+    expect(await grantsHealth()).toMatchObject({ status: 'degraded', reason: expect.stringContaining(id) });
+    await rotate(id);
+    expect((await grantsHealth()).status).toBe('ok');
+  });
+
   it('is rejected once it expires', async () => {
     const { key } = await makeKey(['people:read'], {
       expiresAt: new Date(world.now().getTime() + 60_000).toISOString(),
@@ -104,6 +136,8 @@ describe('an API key', () => {
   it.each([
     [{ scopes: ['imports'], expiresAt: '2020-01-31' }, '/expiresAt'],
     [{ scopes: ['everything'] }, '/scopes'],
+    [{ scopes: ['imports'], name: 'system' }, '/name'],
+    [{ scopes: ['imports'], name: 'ehr\u001b[2K' }, '/name'],
   ])('cannot be made from %j', async (body, pointer) => {
     const answer = await ask('POST /v1/api-keys', { body: { name: 'a key', ...body } });
     expect([answer.status, answer.problem, answer.body.pointer]).toEqual([400, 'validation', pointer]);
@@ -112,7 +146,7 @@ describe('an API key', () => {
   it('works alongside its successor until the overlap ends', async () => {
     const { id, key } = await makeKey(['people:read']);
     const { status, body: successor } = await rotate(id);
-    expect([status, successor]).toMatchObject([201, { name: 'a key', scopes: ['people:read'], expiresAt: null }]);
+    expect([status, successor]).toMatchObject([201, { name: 'a key', scopes: ['people:read'] }]);
     const statuses = async () => [(await read(key)).status, (await read(successor.key)).status];
     expect(await statuses()).toEqual([200, 200]);
     const again = await rotate(id);
@@ -128,7 +162,6 @@ describe('an API key', () => {
   });
 
   it('has a successor with the same lifetime', async () => {
-    const inDays = (days: number) => new Date(world.now().getTime() + days * 86_400_000);
     const { id } = await makeKey(['people:read'], { expiresAt: inDays(30).toISOString() });
     await world.advance('20 d');
     const { expiresAt } = (await rotate(id)).body;
@@ -181,5 +214,53 @@ describe('an API key', () => {
     const second = (await ask<Page<ApiKeyResponse>>(`GET /v1/api-keys?limit=2&cursor=${first.nextCursor}`)).body;
     expect([...first.items, ...second.items].map(({ id }) => id)).toEqual(made);
     expect(second.nextCursor).toBeNull();
+  });
+});
+
+describe('a row that this service did not write', () => {
+  const FORGED = `nb_${'F'.repeat(43)}`;
+
+  it('grants nothing, and is reported until it is revoked', async () => {
+    const id = randomUUID();
+    await world.sql(
+      `INSERT INTO api_keys (id, name, prefix, hash, scopes, mac) SELECT $1, 'forged', 'nb_FFFFFF', $2, $3, mac
+       FROM (SELECT NULL::bytea AS mac UNION ALL SELECT mac FROM api_keys) AS macs LIMIT 1`,
+      [id, hashOf(FORGED), SCOPES],
+    );
+    expect((await read(FORGED)).status).toBe(401);
+    expect((await shown(id))?.warnings).toEqual(['altered']);
+    expect(await grantsHealth()).toMatchObject({ status: 'degraded', reason: expect.stringContaining(id) });
+    expect((await rotate(id)).problem).toBe('api-key-ended');
+    expect((await ask(`DELETE /v1/api-keys/${id}`)).status).toBe(204);
+    expect([(await read(FORGED)).status, (await grantsHealth()).status]).toEqual([401, 'ok']);
+  });
+
+  it.each([
+    ['revived', 'revoked_at = NULL'],
+    ['widened', `scopes = '{people:read,notes:read}'`],
+    ['extended', `expires_at = expires_at + interval '1 year'`],
+    ['given another secret', `hash = sha256('nb_${'F'.repeat(43)}')`],
+    ['given the MAC of another', 'mac = (SELECT mac FROM api_keys o WHERE o.id <> api_keys.id)'],
+  ])('%s: grants nothing', async (how, set) => {
+    const { id, key } = await makeKey(['people:read']);
+    await makeKey(SCOPES);
+    if (how === 'revived') await ask(`DELETE /v1/api-keys/${id}`);
+    await world.sql(`UPDATE api_keys SET ${set} WHERE id = $1`, [id]);
+    expect([(await read(key)).status, (await read(FORGED)).status]).toEqual([401, 401]);
+    expect(await rowsWithoutMac(world.get(Database).pool, world.get(Macs))).toEqual([{ table: 'api_keys', id }]);
+  });
+
+  it('keeps its invalid MAC when a new key of AUDIT_KEYS renews those of the others', async () => {
+    const { key } = await makeKey(['people:read']);
+    const { id } = await makeKey(['people:read']);
+    await world.sql(`UPDATE api_keys SET scopes = '{admin}' WHERE id = $1`, [id]);
+    const { pool } = world.get(Database);
+    const [first = ''] = world.get(Env).AUDIT_KEYS ?? [];
+    const keys = parseKeys([`new:${Buffer.alloc(32, 7).toString('base64')}`, first]);
+    expect(await renewGrantMacs(pool, new Macs(new KeyedHashes(keys)))).toBe(1);
+    expect((await read(key)).status).toBe(401);
+    expect(await rowsWithoutMac(pool, new Macs(new KeyedHashes(keys.slice(0, 1))))).toEqual([
+      { table: 'api_keys', id },
+    ]);
   });
 });

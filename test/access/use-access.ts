@@ -52,7 +52,7 @@ export function useAccess() {
   return {
     world,
     ask,
-    async makeKey(scopes: readonly Scope[], more: { expiresAt?: string } = {}) {
+    async makeKey(scopes: readonly Scope[], more: { expiresAt?: string | null } = {}) {
       const { status, body } = await ask<{ id: string; key: string; prefix: string }>('POST /v1/api-keys', {
         body: { name: 'a key', scopes, ...more },
       });

@@ -30,6 +30,7 @@ export default function KeysPage() {
         columns={[
           ['Name', ({ name }) => <strong>{name}</strong>],
           ['State', (key) => <KeyState apiKey={key} now={now} />],
+          ['Note', ({ warnings }) => warnings.map((warning) => NOTES[warning]).join('; '), 'text'],
           ['Begins with', ({ prefix }) => <code>{prefix}…</code>],
           ['Scopes', ({ scopes }) => scopes.join(', '), 'text'],
           ['Made', ({ createdAt }) => <Moment at={createdAt} />],
@@ -62,6 +63,12 @@ function stateOf({ revokedAt, expiresAt }: Key, now: number): 'revoked' | 'expir
   if (revokedAt) return 'revoked';
   return expiresAt && Date.parse(expiresAt) <= now ? 'expired' : 'in use';
 }
+
+const NOTES: Record<Key['warnings'][number], string> = {
+  altered: 'Grants nothing: this service did not write its row. Find out who did, then revoke it.',
+  'expires-soon': 'Expires within 30 days.',
+  unused: 'Unused for 90 days.',
+};
 
 const TONES = { revoked: 'quiet', expired: 'warn', 'in use': 'good' } as const;
 

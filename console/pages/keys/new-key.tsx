@@ -31,7 +31,7 @@ export function NewKey({ onMade }: { onMade: OnMade }) {
             </label>
           ))}
         </fieldset>
-        <Field label="Expires (empty: never)" name="expiresAt" type="datetime-local" />
+        <Field label="Expires (empty: in a year)" name="expiresAt" type="datetime-local" />
       </div>
     </ConfirmedAction>
   );

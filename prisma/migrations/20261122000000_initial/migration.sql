@@ -242,6 +242,7 @@ CREATE TABLE "api_keys" (
     "expires_at" TIMESTAMPTZ(3),
     "last_used_at" TIMESTAMPTZ(3),
     "rotated_to" UUID,
+    "mac" BYTEA,
     CONSTRAINT "api_keys_pkey" PRIMARY KEY ("id")
 );
 CREATE UNIQUE INDEX "api_keys_hash_key" ON "api_keys"("hash");

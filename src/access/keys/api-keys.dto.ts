@@ -1,16 +1,23 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { ArrayNotEmpty, ArrayUnique, IsIn, IsInt, IsString, Max, MaxLength, Min, MinLength } from 'class-validator';
-import { OptionalMoment } from '../../http/request/fields.js';
+import { Transform } from 'class-transformer';
+import { ArrayNotEmpty, ArrayUnique, IsIn, IsInt, Max, Min } from 'class-validator';
+import { fieldRule, OptionalMoment } from '../../http/request/fields.js';
 import { PageResponse } from '../../http/request/page.js';
 import { SCOPES, type Scope } from '../identity/scope.js';
+import { isKeyName, type KeyWarning } from './key-rules.js';
 
 const DAY_SECONDS = 86_400;
 
+const IsKeyName = fieldRule(
+  'isKeyName',
+  isKeyName,
+  'must be a name of 1 to 100 printable characters other than admin, system and unknown',
+);
+
 export class NewApiKeyRequest {
   /** What the key is for; not a person */
-  @IsString()
-  @MinLength(1)
-  @MaxLength(100)
+  @Transform(({ value }) => (typeof value === 'string' ? value.trim() : value))
+  @IsKeyName()
   name!: string;
 
   /** Only such as the calling key has itself */
@@ -19,9 +26,10 @@ export class NewApiKeyRequest {
   @IsIn(SCOPES, { each: true })
   scopes!: Scope[];
 
-  /** From when on it is no longer taken; without it, it is until it is revoked */
+  /** When the key expires. Defaults to a year from now; null for a key that lives until it is revoked */
   @OptionalMoment()
-  expiresAt?: string;
+  @ApiPropertyOptional({ type: String, nullable: true })
+  expiresAt?: string | null;
 }
 
 export class RotateApiKeyRequest {
@@ -32,9 +40,10 @@ export class RotateApiKeyRequest {
   @Max(30 * DAY_SECONDS)
   overlapSeconds: number = DAY_SECONDS;
 
-  /** When the successor expires; without it, it lives as long as its predecessor was to live */
+  /** When the successor expires. Defaults to the lifetime of its predecessor; null for one that lives until it is revoked */
   @OptionalMoment()
-  expiresAt?: string;
+  @ApiPropertyOptional({ type: String, nullable: true })
+  expiresAt?: string | null;
 }
 
 export class ApiKeyResponse {
@@ -45,7 +54,7 @@ export class ApiKeyResponse {
   prefix!: string;
   scopes!: Scope[];
   createdAt!: Date;
-  /** From when on it is no longer taken; null: until it is revoked */
+  /** When it expires; null if it lives until it is revoked */
   expiresAt!: Date | null;
   revokedAt!: Date | null;
   /** To the minute; null: never */
@@ -54,6 +63,9 @@ export class ApiKeyResponse {
   /** Id of the key that takes its place */
   @ApiProperty({ type: String, format: 'uuid', nullable: true })
   rotatedTo!: string | null;
+
+  /** `altered`: grants nothing, because this service did not write its row; revoke it. `unused`: for 90 days. `expires-soon`: within 30 days, if it was made for more than 60 */
+  warnings!: KeyWarning[];
 }
 
 export class NewApiKeyResponse extends ApiKeyResponse {

@@ -7,8 +7,9 @@ import { Random } from '../../config/random.js';
 import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
+import { Macs } from '../../vault/macs.js';
 import { Audit } from '../audit/audit.js';
-import { Grants } from '../identity/grants.js';
+import { type GrantRow, GrantTable } from '../identity/grants.js';
 import type { Scope } from '../identity/scope.js';
 import type { Principal } from '../identity/scopes.js';
 import { ApiKeys } from '../keys/api-keys.js';
@@ -30,7 +31,7 @@ const STEP_UP_MS = 5 * 60_000;
 const USE_STORED_MS = 60_000;
 
 /** By the database's clock, which is one for all processes. */
-export const SESSION_IS_ALIVE = 'ends_at > clock_timestamp()';
+const SESSION_IS_ALIVE = 'ends_at > clock_timestamp()';
 
 /** Methods that change nothing (RFC 9110 §9.2.1). */
 const SAFE = ['GET', 'HEAD', 'OPTIONS'];
@@ -54,12 +55,15 @@ interface Session {
 }
 
 /** A session as stored, with the database's time. */
-type StoredSession = Session & { mac: Buffer; now: Date };
+type StoredSession = Session & GrantRow & { now: Date };
 
-const COLUMNS = `id, token_hash AS "tokenHash", key_hash AS "keyHash", issuer, subject, name, scopes,
-  created_at AS "createdAt", authenticated_at AS "authenticatedAt", last_seen_at AS "lastSeenAt", ends_at AS "endsAt"`;
+export const SESSION_GRANTS = new GrantTable<Session>('browser_sessions', {
+  ...{ id: 'id', tokenHash: 'token_hash', keyHash: 'key_hash', issuer: 'issuer', subject: 'subject', name: 'name' },
+  ...{ scopes: 'scopes', createdAt: 'created_at', authenticatedAt: 'authenticated_at' },
+  ...{ lastSeenAt: 'last_seen_at', endsAt: 'ends_at' },
+});
 const NOW = `date_trunc('milliseconds', clock_timestamp()) AS now`;
-const FIND = `SELECT ${COLUMNS}, mac, ${NOW} FROM browser_sessions WHERE token_hash = $1 AND ${SESSION_IS_ALIVE}`;
+const FIND = `SELECT ${SESSION_GRANTS.selected}, ${NOW} FROM browser_sessions WHERE token_hash = $1 AND ${SESSION_IS_ALIVE}`;
 
 /** Whoever signs in. @property key the key, unless it is a person */
 interface SignIn {
@@ -82,7 +86,7 @@ export class BrowserSessions {
     private readonly env: Env,
     private readonly database: Database,
     private readonly keys: ApiKeys,
-    private readonly grants: Grants,
+    private readonly macs: Macs,
     private readonly random: Random,
     private readonly audit: Audit,
   ) {}
@@ -111,7 +115,7 @@ export class BrowserSessions {
       await tx.query(
         `INSERT INTO browser_sessions (id, token_hash, key_hash, issuer, subject, name, scopes, created_at,
            authenticated_at, last_seen_at, ends_at, mac) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-        [...Object.values(session), this.macOf(session)],
+        [...Object.values(session), SESSION_GRANTS.macOf(this.macs, session)],
       );
       this.audit.about('browser-session', session.id);
       if (key !== undefined) this.audit.about('api-key', by.id);
@@ -169,7 +173,7 @@ export class BrowserSessions {
   async list(by: Principal, isAll: boolean, limit: number, cursor?: string): Promise<Page<ListedSessionResponse>> {
     const place = decodeCursor<[string, string]>(cursor, 'time', 'uuid') ?? [null, null];
     const { rows } = await this.database.pool.query<Session>(
-      `SELECT ${COLUMNS} FROM browser_sessions WHERE ${SESSION_IS_ALIVE}
+      `SELECT ${SESSION_GRANTS.selected} FROM browser_sessions WHERE ${SESSION_IS_ALIVE}
          AND ($1 OR (issuer IS NOT DISTINCT FROM $2 AND subject = $3))
          AND ($4::timestamptz IS NULL OR (created_at, id) < ($4, $5::uuid))
        ORDER BY created_at DESC, id DESC LIMIT $6`,
@@ -196,10 +200,20 @@ export class BrowserSessions {
     });
   }
 
+  /** The ids of those sessions that have not ended. */
+  async stillAlive(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    if (ids.length === 0) return new Set();
+    const { rows } = await this.database.pool.query<StoredSession>(
+      `SELECT ${SESSION_GRANTS.selected} FROM browser_sessions WHERE id = ANY ($1::uuid[]) AND ${SESSION_IS_ALIVE}`,
+      [ids],
+    );
+    return new Set(rows.filter((row) => SESSION_GRANTS.isGenuine(this.macs, row)).map(({ id }) => id));
+  }
+
   /** Whoever a row stands for. A row that this service did not write grants nothing. */
   private async principalOf(session: StoredSession): Promise<Principal | undefined> {
     const { keyHash, issuer, subject: id, name, scopes } = session;
-    if (!this.grants.isGenuine('browser_sessions', session.id, fieldsOf(session), session.mac)) return undefined;
+    if (!SESSION_GRANTS.isGenuine(this.macs, session)) return undefined;
     if (keyHash) return this.env.allowsKeySignIn ? this.keys.recogniseHash(keyHash) : undefined;
     return issuer && scopes ? { id, name, issuer, scopes: new Set(scopes) } : undefined;
   }
@@ -214,28 +228,15 @@ export class BrowserSessions {
     await sql.query(
       `UPDATE browser_sessions SET authenticated_at = $3, last_seen_at = $4, ends_at = $5, mac = $6
        WHERE id = $1 AND mac = $2`,
-      [next.id, mac, next.authenticatedAt, next.lastSeenAt, next.endsAt, this.macOf(next)],
+      [next.id, mac, next.authenticatedAt, next.lastSeenAt, next.endsAt, SESSION_GRANTS.macOf(this.macs, next)],
     );
     return next.endsAt;
-  }
-
-  private macOf(session: Session): Buffer {
-    return this.grants.sign('browser_sessions', session.id, fieldsOf(session));
   }
 
   private endOf(createdAt: Date, seenAt: Date): Date {
     const idleMs = this.env.SESSION_IDLE_MINUTES * 60_000;
     return new Date(Math.min(createdAt.getTime() + LIFETIME_MS, seenAt.getTime() + idleMs));
   }
-}
-
-/** Everything that a session grants, as its MAC covers it. */
-function fieldsOf({ tokenHash, keyHash, issuer, subject, name, scopes, ...times }: Session) {
-  const { createdAt, authenticatedAt, lastSeenAt, endsAt } = times;
-  return [
-    ...[tokenHash.toString('hex'), keyHash?.toString('hex') ?? null, issuer, subject, name, scopes],
-    ...[createdAt, authenticatedAt, lastSeenAt, endsAt].map((time) => time?.getTime() ?? null),
-  ];
 }
 
 export function noSession(): Problem {

@@ -13,6 +13,13 @@ const expiresAt = () => momentOption('--expires-at <moment>', 'when it expires, 
 const JSON_ANSWER = ['--json', 'print what the service answers'] as const;
 const pathOf = (id: string): string => `${KEYS}/${encodeURIComponent(id)}`;
 
+interface NewKeyOptions {
+  scopes: string[];
+  expiresAt?: string | null;
+  expiry: boolean;
+  json?: boolean;
+}
+
 const ABOUT_ROTATION = `
 It connects to the database with the service's DATABASE_URL and DATA_KEYS. First put the new key before the old ones in
 every process; then run this while they run. It can be stopped and run again at any time.
@@ -28,9 +35,9 @@ export function addKeyCommands(program: Command, api: Api): void {
   listing<ApiKeyResponse>(list, api, {
     from: KEYS,
     limit: 50,
-    row: ({ id, name, prefix, createdAt: made, expiresAt, revokedAt: revoked, lastUsedAt, scopes }) => {
-      const [expires, used] = [expiresAt, lastUsedAt];
-      return { id, name, key: `${prefix}…`, made, expires, revoked, 'last used': used, scopes: scopes.join(' ') };
+    row: ({ id, name, prefix, createdAt: made, expiresAt, revokedAt: revoked, lastUsedAt, scopes, warnings }) => {
+      const [expires, used, note] = [expiresAt, lastUsedAt, warnings.join(' ')];
+      return { id, name, key: `${prefix}…`, made, expires, revoked, 'last used': used, note, scopes: scopes.join(' ') };
     },
     none: 'No key was made yet; ADMIN_API_KEY is not in this list.',
   });
@@ -41,10 +48,11 @@ export function addKeyCommands(program: Command, api: Api): void {
     .argument('<name>', 'what it is for; not a person')
     .addOption(new Option('--scopes <scopes...>', 'what it may do').choices(SCOPES).makeOptionMandatory())
     .addOption(expiresAt())
+    .option('--no-expiry', 'let it live until it is revoked; otherwise it expires after a year')
     .option(...JSON_ANSWER)
     .addHelpText('after', examples('keys create ehr --scopes people:read people:write'))
-    .action(async (name: string, { json, ...more }: { scopes: string[]; expiresAt?: string; json?: boolean }) =>
-      printAnswer(await api.post<NewApiKeyResponse>(KEYS, { name, ...more }), json, ({ key }) => key),
+    .action(async (name: string, { json, scopes, expiry, expiresAt = expiry ? undefined : null }: NewKeyOptions) =>
+      printAnswer(await api.post<NewApiKeyResponse>(KEYS, { name, scopes, expiresAt }), json, ({ key }) => key),
     );
 
   keys

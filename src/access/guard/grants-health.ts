@@ -1,0 +1,72 @@
+import { Injectable } from '@nestjs/common';
+import type pg from 'pg';
+import { Clock } from '../../config/clock.js';
+import { Database } from '../../database/database.js';
+import { type Health, HealthIndicator, healthOf } from '../../http/server/health-indicator.js';
+import { Macs } from '../../vault/macs.js';
+import type { GrantTable } from '../identity/grants.js';
+import { API_KEY_GRANTS } from '../keys/api-keys.js';
+import { warningsOf } from '../keys/key-rules.js';
+import { SESSION_GRANTS } from '../sign-in/browser-sessions.js';
+
+type Sql = Pick<pg.ClientBase, 'query'>;
+
+/** Every table whose rows grant rights. */
+const GRANT_TABLES: readonly Pick<GrantTable<{ id: string }>, 'name' | 'withoutMac' | 'renewMacs'>[] = [
+  API_KEY_GRANTS,
+  SESSION_GRANTS,
+];
+
+/** Maximum ids in a sentence of health. */
+const NAMED_MAX = 5;
+
+/** The rows that grant nothing because their MAC is missing or wrong: another than this service wrote them. */
+export async function rowsWithoutMac(sql: Sql, macs: Macs): Promise<{ table: string; id: string }[]> {
+  const found: { table: string; id: string }[] = [];
+  for (const table of GRANT_TABLES) {
+    for (const id of await table.withoutMac(sql, macs)) found.push({ table: table.name, id });
+  }
+  return found;
+}
+
+/** Renews the valid MACs of all such rows by the first of AUDIT_KEYS. @returns how many it renewed */
+export async function renewGrantMacs(sql: Sql, macs: Macs): Promise<number> {
+  let renewed = 0;
+  for (const table of GRANT_TABLES) renewed += await table.renewMacs(sql, macs);
+  return renewed;
+}
+
+/** Reports rows that grant nothing, and keys that need an administrator. */
+@Injectable()
+export class GrantsHealth {
+  constructor(
+    private readonly database: Database,
+    private readonly macs: Macs,
+    private readonly clock: Clock,
+  ) {}
+
+  @HealthIndicator('grants')
+  async health(): Promise<Health> {
+    const { pool } = this.database;
+    const altered = (await rowsWithoutMac(pool, this.macs)).map(({ table, id }) => `${table} ${id}`);
+    const ending: string[] = [];
+    let unused = 0;
+    for await (const key of API_KEY_GRANTS.rows(pool)) {
+      const warnings = warningsOf(key, true, this.clock.now());
+      if (warnings.includes('expires-soon')) ending.push(key.id);
+      if (warnings.includes('unused')) unused += 1;
+    }
+    const facts = { altered: altered.length, expireWithin30Days: ending.length, unusedFor90Days: unused };
+    return healthOf(facts, {
+      [`Another than this service wrote rows that grant rights, or their key is missing in AUDIT_KEYS, so they grant nothing: ${namesOf(altered)}. Find out who wrote them, then revoke these keys and end these sessions.`]:
+        altered.length > 0,
+      [`API keys expire within 30 days: ${namesOf(ending)}. Rotate them (npx notebridge keys rotate ID).`]:
+        ending.length > 0,
+    });
+  }
+}
+
+function namesOf(names: readonly string[]): string {
+  const more = names.length - NAMED_MAX;
+  return names.slice(0, NAMED_MAX).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
