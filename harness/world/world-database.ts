@@ -5,7 +5,7 @@ import { liftTimeouts, prepareStatements } from './connections.js';
 import { useTime, withOptions } from './time.js';
 
 /** Tables that a reset leaves alone. */
-const KEPT_TABLES = ['_prisma_migrations', 'vault_keys'];
+const KEPT_TABLES = ['_prisma_migrations'];
 
 /** The database of one world. */
 export interface WorldDatabase {

@@ -227,8 +227,8 @@ export class World {
     await this.platform.webhooksSent();
     await this.running.detachedEnded();
     for (const { app } of this.others.splice(0)) await app.close();
-    if (this.isAltered) await this.restart();
-    await this.database.empty();
+    await this.database.empty(); // also of keys that a test used, without which no process starts
+    if (this.isAltered) await this.restart().then(() => this.database.empty());
     this.platform.simulator.state.reset();
     this.random.restart();
     this.databaseBehindMs = 0;

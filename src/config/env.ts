@@ -252,9 +252,9 @@ export function validateEnv(raw: Record<string, unknown>): Env {
   const isBlank = (value: unknown) => typeof value === 'string' && value.trim() === '';
   const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => !isBlank(value)));
   const env = plainToInstance(Env, given, { exposeDefaultValues: true });
-  const ofFiles = new Set(faults.map(({ name }) => name));
+  const withoutSource = new Set(faults.map(({ secret }) => secret));
   const faulty = validateSync(env, { forbidUnknownValues: true }).filter(
-    ({ property }) => !ofFiles.has(`${property}_FILE`),
+    ({ property }) => !withoutSource.has(property),
   );
   if (faulty.length + faults.length === 0) return env;
   const lines = faulty.map(({ property, constraints = {} }) => {

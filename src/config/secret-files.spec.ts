@@ -62,7 +62,7 @@ test('every file that can not be taken is listed at once with the other faults, 
     expect.stringMatching(/^ {2}DATABASE_URL must .*sslmode=verify-full/),
     '  PLATFORM_API_KEY_FILE must name a file that holds the secret (ENOENT)',
     '  PLATFORM_WEBHOOK_SECRET_FILE must name a file that holds the secret (it is too long)',
-    '  ADMIN_API_KEY_FILE must not be set beside ADMIN_API_KEY: keep one of the two',
+    '  ADMIN_API_KEY_FILE must be the only source of ADMIN_API_KEY',
     '  DATA_KEYS_FILE must name a file that holds the secret (EISDIR)',
     '  REDIS_URL_FILE must name a file that holds the secret (it is empty)',
   ]);
@@ -79,4 +79,39 @@ test('the command line takes its key from a file too, and minds only the file th
     keyFault: undefined,
   });
   expect(readClientEnv({ NOTEBRIDGE_KEY_FILE: none }).keyFault).toMatch(/^NOTEBRIDGE_KEY_FILE must name a file/);
+});
+
+describe('a command for keys', () => {
+  const { DATA_KEYS: _, ...others } = secrets;
+  const read = (command: string) => validateEnv({ ...base, ...others, DATA_KEYS_COMMAND: command });
+
+  test('prints them', () => {
+    expect(read(`printf 'k2:%s\\n' '${key}' | cat`).DATA_KEYS).toEqual([`k2:${key}`]);
+    const commands = { FINGERPRINT_KEYS_COMMAND: `echo f1:${key}`, AUDIT_KEYS_COMMAND: `echo a1:${key}` };
+    expect(validateEnv({ ...base, ...secrets, ...commands })).toMatchObject({
+      FINGERPRINT_KEYS: [`f1:${key}`],
+      AUDIT_KEYS: [`a1:${key}`],
+    });
+  });
+
+  test.each([
+    ['fails', `echo k1:${key}; echo hunter2 >&2; exit 3`, 'must name a command that prints the keys (it ended with 3)'],
+    ['does not exist', 'none-of-that-name', 'must name a command that prints the keys (it ended with 127)'],
+    ['prints nothing', 'true', 'must name a command that prints the keys (it is empty)'],
+    ['prints too much', 'yes', 'must name a command that prints the keys (its output is too long)'],
+  ])('that %s is refused, without a word of its output', (_, command, fault) => {
+    expect(() => read(command)).toThrow(new RegExp(`\\n  DATA_KEYS_COMMAND ${fault.replace(/[()]/g, '\\$&')}$`));
+  });
+
+  test('may not stand beside another source', () => {
+    const both = { ...base, ...others, DATA_KEYS_FILE: files.DATA_KEYS_FILE, DATA_KEYS_COMMAND: `echo k3:${key}` };
+    expect(() => validateEnv(both)).toThrow('DATA_KEYS_COMMAND must be the only source of DATA_KEYS');
+  });
+
+  test('is no source of other secrets', () => {
+    const { ADMIN_API_KEY, ...rest } = secrets;
+    expect(() => validateEnv({ ...base, ...rest, ADMIN_API_KEY_COMMAND: `echo ${ADMIN_API_KEY}` })).toThrow(
+      'ADMIN_API_KEY',
+    );
+  });
 });

@@ -1,6 +1,12 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { SecretKey } from './keys.js';
 
+/** The key of one purpose, and the bytes with which its hashes begin. */
+interface Subkey {
+  header: Buffer;
+  key: KeyObject;
+}
+
 /** Bytes of an HMAC-SHA-256. */
 const HASH_BYTES = 32;
 
@@ -10,34 +16,44 @@ const HASH_BYTES = 32;
  * says nothing about another.
  */
 export class KeyedHashes {
-  private readonly subkeys = new Map<string, KeyObject>();
-  private readonly byId: ReadonlyMap<string, SecretKey>;
+  /** Subkeys by purpose, for each key in the order of the keys. */
+  private readonly subkeys = new Map<string, Map<string, Subkey>>();
   private readonly first: SecretKey;
 
   /** @param keys the first makes hashes, all are accepted */
-  constructor(keys: readonly SecretKey[]) {
+  constructor(private readonly keys: readonly SecretKey[]) {
     const [first] = keys;
     if (!first) throw new Error('There is no key; give one as id:base64.');
     this.first = first;
-    this.byId = new Map(keys.map((key) => [key.id, key]));
   }
 
   /** The hash of a value by the first key. @param purpose separates kinds of values, for example `email` */
   of(purpose: string, value: string): Buffer {
-    return this.by(this.first, purpose, value);
+    return this.by(this.first.id, purpose, value);
+  }
+
+  /** The same in hexadecimal, which is faster. */
+  hex(purpose: string, value: string): string {
+    const { header, key } = this.subkey(purpose, this.first.id);
+    return header.toString('hex') + createHmac('sha256', key).update(value).digest('hex');
   }
 
   /** The hashes of a value by all accepted keys, the first key's first. */
   all(purpose: string, value: string): Buffer[] {
-    return [...this.byId.values()].map((key) => this.by(key, purpose, value));
+    return this.keys.map(({ id }) => this.by(id, purpose, value));
   }
 
   /** True if a hash is one of this value by an accepted key. Takes the same time wherever the two differ. */
   matches(purpose: string, value: string, hash: Uint8Array): boolean {
-    const key = this.byId.get(keyIdOf(hash) ?? '');
-    if (!key) return false;
-    const right = this.by(key, purpose, value);
+    const id = keyIdOf(hash);
+    if (id === undefined || !this.keys.some((key) => key.id === id)) return false;
+    const right = this.by(id, purpose, value);
     return right.length === hash.length && timingSafeEqual(right, hash);
+  }
+
+  /** A stored hash if it is one of this value, otherwise the value's hash by the first key. */
+  keep(purpose: string, value: string, stored: Uint8Array | null | undefined): Buffer {
+    return stored && this.matches(purpose, value, stored) ? Buffer.from(stored) : this.of(purpose, value);
   }
 
   /** True if the first key made a hash. */
@@ -45,22 +61,33 @@ export class KeyedHashes {
     return keyIdOf(hash) === this.first.id;
   }
 
-  private by({ id, key }: SecretKey, purpose: string, value: string): Buffer {
-    return Buffer.concat([
-      hashHeader(id),
-      createHmac('sha256', this.subkey(id, key, purpose))
-        .update(value)
-        .digest(),
-    ]);
+  /** The bytes with which the hashes by the first key begin. */
+  get header(): Buffer {
+    return hashHeader(this.first.id);
   }
 
-  private subkey(id: string, key: Buffer, purpose: string): KeyObject {
-    const name = `${id} ${purpose}`;
-    const known = this.subkeys.get(name);
-    if (known) return known;
-    const made = createSecretKey(Buffer.from(hkdfSync('sha256', key, '', `notebridge ${purpose}`, 32)));
-    this.subkeys.set(name, made);
-    return made;
+  /** The bytes between which the hashes by the first key are sorted: the end is excluded. */
+  get range(): [start: Buffer, end: Buffer] {
+    const end = Buffer.from(this.header);
+    end.writeUInt8(end.readUInt8(end.length - 1) + 1, end.length - 1);
+    return [this.header, end];
+  }
+
+  private by(id: string, purpose: string, value: string): Buffer {
+    const { header, key } = this.subkey(purpose, id);
+    return Buffer.concat([header, createHmac('sha256', key).update(value).digest()]);
+  }
+
+  private subkey(purpose: string, id: string): Subkey {
+    const known = this.subkeys.get(purpose);
+    if (known) return known.get(id) as Subkey;
+    const info = `notebridge ${purpose}`;
+    const made = this.keys.map(({ id, key }): [string, Subkey] => {
+      const subkey = createSecretKey(Buffer.from(hkdfSync('sha256', key, '', info, 32)));
+      return [id, { header: hashHeader(id), key: subkey }];
+    });
+    this.subkeys.set(purpose, new Map(made));
+    return this.subkey(purpose, id);
   }
 }
 

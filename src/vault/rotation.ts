@@ -5,20 +5,23 @@ import { ifReadable } from './unreadable-value.js';
 import { headerOf, sealedHeader, type Vault } from './vault.js';
 
 /** Rows per statement. Their locks last for that statement only. */
-const BATCH = 100;
+export const ROTATION_BATCH = 100;
 
 /** Maximum number of passes over a table for rows that were locked, and the pause between two passes. */
-const MAX_PASSES = 60;
-const PASS_PAUSE_MS = 500;
+export const MAX_PASSES = 60;
+export const PASS_PAUSE_MS = 500;
 
-/** The keys that encrypted the values of one column. */
+/** The keys that made the values of one column. */
 export interface ColumnKeys {
   table: string;
   column: string;
   /** Number of values by key name; `?` counts bytes without a valid header. */
   keys: Record<string, number>;
-  /** Number of values that another key than the first of DATA_KEYS encrypted. */
+  /** Number of values that another key than the first one made, and that rotation makes again. */
   stale: number;
+  /** Number of values that keep their key, because their plaintext is not stored, and what they are. */
+  kept?: number;
+  reason?: string;
 }
 
 /** A row that keeps its old key because a value does not open. It names the row, never the content. */
@@ -28,9 +31,9 @@ export interface UnreadableRow {
   row: string;
 }
 
-interface RotationUse {
-  /** Called after each batch with the number of values it encrypted again. */
-  onProgress: (resealed: number) => void;
+export interface RotationUse {
+  /** Called after each batch with the number of values, or of rows, that it made again. */
+  onProgress: (made: number) => void;
   onUnreadable: (row: UnreadableRow) => void;
 }
 
@@ -67,10 +70,7 @@ export async function countKeys(sql: Sql, firstKey: string): Promise<ColumnKeys[
  * its turn in a later pass, and a row that another process wrote since then is skipped.
  */
 export async function rotate(sql: Sql, vault: Vault, firstKey: string, use: RotationUse): Promise<void> {
-  // By their primary keys alone, whatever the planner believes: a sort for each batch would read the table each time.
-  for (const way of ['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin']) {
-    await sql.query(`SET enable_${way} = off`);
-  }
+  await readByKeys(sql);
   for (const [name, table] of Object.entries(SEALED_TABLES)) {
     const unreadable = new Set<string>();
     const onUnreadable = (row: UnreadableRow) => {
@@ -79,6 +79,13 @@ export async function rotate(sql: Sql, vault: Vault, firstKey: string, use: Rota
     };
     const rotation = new TableRotation(sql, vault, name, table, sealedHeader(firstKey), { ...use, onUnreadable });
     for (let passes = 1; (await rotation.pass()) > 0 && passes < MAX_PASSES; passes++) await delay(PASS_PAUSE_MS);
+  }
+}
+
+/** Makes a connection read by primary keys, whatever the planner believes: a sort for each batch would read the whole table. */
+export async function readByKeys(sql: Sql): Promise<void> {
+  for (const way of ['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin']) {
+    await sql.query(`SET enable_${way} = off`);
   }
 }
 
@@ -111,7 +118,7 @@ class TableRotation {
       skipped += sum(given.map(({ fresh }) => countOf(fresh))) - sum(done.map(({ fresh }) => countOf(fresh)));
       this.use.onProgress(sum(done.map(({ fresh }) => countOf(fresh))));
       after = rows.at(-1);
-      if (rows.length < BATCH) return skipped;
+      if (rows.length < ROTATION_BATCH) return skipped;
     }
   }
 
@@ -128,7 +135,7 @@ class TableRotation {
        FROM ${this.name} t ${table.join ?? ''}
        WHERE (${columns.map(isStale).join(' OR ')})
          ${after ? `AND (${keys.map((key) => `t.${key}`)}) > (${typed})` : ''}
-       ORDER BY ${keys.map((key) => `t.${key}`)} LIMIT ${BATCH}`,
+       ORDER BY ${keys.map((key) => `t.${key}`)} LIMIT ${ROTATION_BATCH}`,
       [this.header, ...(after ? keys.map((key) => after[`${key}_key`]) : [])],
     );
     return rows;

@@ -66,7 +66,6 @@ export const SEALED_TABLES: Record<string, SealedTable> = {
   processing_sessions: { key: { processing_id: 'text' }, columns: { answer: { row: 't.processing_id' } } },
   compliance_jobs: { key: { id: 'uuid' }, columns: { request: OF_ID, message: OF_ID, result: OF_ID } },
   webhook_deliveries: { key: { id: 'bigint' }, columns: { body: { row: `encode(t.signature, 'hex')` } } },
-  vault_keys: { key: { purpose: 'text' }, columns: { wrapped: { row: 't.purpose' } } },
 };
 
 /** Table and column of every place, as the metric names it. */

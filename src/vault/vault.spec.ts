@@ -8,10 +8,9 @@ import { SEALED_TABLES } from './sealed-columns.js';
 import { ifReadable, UnreadableValue } from './unreadable-value.js';
 import { type SealedPlace, Vault, type VaultUse } from './vault.js';
 
-const fingerprintKey = randomBytes(32);
 const key = (id: string): SecretKey => ({ id, key: randomBytes(32) });
 const [k1, k2] = [key('k1'), key('k2')];
-const vault = new Vault([k1], fingerprintKey, new Random());
+const vault = new Vault([k1], new Random());
 
 const name = fc.string({ maxLength: 40, unit: 'grapheme' });
 const place = fc.record({ table: name, column: name, row: name });
@@ -61,34 +60,21 @@ test('a value that was cut short does not open', () => {
 });
 
 test('another key of the same name fails with an error that names the column, not the content', () => {
-  const impostor = new Vault([key('k1')], fingerprintKey, new Random());
+  const impostor = new Vault([key('k1')], new Random());
   expect(() => impostor.open(here, vault.seal(here, 'Zoë'))).toThrow(
     'An encrypted value of people.profile does not open, because it was changed, moved or cut short. Restore its row, which the log names, from a backup.',
   );
 });
 
 test('after a rotation the new first key seals and the old one still opens', () => {
-  const rotated = new Vault([k2, k1], fingerprintKey, new Random());
+  const rotated = new Vault([k2, k1], new Random());
   expect(rotated.open(here, vault.seal(here, 'old'))).toBe('old');
   const sealed = rotated.seal(here, 'new');
   expect(rotated.open(here, sealed)).toBe('new');
-  const lacking = new Vault([k1], fingerprintKey, new Random());
+  const lacking = new Vault([k1], new Random());
   expect(lacking.health()).toEqual({ status: 'ok' });
   expect(() => lacking.open(here, sealed)).toThrow('DATA_KEYS lacks the key k2, which encrypted people.profile');
   expect(lacking.health()).toMatchObject({ status: 'degraded', facts: { missing: 'k2' } });
-});
-
-test('a rotation changes no fingerprint', () => {
-  const rotated = new Vault([k2, k1], fingerprintKey, new Random());
-  expect(rotated.fingerprint('email', 'a@example.org')).toEqual(vault.fingerprint('email', 'a@example.org'));
-});
-
-test('fingerprints differ by key and by purpose', () => {
-  const other = new Vault([k1], randomBytes(32), new Random());
-  const print = vault.fingerprint('email', 'a@example.org');
-  expect(print).toHaveLength(32);
-  expect(other.fingerprint('email', 'a@example.org')).not.toEqual(print);
-  expect(vault.fingerprint('profile', 'a@example.org')).not.toEqual(print);
 });
 
 test('every value gets its own nonce from the source of randomness', () => {
@@ -101,7 +87,7 @@ test('every value gets its own nonce from the source of randomness', () => {
       return bytes;
     }
   }
-  const counted = new Vault([k1], fingerprintKey, new Counted());
+  const counted = new Vault([k1], new Counted());
   const nonces = Array.from({ length: 3_000 }, () => counted.seal(here, '').subarray(4, 16).toString('hex'));
   expect(new Set(nonces).size).toBe(3_000);
   expect(nonces[1]).toBe('000000030000000400000005');
@@ -110,7 +96,7 @@ test('every value gets its own nonce from the source of randomness', () => {
 test('a value that does not open is counted, named once, and degrades health until it opens', () => {
   const reports: unknown[] = [];
   const onUnreadable: VaultUse['onUnreadable'] = ({ row }, cause, isNew) => reports.push([row, cause, isNew]);
-  const watched = new Vault([k1], fingerprintKey, new Random(), { onUnreadable });
+  const watched = new Vault([k1], new Random(), { onUnreadable });
   const sealed = watched.seal(here, 'Zoë');
   const elsewhere = { ...here, row: 'client/c2' };
   for (let times = 0; times < 2; times++) expect(() => watched.open(elsewhere, sealed)).toThrow(UnreadableValue);
@@ -125,7 +111,7 @@ test('a value that does not open is counted, named once, and degrades health unt
 
 test('a tampered, swapped or truncated value never opens, and is counted', () => {
   let counted = 0;
-  const watched = new Vault([k1, k2], fingerprintKey, new Random(), { onUnreadable: () => counted++ });
+  const watched = new Vault([k1, k2], new Random(), { onUnreadable: () => counted++ });
   const places = Object.entries(SEALED_TABLES).flatMap(([table, { columns }]) =>
     Object.entries(columns).flatMap(([column, place]) =>
       ['row-1', 'row-2'].map((row) => ({ table: place.table ?? table, column: place.column ?? column, row })),
@@ -176,11 +162,15 @@ test('the registry and docs/security.md name every encrypted column of the schem
   expect(sealed.sort()).toEqual(known.sort());
   const documented = readFileSync('docs/security.md', 'utf8');
   expect(known.filter((column) => !documented.includes(`\`${column}\``))).toEqual([]);
-  expect(others.filter((name) => !/(hash|fingerprint|signature|attempt_email|macs?)$/.test(name))).toEqual([]);
+  expect(
+    others.filter(
+      (name) => !/(hash|fingerprint|signature|attempt_email|macs?|audit_links\.(previous|former))$/.test(name),
+    ),
+  ).toEqual([]);
 });
 
 const nameOf = (where: SealedPlace) => JSON.stringify(where);
 
 test('a vault needs at least one key', () => {
-  expect(() => new Vault([], fingerprintKey, new Random())).toThrow('DATA_KEYS holds no key; add one as id:base64.');
+  expect(() => new Vault([], new Random())).toThrow('DATA_KEYS holds no key; add one as id:base64.');
 });

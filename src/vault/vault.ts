@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type Hmac, type KeyObject } from 'node:crypto';
+import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { Random } from '../config/random.js';
 import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
 import type { SecretKey } from './keys.js';
@@ -34,30 +34,24 @@ const TAG_BYTES = 16;
 /** Nonces per system call, because one call for 12 bytes costs as much as sealing a short text. */
 const NONCE_BATCH = 512;
 
-/** Encrypts personal data for storage, and makes keyed fingerprints that show which values are equal. */
+/** Encrypts personal data for storage. */
 export class Vault {
   private readonly keys: Map<string, SecretKey>;
   private readonly sealing: SecretKey & { header: Buffer };
   private readonly missing = new Set<string>();
   /** Places whose value did not open at the last attempt. */
   private readonly damaged = new Set<string>();
-  private readonly fingerprintKey: KeyObject;
   private nonces: Buffer = Buffer.alloc(0);
 
-  /**
-   * @param keys the first encrypts, all decrypt
-   * @param fingerprintKey 32 bytes that never change for one database
-   */
+  /** @param keys the first encrypts, all decrypt */
   constructor(
     keys: SecretKey[],
-    fingerprintKey: Buffer,
     private readonly random: Random,
     private readonly use: VaultUse = {},
   ) {
     const [first] = keys;
     if (!first) throw new Error('DATA_KEYS holds no key; add one as id:base64.');
     this.sealing = { ...first, header: sealedHeader(first.id) };
-    this.fingerprintKey = createSecretKey(fingerprintKey);
     this.keys = new Map(keys.map((key) => [key.id, key]));
   }
 
@@ -124,25 +118,6 @@ export class Vault {
   private refused(place: SealedPlace): UnreadableValue {
     this.report(place, 'damaged');
     return new UnreadableValue(`${place.table}.${place.column}`);
-  }
-
-  /**
-   * A keyed HMAC-SHA-256 (RFC 2104) of a value. Equal values of one purpose have equal fingerprints, and without the key
-   * no one can test guesses.
-   *
-   * @param purpose separates kinds of values, for example `email`
-   */
-  fingerprint(purpose: string, value: string): Buffer {
-    return this.hmac(purpose, value).digest();
-  }
-
-  /** The fingerprint in hexadecimal, which takes two thirds of the time. */
-  fingerprintHex(purpose: string, value: string): string {
-    return this.hmac(purpose, value).digest('hex');
-  }
-
-  private hmac(purpose: string, value: string): Hmac {
-    return createHmac('sha256', this.fingerprintKey).update(`${purpose}\0${value}`);
   }
 
   private report(place: SealedPlace, cause: UnreadableCause): void {

@@ -10,7 +10,7 @@ import { useAccess } from './use-access.js';
 const { world, ask, makeKey } = useAccess();
 
 const TEMPLATE = '11111111-1111-4111-8111-111111111111';
-const FINGERPRINT = expect.stringMatching(/^[0-9a-f]{64}$/);
+const FINGERPRINT = expect.stringMatching(/^[0-9a-f]{70}$/);
 const ANY = [expect.any(String)];
 const MANY = expect.arrayContaining(ANY);
 const [P, C] = ['p-1', 'c-1'];

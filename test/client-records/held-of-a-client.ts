@@ -21,7 +21,7 @@ const because = (reason: string, ...tables: string[]) => Object.fromEntries(tabl
 
 /** Every other table, with the reason why an export does not need it. */
 export const NOT_EXPORTED: Record<string, string> = {
-  ...because('It holds no data of people.', 'VaultKey', 'CallBudget', 'CircuitBreaker', 'ApiKey', 'FeedEpoch'),
+  ...because('It holds no data of people.', 'KeyUse', 'CallBudget', 'CircuitBreaker', 'ApiKey', 'FeedEpoch'),
   ...because('It holds no data of people.', 'BrowserSession', 'AuditUnlinked', 'AuditLink', 'AuditCut', 'Worker'),
   ...because('It holds no data of people.', 'WebhookRejection'),
   ...because(

@@ -4,7 +4,7 @@ import { deliver, signed } from '../support/webhook-requests.js';
 import { useWorld } from '../world/use-world.js';
 
 const UUID = '6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b';
-const HASH = expect.stringMatching(/^[0-9a-f]{64}$/);
+const HASH = expect.stringMatching(/^[0-9a-f]{70}$/);
 const ADMIN = { authorization: 'Bearer admin-key-of-the-notebridge-tests' };
 const cursor = (...key: unknown[]) => Buffer.from(JSON.stringify(key)).toString('base64url');
 

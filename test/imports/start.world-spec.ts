@@ -52,7 +52,7 @@ async function finish(clientCount: number): Promise<void> {
 const occupy = (count = 60) =>
   world.sql(
     `INSERT INTO people (id, kind, external_id, profile, profile_hash, lane, stated_at, due_at)
-     SELECT gen_random_uuid(), 'client', 'busy-' || n, '', '', 'bulk', now() + interval '1 day', now() + interval '1 day'
+     SELECT gen_random_uuid(), 'client', 'busy-' || n, '', NULL, 'bulk', now() + interval '1 day', now() + interval '1 day'
      FROM generate_series(1, $1) AS n`,
     [count],
   );

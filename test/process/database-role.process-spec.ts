@@ -175,7 +175,7 @@ describe('a service whose role owns nothing', () => {
 
   it('does not start without the data key of the database', async () => {
     const said = await refusal({ DATA_KEYS: `k2:${Buffer.alloc(32, 8).toString('base64')}` });
-    expect(said).toMatch(/^DATA_KEYS lacks the key k1, which encrypted vault_keys\.wrapped\. Add it[^\n]*$/m);
+    expect(said).toMatch(/^DATA_KEYS lacks the key k1, which stored data needs\. Add it[^\n]*$/m);
     expect(said).not.toMatch(/^\s+at /m);
   });
 

@@ -81,7 +81,7 @@ beforeAll(async () => {
 afterAll(() => withClient(process.env.TEST_PG_URL ?? '', (client) => client.query(`DROP ROLE IF EXISTS ${role}`)));
 
 test('a rotation before the first start asks for that start and creates nothing', async () => {
-  const refused = await run('keys rotate-data');
+  const refused = await run('keys rotate data');
   expect(refused).toEqual([
     1,
     expect.stringMatching(/^There is no database of this version .* Start the service once/),
@@ -97,11 +97,8 @@ test('commands join the embedded PostgreSQL of a running service', async () => {
   expect(verified).toEqual([0, expect.stringContaining('nothing was changed, removed or inserted')]);
   const cut = await run(`audit verify --head 1:${'0'.repeat(64)}`);
   expect(cut).toEqual([2, expect.stringContaining('The head that was given is not part of the trail')]);
-  const rotated = await run('keys rotate-data');
-  expect(rotated).toEqual([
-    0,
-    expect.stringMatching(/people\.profile +k1: \d+[\s\S]*All values are encrypted with k1\./),
-  ]);
+  const rotated = await run('keys rotate data');
+  expect(rotated).toEqual([0, expect.stringMatching(/people\.profile +k1: \d+[\s\S]*All values are by k1\./)]);
   const [, diagnosis] = await run('doctor');
   expect(diagnosis).toMatch(/✓ Database {3}PostgreSQL 18.*, 0 migrations to apply; the embedded one/);
 });
@@ -118,17 +115,14 @@ test('commands without settings work on the database of the demo, running or not
   writeFileSync(path.join(clone, 'demo.json'), JSON.stringify({ url: service.url, key: ADMIN_KEY, environment }));
   const verified = await run('audit verify', { DATA_DIR: clone });
   expect(verified).toEqual([0, expect.stringMatching(/the demo's database.*\n.*nothing was changed/)]);
-  const half = await run('keys rotate-data', { DATA_DIR: clone, DATABASE_URL: 'postgresql://u@127.0.0.1:1/none' });
+  const half = await run('keys rotate data', { DATA_DIR: clone, DATABASE_URL: 'postgresql://u@127.0.0.1:1/none' });
   expect(half).toEqual([1, expect.stringContaining('PLATFORM_BASE_URL is not set')]);
 });
 
 test('the first key can go after a rotation to another one', async () => {
   expect(await service.kill('SIGTERM')).toBe(0);
   const both = { ...settings, DATA_KEYS: `${K2},${keyOf(folder)}` };
-  expect(await run('keys rotate-data', both)).toEqual([
-    0,
-    expect.stringContaining('All values are encrypted with k2.'),
-  ]);
+  expect(await run('keys rotate data', both)).toEqual([0, expect.stringContaining('All values are by k2.')]);
   service = await mirror.start({ DATA_KEYS: K2, ROLES: 'api' });
   expect(await look(service)).toEqual(shown);
 });

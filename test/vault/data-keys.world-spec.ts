@@ -1,19 +1,15 @@
 import { Logger } from '@nestjs/common';
-import { DATA_KEYS } from '../../harness/world/settings.js';
+import { AUDIT_KEYS, DATA_KEYS, FINGERPRINT_KEYS } from '../../harness/world/settings.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
-import { Random } from '../../src/config/random.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';
 import type { NotesResponse, SessionResponse } from '../../src/sessions/model/session-view.js';
-import { parseKeys } from '../../src/vault/keys.js';
-import { countKeys, rotate } from '../../src/vault/rotation.js';
-import { Vault } from '../../src/vault/vault.js';
 import { useWorld } from '../world/use-world.js';
+import { keyPair, rotate } from './rotate.js';
 
 const world = useWorld();
 
-const key = (name: string, byte: number) => `${name}:${Buffer.alloc(32, byte).toString('base64')}`;
-const [K2, K3] = [key('k2', 8), key('k3', 9)];
+const [K2, K3] = [keyPair('k2', 8), keyPair('k3', 9)];
 const SOAP = '11111111-1111-4111-8111-111111111111';
 
 const person = (id: string) => ({ email: `${id}@example.org`, firstName: id, lastName: 'Osei' });
@@ -48,14 +44,10 @@ async function sessionWithNotes(): Promise<{ session: SessionResponse; notes: No
   return { session, notes };
 }
 
-async function rotateTo(keys: string): Promise<{ table: string; column: string; row: string }[]> {
-  const parsed = parseKeys(keys.split(','));
-  const unreadable: { table: string; column: string; row: string }[] = [];
-  const vault = new Vault(parsed, Buffer.alloc(32), new Random());
-  await rotate(world.database.pool, vault, parsed[0]?.id ?? '', {
-    onProgress: () => undefined,
-    onUnreadable: (row) => unreadable.push(row),
-  });
+/** @returns the rows that do not open */
+async function rotateTo(DATA_KEYS: string): Promise<object[]> {
+  const { left, unreadable } = await rotate(world, 'data', { DATA_KEYS });
+  expect(left).toBe(unreadable.length);
   return unreadable;
 }
 
@@ -69,6 +61,7 @@ test('while a data key is missing, no data encrypted with it is sent or processe
   const asked = await world.call<SessionResponse>('POST', '/v1/sessions', { body, wait: 0 });
   expect([asked.status, asked.body.state]).toEqual([202, 'Requested']);
 
+  await world.sql('DELETE FROM key_uses'); // like a process that is older than the first use of k2
   await world.restart({ DATA_KEYS: `${K3},${DATA_KEYS}` });
   await world.settle();
   expect(await vaultHealth()).toMatchObject({
@@ -96,22 +89,53 @@ test('while a data key is missing, no data encrypted with it is sent or processe
 test('after a rotation, everything is readable without the first key', async () => {
   await mirrored();
   const { session, notes } = await sessionWithNotes();
-  try {
-    await world.restart({ DATA_KEYS: `${K2},${DATA_KEYS}` });
-    expect(await rotateTo(`${K2},${DATA_KEYS}`)).toEqual([]);
-    const columns = await countKeys(world.database.pool, 'k2');
-    expect(columns.reduce((sum, { keys }) => sum + (keys.k2 ?? 0), 0)).toBeGreaterThan(10);
-    expect(columns.filter(({ keys }) => Object.keys(keys).some((name) => name !== 'k2'))).toEqual([]);
-    await world.restart({ DATA_KEYS: K2 });
-    expect((await get(`/v1/sessions/${session.id}`)).body).toMatchObject({ clients: ['c-1'], date: session.date });
-    expect((await get(`/v1/sessions/${session.id}/notes`)).body.documents).toEqual(notes.documents);
-    const body = { email: 'C-1@example.org' };
-    const found = await world.call<{ items: unknown[] }>('POST', '/v1/people/search', { body });
-    expect(found.body.items).toMatchObject([{ externalId: 'c-1' }]);
-    expect((await vaultHealth())?.status).toBe('ok');
-  } finally {
-    await rotateTo(`${DATA_KEYS},${K2}`); // the world needs its data encrypted with its own key
-  }
+  await world.restart({ DATA_KEYS: `${K2},${DATA_KEYS}` });
+  const { keys, columns, left } = await rotate(world, 'data', { DATA_KEYS: `${K2},${DATA_KEYS}` });
+  expect([left, columns.filter(({ keys }) => Object.keys(keys).some((name) => name !== 'k2'))]).toEqual([0, []]);
+  expect(keys).toMatchObject([{ key: 'k2' }, { key: 'k1', values: 0, droppable: true }]);
+  expect(keys[0]?.values).toBeGreaterThan(10);
+  await world.restart({ DATA_KEYS: K2 });
+  expect((await get(`/v1/sessions/${session.id}`)).body).toMatchObject({ clients: ['c-1'], date: session.date });
+  expect((await get(`/v1/sessions/${session.id}/notes`)).body.documents).toEqual(notes.documents);
+  const body = { email: 'C-1@example.org' };
+  const found = await world.call<{ items: unknown[] }>('POST', '/v1/people/search', { body });
+  expect(found.body.items).toMatchObject([{ externalId: 'c-1' }]);
+  expect((await vaultHealth())?.status).toBe('ok');
+});
+
+describe('a start', () => {
+  const refusalOf = (settings: Record<string, string>) =>
+    world.startAnother(settings).then(
+      () => 'started',
+      (error: Error) => error.message,
+    );
+
+  test.each([
+    ['DATA_KEYS', DATA_KEYS, 'k1'],
+    ['FINGERPRINT_KEYS', FINGERPRINT_KEYS, 'f1'],
+    ['AUDIT_KEYS', AUDIT_KEYS, 'a1'],
+  ])(
+    'is refused without a key of %s that stored data needs, or with another key of its id',
+    async (name, usual, id) => {
+      await world.startAnother();
+      const other = keyPair('x1', 77);
+      expect(await refusalOf({ [name]: other })).toBe(
+        `${name} lacks the key ${id}, which stored data needs. Add it after the first key.`,
+      );
+      expect(await refusalOf({ [name]: keyPair(id, 78) })).toMatch(
+        `The key ${id} in ${name} is not the key ${id} that stored data needs.`,
+      );
+      // A refused start leaves nothing that would refuse the next one.
+      expect(await refusalOf({ [name]: usual })).toBe('started');
+    },
+  );
+
+  test('is accepted without a key that only some processes know', async () => {
+    await world.startAnother({ DATA_KEYS: `${DATA_KEYS},${K2}` });
+    expect(await refusalOf({ DATA_KEYS })).toBe('started');
+    await world.startAnother({ DATA_KEYS: `${K2},${DATA_KEYS}` });
+    expect(await refusalOf({ DATA_KEYS })).toMatch('DATA_KEYS lacks the key k2');
+  });
 });
 
 describe('encrypted values that were changed or moved in the database', () => {
@@ -173,10 +197,6 @@ describe('encrypted values that were changed or moved in the database', () => {
     expect(logged).toHaveBeenCalledWith(expect.objectContaining(place));
     expect(JSON.stringify(logged.mock.calls)).not.toMatch(/Osei|example\.org/);
     await world.restart({ DATA_KEYS: `${K2},${DATA_KEYS}` });
-    try {
-      expect(await rotateTo(`${K2},${DATA_KEYS}`)).toEqual([place]);
-    } finally {
-      await rotateTo(`${DATA_KEYS},${K2}`);
-    }
+    expect(await rotateTo(`${K2},${DATA_KEYS}`)).toEqual([place]);
   });
 });

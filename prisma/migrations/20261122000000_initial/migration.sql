@@ -7,11 +7,12 @@ CREATE TYPE "lane" AS ENUM ('interactive', 'bulk');
 CREATE TYPE "row_outcome" AS ENUM ('pending', 'created', 'linked', 'updated', 'unchanged', 'skipped', 'rejected', 'failed', 'needsReview', 'deleted');
 CREATE TYPE "delivery_state" AS ENUM ('received', 'processed', 'ignored', 'not-understood', 'failed', 'dead');
 
-CREATE TABLE "vault_keys" (
-    "purpose" TEXT NOT NULL,
-    "wrapped" BYTEA NOT NULL,
+CREATE TABLE "key_uses" (
+    "setting" TEXT NOT NULL,
+    "id" TEXT NOT NULL,
+    "check_hash" BYTEA NOT NULL,
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT "vault_keys_pkey" PRIMARY KEY ("purpose")
+    CONSTRAINT "key_uses_pkey" PRIMARY KEY ("setting", "id")
 );
 
 CREATE TABLE "people" (

@@ -9,7 +9,7 @@ import { errorTrace } from '../../http/problem/error-trace.js';
 import { isDatabaseUnavailable } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
-import { Vault } from '../../vault/vault.js';
+import { Fingerprints } from '../../vault/fingerprints.js';
 import { AuditRepository } from './audit.repository.js';
 import {
   type Actor,
@@ -66,7 +66,7 @@ export class Audit {
   constructor(
     private readonly database: Database,
     private readonly entries: AuditRepository,
-    private readonly vault: Vault,
+    private readonly fingerprints: Fingerprints,
     private readonly clock: Clock,
   ) {
     this.together = new GroupCommit<AuditRecord>(TOGETHER, {
@@ -206,7 +206,7 @@ export class Audit {
   failed(record: AuditRecord, request: FastifyRequest, outcome: string): AuditRecord {
     if (record.subjects.isEmpty && Object.keys(request.params as object).length > 0) {
       const [path = ''] = request.originalUrl.split('?', 1);
-      record.subjects.add('path', this.vault.fingerprint('audit-path', path).toString('hex'));
+      record.subjects.add('path', this.fingerprints.hex('audit-path', path));
     }
     return Object.assign(record, { outcome, stored: 'no' as const });
   }

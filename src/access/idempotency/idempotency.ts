@@ -1,9 +1,11 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
+import type { Pool, PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { problemOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
+import { Fingerprints } from '../../vault/fingerprints.js';
 import { type SealedPlace, Vault } from '../../vault/vault.js';
 
 /** Seconds for which a running request keeps its key; renewed while it runs, so a dead process blocks no longer. */
@@ -11,6 +13,10 @@ const LEASE_SECONDS = 14;
 
 /** Hours for which an answer can be replayed. */
 const KEPT_HOURS = 24;
+
+/** Purposes of the fingerprints. */
+const SCOPE = 'idempotency-scope';
+const REQUEST = 'idempotency-request';
 
 /** A request that carries an Idempotency-Key. */
 export interface KeyedRequest {
@@ -30,6 +36,7 @@ interface KeptAnswer {
 /** What is kept of a request. Hashes are keyed fingerprints. */
 interface Row {
   id: string;
+  scopeHash: Buffer;
   requestHash: Buffer;
   /** null: still running, or its process died. */
   status: number | null;
@@ -55,8 +62,8 @@ const CLAIM = `
     request_hash = excluded.request_hash, status = NULL, headers = NULL, body = NULL,
     lease_token = excluded.lease_token, lease_until = excluded.lease_until
   WHERE kept.expires_at <= now() OR (
-    kept.status IS NULL AND kept.lease_until <= now() AND kept.request_hash = excluded.request_hash)
-  RETURNING id`;
+    kept.status IS NULL AND kept.lease_until <= now() AND kept.request_hash = ANY ($5::bytea[]))
+  RETURNING id, scope_hash AS "scopeHash"`;
 
 /** Runs a request under an Idempotency-Key once, and answers its repetitions with the first answer. */
 @Injectable()
@@ -66,6 +73,7 @@ export class Idempotency {
   constructor(
     private readonly database: Database,
     private readonly vault: Vault,
+    private readonly fingerprints: Fingerprints,
   ) {}
 
   /**
@@ -78,14 +86,9 @@ export class Idempotency {
     request: KeyedRequest,
     run: (creationId: string) => Promise<KeptAnswer>,
   ): Promise<{ answer: KeptAnswer; replayed: boolean }> {
-    const scopeHash = this.vault.fingerprint('idempotency-scope', request.scope);
-    const requestHash = this.vault.fingerprint('idempotency-request', request.compared);
-    const token = randomUUID();
-    const claim = [randomUUID(), scopeHash, requestHash, token];
-    const [claimed] = (await this.database.pool.query<{ id: string }>(CLAIM, claim)).rows;
-    if (!claimed) return { answer: await this.replay(scopeHash, requestHash), replayed: true };
+    const lease = await this.claim(request);
+    if (!lease) return { answer: await this.replay(request), replayed: true };
 
-    const lease = { id: claimed.id, token, scopeHash };
     const renew = () => this.update(lease, `lease_until = now() + make_interval(secs => ${LEASE_SECONDS})`);
     const renewing = setInterval(() => void renew().catch(() => undefined), (LEASE_SECONDS / 3) * 1000);
     try {
@@ -100,15 +103,41 @@ export class Idempotency {
     }
   }
 
-  private async replay(scopeHash: Buffer, requestHash: Buffer): Promise<KeptAnswer> {
-    const { rows } = await this.database.pool.query<Row>(
-      `SELECT id, request_hash AS "requestHash", status, headers, body FROM idempotency_records WHERE scope_hash = $1`,
-      [scopeHash],
+  /** @returns undefined if the request runs or has an answer */
+  private async claim({ scope, compared }: KeyedRequest): Promise<Lease | undefined> {
+    const scopes = this.fingerprints.all(SCOPE, scope);
+    const requests = this.fingerprints.all(REQUEST, compared);
+    const token = randomUUID();
+    const claimAs = async (sql: Pick<Pool, 'query'>, scopeHash: Buffer | undefined) => {
+      const { rows } = await sql.query<{ id: string; scopeHash: Buffer }>(CLAIM, [
+        ...[randomUUID(), scopeHash, requests[0], token, requests],
+      ]);
+      return rows[0] && { ...rows[0], token };
+    };
+    if (scopes.length === 1) return claimAs(this.database.pool, scopes[0]);
+    // Processes with different first keys make different hashes of one scope, which no index keeps unique.
+    return this.database.transaction(async (tx) => {
+      await tx.query('SELECT pg_advisory_xact_lock($1)', [
+        createHash('sha256').update(scope).digest().readBigInt64BE(),
+      ]);
+      return claimAs(tx, (await this.find(tx, scopes))?.scopeHash ?? scopes[0]);
+    });
+  }
+
+  private async find(sql: Pick<Pool | PoolClient, 'query'>, scopes: readonly Buffer[]): Promise<Row | undefined> {
+    const { rows } = await sql.query<Row>(
+      `SELECT id, scope_hash AS "scopeHash", request_hash AS "requestHash", status, headers, body
+       FROM idempotency_records WHERE scope_hash = ANY ($1::bytea[])`,
+      [scopes],
     );
-    const [row] = rows;
-    if (row && !requestHash.equals(row.requestHash)) throw reused();
+    return rows[0];
+  }
+
+  private async replay({ scope, compared }: KeyedRequest): Promise<KeptAnswer> {
+    const row = await this.find(this.database.pool, this.fingerprints.all(SCOPE, scope));
+    if (row && !this.fingerprints.matches(REQUEST, compared, row.requestHash)) throw reused();
     if (!row || row.status === null) throw inProgress();
-    const json = row.body && this.vault.open(bodyOf({ ...row, scopeHash }), row.body);
+    const json = row.body && this.vault.open(bodyOf(row), row.body);
     return { status: row.status, headers: row.headers ?? {}, value: json ? JSON.parse(json) : undefined };
   }
 

@@ -6,7 +6,7 @@ import { examples } from '../output/help.js';
 import { listing } from '../output/list-command.js';
 import { momentOption } from '../output/moment-option.js';
 import { printAnswer } from '../output/print.js';
-import type { RotationOptions } from './rotate-data.js';
+import type { RotationKind, RotationOptions } from './rotate-keys.js';
 
 const KEYS = '/v1/api-keys';
 const expiresAt = () => momentOption('--expires-at <moment>', 'when it expires, such as 2027-01-31');
@@ -21,9 +21,15 @@ interface NewKeyOptions {
 }
 
 const ABOUT_ROTATION = `
-It connects to the database with the service's DATABASE_URL and DATA_KEYS. First put the new key before the old ones in
-every process; then run this while they run. It can be stopped and run again at any time.
+It connects to the database with the service's DATABASE_URL and keys. First add the new key last in every process, then
+put it first in every process; then run this while they run. It can be stopped and run again at any time.
 It ends with 2 if values are left or do not open.`;
+
+/** The words after `keys rotate`, and what each does. */
+const ROTATIONS: Record<RotationKind, string> = {
+  data: 'encrypt all data with the first key of DATA_KEYS',
+  fingerprints: 'make all fingerprints with the first key of FINGERPRINT_KEYS',
+};
 
 /** `notebridge keys …` */
 export function addKeyCommands(program: Command, api: Api): void {
@@ -55,9 +61,11 @@ export function addKeyCommands(program: Command, api: Api): void {
       printAnswer(await api.post<NewApiKeyResponse>(KEYS, { name, scopes, expiresAt }), json, ({ key }) => key),
     );
 
-  keys
+  const rotation = keys
     .command('rotate')
-    .description('make a key that takes the place of another, and show it this once')
+    .description(
+      'make an API key that takes the place of another, and show it this once; or rotate keys of the service',
+    )
     .argument('<id>')
     .option('--overlap-seconds <seconds>', 'how long the old one is still accepted; a day by default', secondsIn)
     .addOption(expiresAt())
@@ -78,14 +86,19 @@ export function addKeyCommands(program: Command, api: Api): void {
       printAnswer({ id, revoked: true }, json, () => 'Revoked.');
     });
 
-  keys
-    .command('rotate-data')
-    .description('encrypt all data with the first key of DATA_KEYS, and list the keys that are no longer used')
-    .option('--dry-run', 'only count which keys are used')
-    .option('--json', 'print the outcome as JSON, and the progress to stderr')
-    .addHelpText('after', ABOUT_ROTATION)
-    .addHelpText('after', examples('keys rotate-data --dry-run', 'keys rotate-data'))
-    .action(async (options: RotationOptions) => (await import('./rotate-data.js')).rotateData(options));
+  for (const [kind, description] of Object.entries(ROTATIONS)) {
+    rotation
+      .command(kind)
+      .description(description)
+      .option('--dry-run', 'only count which keys are used')
+      .option('--json', 'print the outcome as JSON, and the progress to stderr')
+      .addHelpText('after', ABOUT_ROTATION)
+      .addHelpText('after', examples(`keys rotate ${kind} --dry-run`, `keys rotate ${kind}`))
+      .action(async (_: unknown, command: Command) =>
+        // Both commands have --json, which is then the outer one's.
+        (await import('./rotate-keys.js')).rotateKeys(kind as RotationKind, command.optsWithGlobals<RotationOptions>()),
+      );
+  }
 }
 
 function secondsIn(text: string): number {

@@ -3,12 +3,10 @@ import type { Client } from 'pg';
 import type { Env } from '../../config/env.js';
 import { withServiceDatabase } from '../../database/command-database.js';
 import { withClient } from '../../database/database.js';
-import { KEY_SETTINGS, type KeySetting, parseKeys, readKeptKeys, type SecretKey } from '../../vault/keys.js';
+import type { ServiceKeys } from '../../vault/key-uses.js';
+import { KEY_SETTINGS, type KeySetting, parseKeys, readKeptKeys } from '../../vault/keys.js';
 import { CliFault } from '../api/cli-fault.js';
 import { serviceSettings } from '../api/service-settings.js';
-
-/** The keys of the service, by their setting. */
-export type ServiceKeys = Record<KeySetting, SecretKey[]>;
 
 /**
  * Runs the work of a command on the service's database, with its keys, whether the service runs or not.

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type pg from 'pg';
 import type { Env } from '../../config/env.js';
-import { Random } from '../../config/random.js';
 import { connectFault } from '../../database/connect-fault.js';
 import { withClient } from '../../database/database.js';
 import {
@@ -20,10 +19,8 @@ import {
   OWNER_ALONE,
 } from '../../database/runtime-role.js';
 import { codeOf } from '../../http/problem/fault.js';
-import { parseKeys } from '../../vault/keys.js';
-import { findWrappedKey } from '../../vault/read-vault.js';
-import { Vault } from '../../vault/vault.js';
-import { FINGERPRINT_PLACE } from '../../vault/vault.module.js';
+import { keyFaults, type ServiceKeys } from '../../vault/key-uses.js';
+import { KEY_SETTINGS, parseKeys } from '../../vault/keys.js';
 import { causeOf } from '../api/api.js';
 import { type Finding, faultOf, faulty, ok, unknown } from './finding.js';
 
@@ -110,20 +107,16 @@ export async function ownerFinding(url: string): Promise<Finding> {
 
 const NAME_OWNER = 'Name the role that made the tables: SELECT tableowner FROM pg_tables.';
 
-/**
- * Checks that DATA_KEYS opens the key of the fingerprints, which was encrypted at the first start and which every start
- * needs.
- *
- * @throws {Error} the vault's, if it does not open
- */
-export async function keysFinding(url: string, keys: string[] | undefined): Promise<Finding> {
-  if (!keys) return faulty('DATA_KEYS is not set', NEW_KEY);
-  const wrapped = await withClient(url, findWrappedKey).catch(() => 'unread' as const);
-  if (wrapped === 'unread') return unknown('not checked: the database cannot be read');
-  if (!wrapped) return ok(`${keys.length} given; nothing is encrypted yet`);
-  const vault = new Vault(parseKeys(keys), Buffer.alloc(0), new Random());
-  vault.openBytes(FINGERPRINT_PLACE, wrapped);
-  return ok(`${keys.length} given; they open what was encrypted at the first start`);
+/** Checks that the keys that stored data needs are given. */
+export async function keysFinding(url: string, env: Env): Promise<Finding> {
+  const unset = KEY_SETTINGS.find((name) => !env[name]);
+  if (unset) return faulty(`${unset} is not set`, NEW_KEY);
+  const keys = Object.fromEntries(KEY_SETTINGS.map((name) => [name, parseKeys(env[name] ?? [])])) as ServiceKeys;
+  const faults = await withClient(url, (client) => keyFaults(client, keys)).catch(() => 'unread' as const);
+  if (faults === 'unread') return unknown('not checked: the database cannot be read');
+  const given = KEY_SETTINGS.map((name) => `${keys[name].length} in ${name}`).join(', ');
+  if (!faults) return ok(`${given}; nothing needs them yet`);
+  return faults.length > 0 ? faulty(faults.join(' ')) : ok(`${given}; all that stored data needs are there`);
 }
 
 /** Checks whether ADMIN_API_KEY is still needed next to the keys that were made. @param isOn false if it is off */

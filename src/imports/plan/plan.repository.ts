@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Fingerprints } from '../../vault/fingerprints.js';
 import type { ImportRecord } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
 import { RepeatedRows } from './repeated-rows.js';
@@ -24,7 +25,27 @@ export class PlanRepository {
   constructor(
     private readonly repeated: RepeatedRows,
     private readonly deletes: SnapshotDeletes,
+    private readonly fingerprints: Fingerprints,
   ) {}
+
+  /**
+   * Whether the next plan would compare hashes by different keys, because a key is being replaced: equal people would look
+   * different. Every look at people reads an index only.
+   */
+  async awaitsRotation(tx: PoolClient): Promise<boolean> {
+    const isOld = (column: string) => [`${column} < $1`, `${column} >= $2`];
+    const next = `(SELECT id FROM imports WHERE state = 'staging' ORDER BY opened_at LIMIT 1)`;
+    const old = [
+      ...isOld('profile_hash').map((condition) => `people WHERE wanted AND ${condition}`),
+      ...isOld('email_fingerprint').map((condition) => `people WHERE ${condition}`),
+      `import_rows WHERE import_id = ${next} AND (${isOld('profile_hash').join(' OR ')})`,
+    ];
+    const { rows } = await tx.query<{ awaits: boolean }>(
+      `SELECT ${next} IS NOT NULL AND (${old.map((of) => `EXISTS (SELECT FROM ${of})`).join(' OR ')}) AS awaits`,
+      this.fingerprints.range,
+    );
+    return rows[0]?.awaits ?? false;
+  }
 
   /** @param rows of its files */
   async plan(tx: PoolClient, record: ImportRecord, rows: number): Promise<void> {

@@ -40,6 +40,12 @@ const FAULTS = {
   },
 };
 
+const AWAITS_ROTATION =
+  'imports wait until all fingerprints are by the first key of FINGERPRINT_KEYS: run notebridge keys rotate fingerprints';
+
+/** Ends a plan that may have compared hashes by different keys. */
+class RotationBegun extends Error {}
+
 /** Runs `work` once at a time: a call while it runs waits for that run. */
 function oneAtATime(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
@@ -58,6 +64,7 @@ export class ImportRunner implements OnModuleInit {
   private readonly countAgainAt = new Map<string, number>();
   /** Imports whose plan ended because the database was unavailable. */
   private readonly interrupted = new Set<string>();
+  private awaitsRotation = false;
 
   constructor(
     private readonly database: Database,
@@ -90,7 +97,12 @@ export class ImportRunner implements OnModuleInit {
     for (const id of this.interrupted) await this.imports.forgetAttempt(id);
     this.interrupted.clear();
     for (;;) {
-      const record = await this.database.transaction((tx) => this.imports.beginPlan(tx));
+      const record = await this.database.transaction(async (tx) => {
+        const awaitsRotation = await this.plans.awaitsRotation(tx);
+        if (awaitsRotation && !this.awaitsRotation) this.log.warn(AWAITS_ROTATION);
+        this.awaitsRotation = awaitsRotation;
+        return awaitsRotation ? undefined : this.imports.beginPlan(tx);
+      });
       if (!record) return;
       if (record.attempts > MAX_CRASHES) await this.fail(record.id, 'crash');
       else await this.plan(record);
@@ -108,13 +120,14 @@ export class ImportRunner implements OnModuleInit {
         await this.plans.plan(tx, record, rows);
         const guards = await this.guards.evaluate(tx, record, files);
         const isApplied = !dryRun && mode !== 'snapshot' && exceeded(guards, []).length === 0;
+        if (await this.plans.awaitsRotation(tx)) throw new RotationBegun();
         await this.imports.planned(tx, id, guards, isApplied);
         if (isApplied) await this.order.supersede(tx, record);
         return isApplied ? 'running' : 'planned';
       }, 'bulk');
       if (state) this.log.log({ msg: 'import planned', import: id, state });
     } catch (error) {
-      if (isDatabaseUnavailable(error)) {
+      if (isDatabaseUnavailable(error) || error instanceof RotationBegun) {
         this.interrupted.add(id); // forgets the attempt once the database is available
         throw error; // the poller runs this again
       }

@@ -4,6 +4,7 @@ import type { PoolClient } from 'pg';
 import type { PersonKind } from '../../people/model/person.js';
 import { ProfileSeal } from '../../people/model/profile.js';
 import { applyLink } from '../../people/model/resolve-rule.js';
+import { DependentsRepository } from '../../people/store/dependents.repository.js';
 import { linkedFields, PeopleRepository } from '../../people/store/people.repository.js';
 import { RESET_ASSIGNMENTS } from '../../people/store/person-row.js';
 import { PlatformUsersRepository } from '../../people/store/platform-users.repository.js';
@@ -32,8 +33,8 @@ interface Row {
   /** As it was written. */
   platformUserId: string | null;
   profile: Buffer | null;
-  hash: Buffer | null;
-  fingerprint: Buffer | null;
+  /** The person's, before the row. */
+  knownFingerprint: Buffer | null;
   /** Null: the row leaves the client's providers alone. */
   providers: string[] | null;
   personId: string | null;
@@ -53,6 +54,9 @@ interface Row {
 interface DesiredPerson extends Row {
   id: string;
   sealed: Buffer;
+  email: string | null;
+  hash: Buffer;
+  fingerprint: Buffer | null;
 }
 
 /**
@@ -63,6 +67,7 @@ interface DesiredPerson extends Row {
 export class RowStarter {
   constructor(
     private readonly people: PeopleRepository,
+    private readonly dependents: DependentsRepository,
     private readonly users: PlatformUsersRepository,
     private readonly spellings: SpellingsRepository,
     private readonly seal: ProfileSeal,
@@ -108,7 +113,7 @@ export class RowStarter {
   private async read(tx: PoolClient, importId: string, rowNos: readonly number[]): Promise<Row[]> {
     const { rows } = await tx.query<Row>(
       `SELECT r.row_no AS "rowNo", r.kind, r.external_id AS "externalId", r.planned, r.platform_user_id AS "platformUserId",
-         r.profile, r.profile_hash AS hash, r.email_fingerprint AS fingerprint,
+         r.profile, ${ofPerson('p.email_fingerprint')} AS "knownFingerprint",
          CASE WHEN r.providers IS NOT NULL THEN ${listAfter(ofPerson(providersOf('p.id')))} END AS providers,
          ${ofPerson('p.id')} AS "personId", ${ofPerson('p.wanted')} AS "isWanted",
          ${ofPerson('p.stated_at > i.opened_at')} AS "isOutdated",
@@ -188,7 +193,9 @@ export class RowStarter {
     const desired = rows.map((row): DesiredPerson => {
       const id = row.personId ?? randomUUID();
       const profile = this.seal.openAt(rowPlace(importId, row.rowNo, 'profile'), row.profile as Buffer);
-      return { ...row, id, sealed: this.seal.seal({ id }, profile) };
+      const fingerprint = this.seal.emailFingerprint(profile.email, row.knownFingerprint);
+      const { email } = profile;
+      return { ...row, id, email, fingerprint, sealed: this.seal.seal({ id }, profile), hash: this.seal.hash(profile) };
     });
     const column = (name: keyof DesiredPerson) => desired.map((person) => person[name]);
     await tx.query(
@@ -225,14 +232,12 @@ export class RowStarter {
 
   /** Of several new people with one email, the plan left one to be created. It gets the email, regardless of who is claimed first. */
   private async claimEmails(tx: PoolClient, desired: readonly DesiredPerson[]): Promise<void> {
-    const claiming = desired.filter(({ planned }) => planned === 'create-or-link').map(({ id }) => id);
-    await tx.query(
-      `INSERT INTO email_claims (fingerprint, person_id)
-       SELECT email_fingerprint, id FROM people
-       WHERE id = ANY ($1::uuid[]) AND email_fingerprint IS NOT NULL AND platform_user_id IS NULL
-       ON CONFLICT (fingerprint) DO NOTHING`,
-      [claiming],
+    const claiming = desired.flatMap(({ id, planned, email, mappedUserId }) =>
+      planned === 'create-or-link' && email !== null && mappedUserId === null
+        ? { id, fingerprints: this.seal.emailFingerprints(email) }
+        : [],
     );
+    if (claiming.length > 0) await this.dependents.claimEmails(tx, claiming);
   }
 
   private async replaceLists(tx: PoolClient, desired: readonly DesiredPerson[]): Promise<void> {

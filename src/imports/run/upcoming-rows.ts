@@ -59,11 +59,11 @@ export class UpcomingRows implements UpcomingSource, OnModuleInit {
     return found.rows.map((row) => this.open(row))[0];
   }
 
-  async search(email: Buffer | null, externalId: string | undefined): Promise<UpcomingPerson[]> {
-    const which = `${email ? 'email_fingerprint = $1' : 'external_id = $2'} AND profile IS NOT NULL`;
+  async search(email: Buffer[] | null, externalId: string | undefined): Promise<UpcomingPerson[]> {
+    const which = `${email ? 'email_fingerprint = ANY ($1::bytea[])' : 'external_id = $2'} AND profile IS NOT NULL`;
     const { rows } = await this.database.pool.query<Row>(
       `SELECT ${COLUMNS} FROM ${upcoming(which)}
-         AND ($1::bytea IS NULL OR r.email_fingerprint = $1) AND ($2::text IS NULL OR r.external_id = $2)
+         AND ($1::bytea[] IS NULL OR r.email_fingerprint = ANY ($1)) AND ($2::text IS NULL OR r.external_id = $2)
        ORDER BY r.kind, r.external_id LIMIT $3`,
       [email, externalId ?? null, SEARCH_MAX],
     );

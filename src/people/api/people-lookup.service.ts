@@ -50,10 +50,10 @@ export class PeopleLookup {
   /** Finds people of both kinds by email or external id. */
   async search({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
     for (const kind of PERSON_KINDS) await this.formerIds.refuse(kind, externalId === undefined ? [] : [externalId]);
-    const fingerprint = this.seal.emailFingerprint(email ?? null);
-    const people = await this.people.search(fingerprint, externalId, SEARCH_MAX);
+    const fingerprints = email === undefined ? null : this.seal.emailFingerprints(email);
+    const people = await this.people.search(fingerprints, externalId, SEARCH_MAX);
     const known = new Set(people.map((row) => `${row.kind}/${row.externalId}`));
-    const upcoming = await this.upcoming.search(fingerprint, externalId);
+    const upcoming = await this.upcoming.search(fingerprints, externalId);
     const unknown = upcoming.filter((person) => !known.has(`${person.kind}/${person.externalId}`));
     return [...people.map((row) => this.views.view(row)), ...unknown.map((person) => this.views.viewUpcoming(person))];
   }

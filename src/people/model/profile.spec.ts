@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { Random } from '../../config/random.js';
+import { Fingerprints } from '../../vault/fingerprints.js';
+import type { SecretKey } from '../../vault/keys.js';
 import { Vault } from '../../vault/vault.js';
 import { ProfileSeal } from './profile.js';
 
-const vault = new Vault([{ id: 'k1', key: randomBytes(32) }], randomBytes(32), new Random());
-const seal = new ProfileSeal(vault);
+const vault = new Vault([{ id: 'k1', key: randomBytes(32) }], new Random());
+const [f1, f2] = ['f1', 'f2'].map((id) => ({ id, key: randomBytes(32) })) as [SecretKey, SecretKey];
+const seal = new ProfileSeal(vault, new Fingerprints([f1]));
 const person = { id: 'a' };
 const profile = { email: 'Zoë@Example.org', firstName: 'Zoë', lastName: 'Åkesson' };
 
@@ -24,6 +27,16 @@ test('spellings of an email that differ in case, outer spaces or Unicode form ar
     expect(seal.emailFingerprint(spelling)).toEqual(seal.emailFingerprint(profile.email));
   }
   expect(seal.emailFingerprint(null)).toBeNull();
+});
+
+test('a stored fingerprint by another accepted key is kept for the same email only', () => {
+  const rotating = new ProfileSeal(vault, new Fingerprints([f2, f1]));
+  const stored = seal.emailFingerprint(profile.email);
+  expect(rotating.emailFingerprint(profile.email.toUpperCase(), stored)).toEqual(stored);
+  expect(rotating.emailFingerprint('other@example.org', stored)).toEqual(
+    rotating.emailFingerprint('other@example.org'),
+  );
+  expect(rotating.emailFingerprints(profile.email)[1]).toEqual(stored);
 });
 
 test('the hash of a profile depends on each field and on their boundaries', () => {

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Fingerprints } from '../../vault/fingerprints.js';
 import { type SealedPlace, Vault } from '../../vault/vault.js';
 import type { PersonKind } from './person.js';
 
@@ -28,7 +29,10 @@ function normaliseEmail(email: string): string {
 /** Seals profiles, and computes the fingerprints for comparing them. */
 @Injectable()
 export class ProfileSeal {
-  constructor(private readonly vault: Vault) {}
+  constructor(
+    private readonly vault: Vault,
+    private readonly fingerprints: Fingerprints,
+  ) {}
 
   /**
    * Seals a profile. The three profile columns share one place, so that SQL can copy the desired profile into that of an
@@ -55,17 +59,26 @@ export class ProfileSeal {
 
   /** Computes a keyed hash, equal for equal profiles. */
   hash(profile: Profile): Buffer {
-    return this.vault.fingerprint('profile', textOf(profile));
+    return this.fingerprints.of('profile', textOf(profile));
   }
 
   /** The hash in hexadecimal. */
   hashHex(profile: Profile): string {
-    return this.vault.fingerprintHex('profile', textOf(profile));
+    return this.fingerprints.hex('profile', textOf(profile));
   }
 
-  /** The fingerprint of an email address; null without one. */
-  emailFingerprint(email: string | null): Buffer | null {
-    return email === null ? null : this.vault.fingerprint('email', normaliseEmail(email));
+  /**
+   * The fingerprint of an email address; null without one.
+   *
+   * @param stored kept if it is one of this email, so that an email that stays the same is not taken for a new one
+   */
+  emailFingerprint(email: string | null, stored: Buffer | null = null): Buffer | null {
+    return email === null ? null : this.fingerprints.keep('email', normaliseEmail(email), stored);
+  }
+
+  /** The fingerprints of an email address by all accepted keys, the first key's first. */
+  emailFingerprints(email: string): Buffer[] {
+    return this.fingerprints.all('email', normaliseEmail(email));
   }
 
   /** Seals a text from the platform about a person. */

@@ -1,6 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database, prepared } from '../../database/database.js';
+import type { Person } from '../model/person.js';
+import { ProfileSeal } from '../model/profile.js';
+import type { PersonRow } from './person-row.js';
 
 /** Maximum clients of a provider to requeue in one transaction. */
 const BATCH = 500;
@@ -14,6 +17,17 @@ const NO_ID = '00000000-0000-0000-0000-000000000000';
 /** SQL assignments that make a person due now, with its next step to be decided again. */
 const REQUEUE = 'due_at = clock_timestamp(), step = NULL';
 
+/** An email that a person wants to claim. */
+interface WantedClaim {
+  id: string;
+  fingerprints: Buffer[];
+}
+
+interface EmailClaim {
+  fingerprint: Buffer;
+  holderId: string;
+}
+
 /** SQL condition: a provider of client `p` is not listable yet (`listableUser`). */
 const LACKS_PROVIDER = `EXISTS (SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
   WHERE cp.client_id = p.id AND (q.platform_user_id IS NULL OR NOT q.wanted OR q.attempt_call_id IS NOT NULL))`;
@@ -24,7 +38,10 @@ export class DependentsRepository {
   /** The external id after which the next round of `requeueOverlooked` starts. */
   private overlookedUpTo = '';
 
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly seal: ProfileSeal,
+  ) {}
 
   /**
    * Schedules a requeue of the clients of a newly listable provider (`requeueClients`). The provider's own transaction
@@ -96,15 +113,55 @@ export class DependentsRepository {
     await tx.query(prepared(requeue, [platformUserIds]));
   }
 
-  /** Claims an email for a person, and releases its claims except `kept`. @returns whether the person has the claim */
-  async claimEmail(tx: PoolClient, id: string, email: string, kept: string[]): Promise<boolean> {
-    await this.releaseClaims(tx, id, kept);
-    const { rows } = await tx.query<{ person_id: string }>(
-      `INSERT INTO email_claims (fingerprint, person_id) VALUES (decode($1, 'hex'), $2)
-       ON CONFLICT (fingerprint) DO UPDATE SET fingerprint = excluded.fingerprint RETURNING person_id`,
-      [email, id],
+  /**
+   * Claims an email for each of some people that has none yet. A claim has one row, by any accepted key. Rows by all of
+   * them are inserted in a fixed order and the others removed before the commit, so that of two processes with different
+   * first keys one waits for the other.
+   *
+   * @param wanted fingerprints of the email by all accepted keys, the preferred one first
+   * @returns the claim of each email, in the same order
+   */
+  async claimEmails(tx: PoolClient, wanted: readonly WantedClaim[]): Promise<EmailClaim[]> {
+    const all = wanted.flatMap(({ id, fingerprints }) => fingerprints.map((fingerprint) => ({ id, fingerprint })));
+    const { rows } = await tx.query<EmailClaim & { isNew: boolean }>(
+      `INSERT INTO email_claims (fingerprint, person_id)
+       SELECT DISTINCT ON (fingerprint) * FROM unnest($1::bytea[], $2::uuid[]) AS n(fingerprint, person_id) ORDER BY fingerprint
+       ON CONFLICT (fingerprint) DO UPDATE SET fingerprint = excluded.fingerprint
+       RETURNING fingerprint, person_id AS "holderId", xmax = 0 AS "isNew"`,
+      [all.map(({ fingerprint }) => fingerprint), all.map(({ id }) => id)],
     );
-    return rows[0]?.person_id === id;
+    const byHex = new Map(rows.map((row) => [row.fingerprint.toString('hex'), row]));
+    const claims = wanted.map(({ id, fingerprints }) => {
+      const claimed = fingerprints.flatMap((fingerprint) => byHex.get(fingerprint.toString('hex')) ?? []);
+      const earlier = claimed.filter(({ isNew, holderId }) => !isNew || holderId !== id);
+      return (earlier.find(({ holderId }) => holderId !== id) ?? earlier[0] ?? claimed[0]) as (typeof claimed)[0];
+    });
+    const surplus = rows.filter((row) => row.isNew && !claims.includes(row));
+    if (surplus.length > 0) {
+      const remove = 'DELETE FROM email_claims WHERE fingerprint = ANY ($1::bytea[])';
+      await tx.query(remove, [surplus.map(({ fingerprint }) => fingerprint)]);
+    }
+    return claims;
+  }
+
+  /**
+   * Claims the desired email of a person. From then on the person has the fingerprint of the claim, which another key may
+   * have made, so that person and claim are found by each other.
+   *
+   * @returns whether the person has the claim
+   */
+  async claimEmail(tx: PoolClient, row: PersonRow, person: Person): Promise<boolean> {
+    const { id, profile } = row;
+    const { email } = this.seal.open(row, profile as Buffer);
+    const wanted = { id, fingerprints: this.seal.emailFingerprints(email as string) };
+    const [claim] = await this.claimEmails(tx, [wanted]);
+    if (!claim) throw new Error('An email could not be claimed.');
+    const fingerprint = claim.fingerprint.toString('hex');
+    if (person.email !== fingerprint) {
+      await tx.query('UPDATE people SET email_fingerprint = $2 WHERE id = $1', [id, claim.fingerprint]);
+      for (const known of [row.person, person]) known.email = fingerprint;
+    }
+    return claim.holderId === id;
   }
 
   /** Releases a person's claims except `kept`, and requeues the people that wait for them. */

@@ -99,11 +99,11 @@ export class MergedClientsRepository {
   /** Restores a client after its merge was undone. @param userId the user to give back; null if none */
   async restore(tx: PoolClient, client: PersonRow, survivor: PersonRow, userId: string | null): Promise<void> {
     if (userId !== null && survivor.person.platformUserId === userId) {
-      await tx.query('UPDATE email_claims SET person_id = $1 WHERE person_id = $2 AND fingerprint = $3', [
-        client.id,
-        survivor.id,
-        client.emailFingerprint,
-      ]);
+      const { email } = client.profile ? this.seal.open(client, client.profile) : { email: null };
+      await tx.query(
+        'UPDATE email_claims SET person_id = $1 WHERE person_id = $2 AND fingerprint = ANY ($3::bytea[])',
+        [client.id, survivor.id, email === null ? [] : this.seal.emailFingerprints(email)],
+      );
       await this.people.update(tx, survivor, giveBack(survivor.person), WITHOUT_USER);
       await tx.query('UPDATE people SET providers_known = false, attempt_call_id = NULL WHERE id = $1', [client.id]);
     } else if (userId !== null) await this.users.releaseUser(tx, userId);

@@ -73,8 +73,8 @@ export abstract class PeopleReader {
   }
 
   /** Finds people of both kinds that are not deleted. Names the kinds, so that the index on external ids is used. */
-  async search(email: Buffer | null, externalId: string | undefined, limit: number): Promise<PersonRow[]> {
-    const byEmail = email ? 'email_fingerprint = $1' : '$1::bytea IS NULL';
+  async search(email: Buffer[] | null, externalId: string | undefined, limit: number): Promise<PersonRow[]> {
+    const byEmail = email ? 'email_fingerprint = ANY ($1::bytea[])' : '$1::bytea[] IS NULL';
     const byId = externalId === undefined ? '$2::text IS NULL' : 'external_id = $2';
     const condition = `kind IN ('provider', 'client') AND state <> 'deleted' AND ${byEmail} AND ${byId}
       ORDER BY kind, external_id LIMIT $3`;

@@ -40,6 +40,10 @@ export function linkedFields({ person: { attempt }, attemptProfile }: PersonRow)
   return { appliedProfile: attempt && isCreate(attempt) ? attemptProfile : null };
 }
 
+/** SQL condition: a write leaves the email of person `p` as it is. The fingerprints by all accepted keys are $7. */
+const HAS_SAME_EMAIL =
+  '(p.email_fingerprint IS NOT DISTINCT FROM excluded.email_fingerprint OR p.email_fingerprint = ANY ($7::bytea[]))';
+
 /** SQL assignments for a write by the EHR. They move the person ahead of all imports. */
 const ON_WRITE = `lane = 'interactive', wanted_at = clock_timestamp(), stated_at = clock_timestamp(), ${RESET_ASSIGNMENTS}`;
 
@@ -100,10 +104,10 @@ export class PeopleRepository extends PeopleReader {
       `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, lane)
        VALUES ($1, $2, $3, $4, $5, $6, 'interactive')
        ON CONFLICT (kind, external_id) DO UPDATE SET ${ON_WRITE}, wanted = true, profile = excluded.profile,
-         profile_hash = excluded.profile_hash, email_fingerprint = excluded.email_fingerprint,
-         review = CASE WHEN p.email_fingerprint IS NOT DISTINCT FROM excluded.email_fingerprint THEN p.review END,
-         checked_absent_at = CASE WHEN p.email_fingerprint IS NOT DISTINCT FROM excluded.email_fingerprint
-           THEN p.checked_absent_at END
+         profile_hash = excluded.profile_hash,
+         email_fingerprint = CASE WHEN ${HAS_SAME_EMAIL} THEN p.email_fingerprint ELSE excluded.email_fingerprint END,
+         review = CASE WHEN ${HAS_SAME_EMAIL} THEN p.review END,
+         checked_absent_at = CASE WHEN ${HAS_SAME_EMAIL} THEN p.checked_absent_at END
        RETURNING id`,
       [
         known,
@@ -112,6 +116,7 @@ export class PeopleRepository extends PeopleReader {
         this.seal.seal({ id: known }, profile),
         this.seal.hash(profile),
         this.seal.emailFingerprint(profile.email),
+        profile.email === null ? [] : this.seal.emailFingerprints(profile.email),
       ],
     );
     const [stored] = rows as [{ id: string }];
@@ -185,7 +190,8 @@ export class PeopleRepository extends PeopleReader {
     const { id, kind } = row;
     let step = nextStep(person, row.context);
     if (step.do === 'claim-email') {
-      const isHeld = await this.dependents.claimEmail(tx, id, person.email ?? '', neededClaims(person));
+      await this.dependents.releaseClaims(tx, id, neededClaims(person));
+      const isHeld = await this.dependents.claimEmail(tx, row, person);
       step = nextStep(person, { ...row.context, claim: isHeld ? 'held' : 'taken' });
       if (step.do === 'claim-email') throw new Error('An email claim was neither held nor taken.');
     }

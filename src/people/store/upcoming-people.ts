@@ -13,8 +13,8 @@ export interface UpcomingPerson extends PersonKey {
 /** What imports know of people before these exist. */
 export interface UpcomingSource {
   find(key: PersonKey): Promise<UpcomingPerson | undefined>;
-  /** @param email its fingerprint */
-  search(email: Buffer | null, externalId: string | undefined): Promise<UpcomingPerson[]>;
+  /** @param email its fingerprints by all accepted keys */
+  search(email: Buffer[] | null, externalId: string | undefined): Promise<UpcomingPerson[]>;
   /** Starts the rows that name these people, in the caller's transaction. */
   start(tx: PoolClient, kind: PersonKey['kind'], externalIds: readonly string[]): Promise<void>;
   /** Keeps imports that are being read, or have not started, from creating a person that the EHR deleted. */
@@ -42,7 +42,7 @@ export class UpcomingPeople implements UpcomingSource {
     return this.source.find(key);
   }
 
-  search(email: Buffer | null, externalId: string | undefined): Promise<UpcomingPerson[]> {
+  search(email: Buffer[] | null, externalId: string | undefined): Promise<UpcomingPerson[]> {
     return this.source.search(email, externalId);
   }
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
-import { Vault } from '../../vault/vault.js';
+import { Fingerprints } from '../../vault/fingerprints.js';
 
 /** The purpose of a file. A URL is accepted only for its own. */
 type FileKind = 'recording' | 'compliance';
@@ -13,29 +13,29 @@ type FileKind = 'recording' | 'compliance';
 export class HandedOutUrls {
   constructor(
     private readonly database: Database,
-    private readonly vault: Vault,
+    private readonly fingerprints: Fingerprints,
   ) {}
 
   async remember(kind: FileKind, url: string): Promise<void> {
     await this.database.pool.query(
       `INSERT INTO handed_out_urls (fingerprint) VALUES ($1)
        ON CONFLICT (fingerprint) DO UPDATE SET handed_out_at = now()`,
-      [this.fingerprint(kind, url)],
+      [this.fingerprints.of(purposeOf(kind), url)],
     );
   }
 
   /** Returns the URLs that were handed out. */
   async known(kind: FileKind, urls: readonly string[]): Promise<ReadonlySet<string>> {
     if (urls.length === 0) return new Set();
-    const prints = new Map(urls.map((url) => [this.fingerprint(kind, url).toString('hex'), url]));
+    const prints = new Map(
+      urls.flatMap((url) => this.fingerprints.all(purposeOf(kind), url).map((print) => [print.toString('hex'), url])),
+    );
     const { rows } = await this.database.pool.query<{ fingerprint: Buffer }>(
       'SELECT fingerprint FROM handed_out_urls WHERE fingerprint = ANY ($1::bytea[])',
       [[...prints.keys()].map((hex) => Buffer.from(hex, 'hex'))],
     );
     return new Set(rows.flatMap(({ fingerprint }) => prints.get(fingerprint.toString('hex')) ?? []));
   }
-
-  private fingerprint(kind: FileKind, url: string): Buffer {
-    return this.vault.fingerprint(`handed-out-${kind}`, url);
-  }
 }
+
+const purposeOf = (kind: FileKind): string => `handed-out-${kind}`;

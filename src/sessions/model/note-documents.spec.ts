@@ -2,7 +2,7 @@ import type { Note, SessionDocument } from '../../platform/contract/session-answ
 import { compareDocuments } from './note-documents.js';
 import type { NoteResponse } from './session-view.js';
 
-const fingerprintOf = (notes: NoteResponse[]) => JSON.stringify(notes);
+const fingerprintOf = (notes: NoteResponse[]) => Buffer.from(JSON.stringify(notes));
 const note = (text: string, more: Partial<Note> = {}): Note => ({ category: 'Plan', text, ...more });
 const document = (template: string, text: string, id = `d-${template}`): SessionDocument => ({
   sessionDocumentId: id,

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
+import { Fingerprints } from '../../vault/fingerprints.js';
 import { SealedColumn, type SealedPlace, Vault } from '../../vault/vault.js';
 import { NO_FACTS, type SessionFacts } from './session-facts.js';
 import type { NoteResponse } from './session-view.js';
@@ -31,7 +32,10 @@ export class SessionSeal {
   readonly request: SealedColumn<CreateTherapySessionRequest>;
   readonly processingAnswer: SealedColumn<unknown>;
 
-  constructor(private readonly vault: Vault) {
+  constructor(
+    private readonly vault: Vault,
+    private readonly fingerprints: Fingerprints,
+  ) {
     const insight = (part: InsightPart) => [part, new SealedColumn(vault, 'session_insights', INSIGHT_COLUMNS[part])];
     this.insights = Object.fromEntries(INSIGHT_PARTS.map(insight)) as SessionSeal['insights'];
     this.facts = new SealedColumn(vault, 'sessions', 'facts');
@@ -56,14 +60,15 @@ export class SessionSeal {
     return JSON.parse(this.vault.open(notesPlace(key), sealed)) as NoteResponse[];
   }
 
-  /** Hex; equal notes have equal fingerprints. */
-  fingerprintNotes(notes: NoteResponse[]): string {
+  /** The fingerprint of notes. @param stored kept if it is one of the same notes, whose content may have been removed */
+  fingerprintNotes(notes: NoteResponse[], stored?: Uint8Array): Buffer {
     const inOrder = notes.map((line) => [line.category, line.categoryName, line.text, line.nestingLevel]);
-    return this.vault.fingerprint('notes', JSON.stringify(inOrder)).toString('hex');
+    return this.fingerprints.keep('notes', JSON.stringify(inOrder), stored);
   }
 
-  fingerprintInsights(values: unknown): Buffer {
-    return this.vault.fingerprint('insights', JSON.stringify(values));
+  /** The same for insights, as pairs of part and value. */
+  fingerprintInsights(values: readonly (readonly [InsightPart, unknown])[], stored?: Uint8Array): Buffer {
+    return this.fingerprints.keep('insights', JSON.stringify(values), stored);
   }
 }
 

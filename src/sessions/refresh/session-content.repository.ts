@@ -29,7 +29,7 @@ export const areDeleted = (users: string): string => `NOT EXISTS (
 
 const KNOWN_DOCUMENTS = `
   SELECT id, note_template_id AS "noteTemplateId", ordinal, session_document_id AS "sessionDocumentId", position, revision,
-    encode(fingerprint, 'hex') AS fingerprint, incomplete, superseded_at IS NOT NULL AS superseded
+    fingerprint, incomplete, superseded_at IS NOT NULL AS superseded
   FROM session_documents WHERE session = $1`;
 
 /** Stores documents of session $1, and the revisions that have notes ($10). */
@@ -69,7 +69,7 @@ export class SessionContentRepository {
     { now, eventAt }: { now: Date; eventAt: Date | null },
   ): Promise<StoredNotes> {
     const { rows: known } = await tx.query<KnownDocument>(KNOWN_DOCUMENTS, [ourSessionId]);
-    const changes = compareDocuments(known, fetched, (notes) => this.seal.fingerprintNotes(notes));
+    const changes = compareDocuments(known, fetched, (notes, stored) => this.seal.fingerprintNotes(notes, stored));
     const writes = changes.writes.map((write) => ({ ...write, id: write.id ?? randomUUID() }));
     if (writes.length > 0) {
       await tx.query(STORE_DOCUMENTS, [
@@ -80,7 +80,7 @@ export class SessionContentRepository {
         writes.map(({ sessionDocumentId }) => sessionDocumentId),
         writes.map(({ position }) => position),
         writes.map(({ revision }) => revision),
-        writes.map(({ fingerprint }) => Buffer.from(fingerprint, 'hex')),
+        writes.map(({ fingerprint }) => fingerprint),
         writes.map(({ incomplete }) => incomplete),
         writes.map(({ id: document, revision, notes }) =>
           notes === null ? null : this.seal.sealNotes({ session: ourSessionId, document, revision }, notes),
@@ -100,9 +100,11 @@ export class SessionContentRepository {
   async storeInsights(tx: PoolClient, ourSessionId: string, insights: FetchedInsights, fetchedAt: Date): Promise<void> {
     const parts = INSIGHT_PARTS.filter((part) => insights[part] !== undefined);
     if (parts.length === 0) return;
-    const fingerprint = this.seal.fingerprintInsights(parts.map((part) => [part, insights[part]]));
-    const unchanged = 'SELECT FROM session_insights WHERE session = $1 AND fingerprint = $2';
-    if ((await tx.query(unchanged, [ourSessionId, fingerprint])).rowCount === 1) return;
+    const select = 'SELECT fingerprint FROM session_insights WHERE session = $1';
+    const stored = (await tx.query<{ fingerprint: Buffer }>(select, [ourSessionId])).rows[0]?.fingerprint;
+    const values = parts.map((part) => [part, insights[part]] as const);
+    const fingerprint = this.seal.fingerprintInsights(values, stored);
+    if (stored?.equals(fingerprint)) return;
     const columns = parts.map((part) => INSIGHT_COLUMNS[part]);
     const placeholders = parts.map((_, at) => `$${at + 4}`);
     await tx.query(

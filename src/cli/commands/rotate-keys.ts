@@ -1,0 +1,150 @@
+import 'reflect-metadata';
+import type { Client } from 'pg';
+import { Random } from '../../config/random.js';
+import { countFingerprints } from '../../operations/fingerprint-columns.js';
+import { rotateFingerprints } from '../../operations/fingerprint-rotation.js';
+import { Fingerprints } from '../../vault/fingerprints.js';
+import { forgetKeys, keyFaults, registerKeys, type ServiceKeys } from '../../vault/key-uses.js';
+import type { KeySetting } from '../../vault/keys.js';
+import { type ColumnKeys, countKeys, type RotationUse, rotate, type UnreadableRow } from '../../vault/rotation.js';
+import { Vault } from '../../vault/vault.js';
+import { CliFault } from '../api/cli-fault.js';
+import { counted, table } from '../output/print.js';
+import { LiveLine } from '../output/progress.js';
+import { withServiceData } from './service-data.js';
+
+export interface RotationOptions {
+  dryRun?: boolean;
+  json?: boolean;
+}
+
+/** What the keys of one setting made, and how it is made again. */
+interface Rotation {
+  setting: KeySetting;
+  count(): Promise<ColumnKeys[]>;
+  run(use: RotationUse): Promise<void>;
+}
+
+/** The state after a rotation. */
+interface RotationReport {
+  setting: KeySetting;
+  /** The keys of the setting with the number of values that each made. The first makes new values. */
+  keys: { key: string; values: number; droppable: boolean }[];
+  /** Names of keys in use that the setting lacks; `?` stands for bytes without a valid header. */
+  missing: string[];
+  columns: ColumnKeys[];
+  /** Values that rotation still has to make again. */
+  left: number;
+  /** Values that keep an old key, because their plaintext is not stored. */
+  kept: number;
+  unreadable: UnreadableRow[];
+}
+
+/** The rotations, by the word that follows `notebridge keys rotate`. */
+const ROTATIONS = {
+  data: (client: Client, { DATA_KEYS: keys }: ServiceKeys): Rotation => ({
+    setting: 'DATA_KEYS',
+    count: () => countKeys(client, keys[0]?.id ?? ''),
+    run: (use) => rotate(client, new Vault(keys, new Random()), keys[0]?.id ?? '', use),
+  }),
+  fingerprints: (client: Client, keys: ServiceKeys): Rotation => {
+    const fingerprints = new Fingerprints(keys.FINGERPRINT_KEYS);
+    const vault = new Vault(keys.DATA_KEYS, new Random());
+    return {
+      setting: 'FINGERPRINT_KEYS',
+      count: () => countFingerprints(client, fingerprints),
+      run: (use) => rotateFingerprints(client, vault, fingerprints, use),
+    };
+  },
+};
+export type RotationKind = keyof typeof ROTATIONS;
+
+/** `notebridge keys rotate data` and its kin: ends with 2 if values are left. */
+export async function rotateKeys(kind: RotationKind, { dryRun = false, json = false }: RotationOptions): Promise<void> {
+  const live = new LiveLine(json ? process.stderr : process.stdout);
+  const report = await withServiceData((client, keys) => rotateOn(client, kind, keys, dryRun, live));
+  console.log(json ? JSON.stringify(report, null, 2) : inWords(report, dryRun));
+  process.exitCode = report.left > 0 || report.unreadable.length > 0 ? 2 : 0;
+}
+
+/** Rotates on a connection of its own. @param live shows the progress */
+export async function rotateOn(
+  client: Client,
+  kind: RotationKind,
+  keys: ServiceKeys,
+  dryRun = false,
+  live?: LiveLine,
+): Promise<RotationReport> {
+  if (!(await keyFaults(client, keys))) throw new CliFault('The database is empty: start the service once.');
+  await registerKeys(client, keys);
+  const { setting, count, run } = ROTATIONS[kind](client, keys);
+  const unreadable: UnreadableRow[] = [];
+  if (!dryRun) {
+    const total = staleOf(await count());
+    const startedAt = performance.now();
+    let done = 0;
+    const onProgress = (made: number) => {
+      done = Math.min(total, done + made);
+      const seconds = (performance.now() - startedAt) / 1000;
+      const etaSeconds = done === 0 ? null : (seconds / done) * (total - done);
+      if (total > 0) live?.show({ done, total, noun: 'values', etaSeconds });
+    };
+    await run({ onProgress, onUnreadable: (row) => unreadable.push(row) });
+    live?.end();
+  }
+  const report = reportOf(setting, keys, await count(), unreadable);
+  const droppable = report.keys.flatMap(({ key, droppable }) => (droppable ? key : []));
+  if (!dryRun) await forgetKeys(client, setting, droppable);
+  return report;
+}
+
+function reportOf(
+  setting: KeySetting,
+  keys: ServiceKeys,
+  columns: ColumnKeys[],
+  unreadable: UnreadableRow[],
+): RotationReport {
+  const values = (key: string) => columns.reduce((sum, column) => sum + (column.keys[key] ?? 0), 0);
+  const given = keys[setting].map(({ id }, at) => ({
+    ...{ key: id, values: values(id), droppable: at > 0 && values(id) === 0 },
+  }));
+  const used = new Set(columns.flatMap((column) => Object.keys(column.keys)));
+  return {
+    setting,
+    keys: given,
+    missing: [...used].filter((key) => !given.some((one) => one.key === key)),
+    columns: columns.filter((column) => Object.keys(column.keys).length > 0),
+    left: staleOf(columns),
+    kept: columns.reduce((sum, { kept = 0 }) => sum + kept, 0),
+    unreadable,
+  };
+}
+
+const staleOf = (columns: readonly ColumnKeys[]): number => columns.reduce((sum, { stale }) => sum + stale, 0);
+
+function inWords(report: RotationReport, dryRun: boolean): string {
+  const { setting, keys, missing, columns, left, kept, unreadable } = report;
+  const [first] = keys;
+  const droppable = keys.flatMap(({ key, droppable }) => (droppable ? key : []));
+  const used = columns.map((column) => ({
+    column: `${column.table}.${column.column}`,
+    values: Object.entries(column.keys)
+      .map(([key, count]) => `${key}: ${count}`)
+      .join(', '),
+  }));
+  const again = `${dryRun ? 'run this without --dry-run' : 'run this again'}${unreadable.length > 0 ? ', and restore the rows above from a backup' : ''}`;
+  const done =
+    kept > 0 ? `All values that can be made again are by ${first?.key}.` : `All values are by ${first?.key}.`;
+  return [
+    ...(used.length > 0 ? [table(used)] : []),
+    ...unreadable.map(({ table: name, column, row }) => `✗ ${name}.${column} of row ${row} does not open.`),
+    ...missing.map((key) => `✗ ${setting} lacks the key ${key}, which made values.`),
+    ...columns.flatMap(({ table: name, column, kept: count, reason }) =>
+      count ? `${name}.${column}: ${counted(count, 'value')} need an old key: ${reason}.` : [],
+    ),
+    left > 0 ? `${counted(left, 'value')} left: ${again}.` : done,
+    droppable.length > 0
+      ? `Nothing needs ${droppable.join(', ')}: remove it from ${setting} once every process runs with ${first?.key} first.`
+      : 'No key can be removed.',
+  ].join('\n');
+}
