@@ -27,7 +27,7 @@ const ask = (browser: HttpBrowser, operation: string, body?: object, headers?: R
 
 async function signedIn(): Promise<HttpBrowser> {
   const browser = new HttpBrowser(world.url);
-  expect((await browser.signIn('ada')).status).toBe(200);
+  expect((await browser.signIn('ada')).headers.get('location')).toBe('/console');
   return browser;
 }
 
@@ -79,7 +79,7 @@ test('a person confirms by signing in again, and the audit log keeps the reason'
   expect(await ask(ada, 'POST /v1/browser-session/step-up', { key: ADMIN_KEY })).toMatchObject({
     ...{ status: 409, problem: 'confirm-at-provider' },
   });
-  expect((await ada.signIn('ada', '?fresh=true')).status).toBe(200);
+  expect((await ada.signIn('ada', '?fresh=true')).headers.get('location')).toBe('/console');
   expect((await ask(ada, 'POST /v1/api-keys', body, REASON)).status).toBe(201);
   const { items } = (
     await world.call<{ items: object[] }>('GET', `/v1/audit?action=${encodeURIComponent('POST /v1/api-keys')}`)
@@ -94,7 +94,7 @@ test('a provider that does not ask again confirms nobody', async () => {
   const ada = await signedIn();
   const hourAgo = new Date(Date.now() - 3_600_000);
   provider.people.set('ada', { name: 'Ada Osei', groups: ['admins'], authenticatedAt: hourAgo });
-  expect((await ada.signIn('ada', '?fresh=true')).status).toBe(403);
+  expect((await ada.signIn('ada', '?fresh=true')).headers.get('location')).toContain('refused=provider-refused');
   const other = await signedIn();
   expect((await ask(other, 'POST /v1/api-keys', {}, REASON)).problem).toBe('step-up-required');
 });

@@ -21,7 +21,7 @@ const MAX_RETURN_LENGTH = 1_500;
 const MAX_NAME_LENGTH = 100;
 
 /** Why somebody was not signed in. The console has a sentence for each. */
-export type RefusalCode = 'expired' | 'no-scopes' | 'not-configured' | 'provider-refused' | 'provider-unavailable';
+type RefusalCode = 'expired' | 'no-scopes' | 'not-configured' | 'provider-refused' | 'provider-unavailable';
 
 export class SignInRefused extends Error {
   /** @param person whom the provider identified */

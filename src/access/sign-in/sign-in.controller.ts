@@ -7,15 +7,13 @@ import { recordOf } from '../audit/audit-record.js';
 import { Public } from '../identity/scopes.js';
 import { SignInMethodsResponse } from './browser-session.dto.js';
 import { BrowserSessions } from './browser-sessions.js';
-import { OpenIdConnect, type RefusalCode, SignInRefused } from './openid-connect.js';
+import { OpenIdConnect, SignInRefused } from './openid-connect.js';
 import { pendingCookie, sessionCookie, sessionToken } from './session-cookie.js';
 
-const STATUS: Readonly<Record<RefusalCode, number>> = {
-  ...{ expired: 400, 'no-scopes': 403, 'not-configured': 404 },
-  ...{ 'provider-refused': 403, 'provider-unavailable': 503 },
-};
-
-/** Sign-in of people, by pages that lead a browser to the OpenID provider and back. */
+/**
+ * Sign-in of people: leads a browser to the OpenID provider and back to the console. A browser sends no cookie with
+ * SameSite=Strict on that way, and the console's page needs none.
+ */
 @ApiTags('access')
 @Public()
 @Controller('v1/sign-in')
@@ -54,7 +52,7 @@ export class SignInController {
       const { returnTo, ...signIn } = await this.oidc.complete(request);
       const record = recordOf(signIn.by, request);
       const token = await this.audit.run(record, () => this.sessions.open(signIn));
-      leadTo(returnTo, reply.header('set-cookie', sessionCookie(token)));
+      reply.header('set-cookie', sessionCookie(token)).redirect(returnTo, 302);
     } catch (error) {
       await this.refuse(error, request, reply);
     }
@@ -63,22 +61,6 @@ export class SignInController {
   private async refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (!(error instanceof SignInRefused)) throw error;
     if (error.person) await this.audit.deny(error.person, request, error.code);
-    leadTo(`/console/sign-in?refused=${error.code}`, reply.status(STATUS[error.code]));
+    reply.redirect(`/console/sign-in?refused=${error.code}`, 302);
   }
-}
-
-/**
- * Leads a browser on by a page of this site. A redirect would still belong to the provider's, so the browser would not send
- * a cookie with SameSite=Strict.
- */
-function leadTo(path: string, reply: FastifyReply): void {
-  const url = path.replaceAll('&', '&amp;');
-  reply
-    .header('content-type', 'text/html; charset=utf-8')
-    .header(
-      'content-security-policy',
-      "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    )
-    .send(`<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
-<title>notebridge</title><meta http-equiv="refresh" content="0;url=${url}"><p><a href="${url}">Continue to notebridge</a></p>`);
 }
