@@ -42,7 +42,9 @@ describe('sign-in at the OpenID provider', () => {
     const caller = { id: 'ada', name: 'Ada Osei', issuer: provider.issuer };
     expect(body.caller).toMatchObject({ ...caller, scopes: expect.arrayContaining(['admin', 'notes:read']) });
     expect((await ada.ask('GET', '/v1/api-keys')).status).toBe(200);
-    expect(await entries(CALLBACK)).toMatchObject([{ keyId: 'ada', keyName: 'Ada Osei', outcome: 'ok' }]);
+    expect(await entries(CALLBACK)).toMatchObject([
+      { keyId: 'ada', keyName: 'Ada Osei', issuer: provider.issuer, outcome: 'ok' },
+    ]);
     expect(await entries('GET /v1/api-keys')).toMatchObject([{ keyId: 'ada', keyName: 'Ada Osei' }]);
   });
 

@@ -33,6 +33,7 @@ function Shown({ entry }: { entry: Schemas['AuditResponse'] }) {
           Outcome: <Outcome outcome={outcome} />,
           Who: entry.keyName,
           'Id of the key or person': <code>{keyId}</code>,
+          'Signed in with': entry.issuer,
           'On behalf of': entry.onBehalfOf,
           Purpose: entry.purpose,
           'From the address': entry.source,
