@@ -1,191 +1,269 @@
+import { randomBytes } from 'node:crypto';
 import { SCOPES, type Scope } from '../../src/access/identity/scope.js';
+import { ADMIN_KEY } from '../support/app.js';
+import { ROWS, type Row } from './operations.js';
 import { useAccess } from './use-access.js';
 
-/** Every operation of the API by the scopes it needs: methods and path. */
-const TABLE: Record<
-  | Exclude<Scope, 'invites:read'>
-  | 'people:read sessions:read notes:read'
-  | 'imports people:read'
-  | 'any key'
-  | 'nothing',
-  string
-> = {
-  'people:read': `
-    GET /v1/providers
-    GET /v1/providers/{externalId}
-    GET /v1/clients
-    GET /v1/clients/{externalId}
-    GET /v1/people.csv
-    GET /v1/people/stuck
-    GET /v1/people/unknown-to-ehr
-    GET /v1/people/platform-users/{platformUserId}
-    POST /v1/people/search
-    POST /v1/people/trace
-  `,
-  'people:write': `
-    PUT DELETE /v1/providers/{externalId}
-    POST /v1/providers/{externalId}/rename
-    POST /v1/providers/{externalId}/resolve
-    PUT DELETE /v1/clients/{externalId}
-    PUT /v1/clients/{externalId}/providers
-    POST /v1/clients/{externalId}/rename
-    POST /v1/clients/{externalId}/merge
-    POST /v1/clients/{externalId}/unmerge
-    POST /v1/clients/{externalId}/resolve
-  `,
-  imports: `
-    POST GET /v1/imports
-    GET /v1/imports/{id}
-    GET /v1/imports/{id}/rows
-    GET /v1/imports/{id}/events
-    POST /v1/imports/{id}/apply
-    POST /v1/imports/{id}/pause
-    POST /v1/imports/{id}/resume
-    POST /v1/imports/{id}/cancel
-    POST /v1/imports/{id}/retry
-    POST /v1/imports/{id}/mapping
-    PATCH /v1/imports/{id}/rows
-  `,
-  'sessions:read': `
-    GET /v1/sessions
-    GET /v1/sessions/{id}
-    GET /v1/sessions/{id}/timeline
-    GET /v1/sessions/refreshes
-  `,
-  'sessions:write': `
-    POST /v1/sessions
-    PATCH /v1/sessions/{id}
-    PUT /v1/sessions/{id}/note-templates
-    POST /v1/sessions/{id}/resolve
-    POST /v1/sessions/refreshes
-    POST /v1/recordings
-    POST /v1/recordings/upload-url
-  `,
-  'notes:read': `
-    GET /v1/sessions/{id}/notes
-    GET /v1/sessions/{id}/notes/{documentId}/revisions
-    GET /v1/sessions/{id}/transcript
-    GET /v1/sessions/{id}/insights
-    GET /v1/sessions/{id}/recording-url
-    GET /v1/processing-sessions/{processingId}
-  `,
-  recorder: `
-    POST /v1/recorder/launches
-    POST /v1/recorder/recoveries
-  `,
-  compliance: `
-    POST GET /v1/compliance/jobs
-    GET /v1/compliance/jobs/{id}
-    POST /v1/compliance/jobs/{id}/resolve
-    POST /v1/compliance/upload-url
-  `,
-  'events:read': `
-    GET /v1/events
-  `,
-  webhooks: `
-    GET /v1/webhook-deliveries
-    GET /v1/webhook-deliveries/{id}
-    POST /v1/webhook-deliveries/{id}/replay
-    POST /v1/webhook-deliveries/{id}/dismiss
-    POST /v1/webhook-deliveries/replay
-    GET /v1/webhook-rejections
-  `,
-  operations: `
-    GET /metrics
-    GET /v1/overview
-  `,
-  admin: `
-    POST GET /v1/api-keys
-    POST /v1/api-keys/{id}/rotate
-    DELETE /v1/api-keys/{id}
-    GET /v1/audit
-    GET /v1/clients/{externalId}/disclosures
-    PUT DELETE /v1/clients/{externalId}/legal-hold
-  `,
-  'people:read sessions:read notes:read': `
-    GET /v1/clients/{externalId}/export
-  `,
-  'imports people:read': `
-    GET /v1/imports/{id}/rejected.csv
-  `,
-  'any key': `
-    GET /v1/capabilities
-    GET POST DELETE /v1/browser-session
-    POST /v1/browser-session/step-up
-    GET /v1/browser-sessions
-    DELETE /v1/browser-sessions/{id}
-  `,
-  nothing: `
-    GET /v1/sign-in/methods
-    GET /health/live
-    GET /health/ready
-    POST /webhooks/platform
-  `,
-};
+const { world, ask, makeKey } = useAccess();
 
-const { ask, makeKey } = useAccess();
+type Verdict = 'granted' | `${401 | 403 | 400} ${string}`;
 
-interface Operation {
-  description?: string;
-  security?: unknown[];
-  'x-scopes'?: Scope[];
+/** The problems of a caller who is not let in. After any other answer, access was granted. */
+const REFUSALS = [
+  ...['unauthenticated', 'signed-out', 'forbidden-scope', 'forged-request', 'step-up-required', 'purpose-required'],
+  'too-many-failures',
+];
+
+interface Shown {
+  key?: string;
+  cookie?: string;
+  headers?: Record<string, string>;
 }
 
-/** How access is decided for an operation. A later failure of the request does not matter. */
-async function accessTo(operation: string, key: string | null): Promise<'granted' | 'no key' | 'lacks scope'> {
-  const isRead = operation.startsWith('GET');
-  const { status, problem } = await ask(operation.replace(/\{\w+\}/g, 'x'), { key, ...(!isRead && { body: {} }) });
+let requests = 0;
+
+async function verdictOf({ operation, isRead, isPublic }: Row, shown: Shown, expected: Verdict): Promise<Verdict> {
+  requests += 1;
+  const { status, problem } = await ask(operation.replace(/\{\w+\}/g, 'x'), {
+    key: shown.key ?? null,
+    // A refused request is answered before its body is read.
+    ...(!isRead && (isPublic || !expected.startsWith('401')) && { body: {} }),
+    headers: {
+      // Failures are counted by source.
+      'x-forwarded-for': `10.0.${requests >> 8}.${requests & 255}`,
+      ...(shown.cookie !== undefined && { cookie: shown.cookie }),
+      ...shown.headers,
+    },
+  });
   if (status >= 500) expect([operation, problem]).toEqual([operation, 'not-configured']);
-  if (problem === 'forbidden-scope') return 'lacks scope';
-  return problem === 'unauthenticated' ? 'no key' : 'granted';
+  return REFUSALS.includes(problem ?? '') ? (`${status} ${problem}` as Verdict) : 'granted';
 }
 
-test('every operation admits exactly the keys that the table and OpenAPI name', async () => {
-  const { paths } = (await ask<{ paths: Record<string, Record<string, Operation>> }>('GET /openapi.json')).body;
-  const described = new Map<string, Operation>(
-    Object.entries(paths).flatMap(([path, methods]) =>
-      Object.entries(methods).map(([method, operation]): [string, Operation] => [
-        `${method.toUpperCase()} ${path}`,
-        operation,
-      ]),
-    ),
-  );
-  const rows = Object.entries(TABLE).flatMap(([need, text]) =>
-    text
-      .trim()
-      .split(/\n\s*/)
-      .flatMap((line) => {
-        const words = line.split(' ');
-        return words.slice(0, -1).map((method) => ({ need, operation: `${method} ${words.at(-1)}` }));
-      }),
-  );
-  expect(rows.map(({ operation }) => operation).sort()).toEqual([...described.keys()].sort());
+/** Keys by name. Failures are counted by key, too, so that each wrong key is used a few times only. */
+const USES_OF_WRONG_KEY = 5;
+let keys: Map<string, Promise<string>[]>;
+beforeEach(() => {
+  keys = new Map();
+});
 
-  const keys = new Map<string, string>();
-  const keyOf = async (scopes: readonly Scope[]) => {
-    const name = scopes.join();
-    const key = keys.get(name) ?? (await makeKey(scopes)).key;
-    keys.set(name, key);
-    return key;
-  };
+async function keyFor(name: string, row: Row, make: () => Promise<string>, uses = Number.POSITIVE_INFINITY) {
+  const made = keys.get(name) ?? [];
+  keys.set(name, made);
+  const at = Math.floor(ROWS.indexOf(row) / uses);
+  made[at] ??= make();
+  return made[at];
+}
+
+const validKey = (row: Row, scopes: readonly Scope[] = row.scopes) => {
+  const given: readonly Scope[] = scopes.length > 0 ? scopes : ['imports'];
+  return keyFor(`valid ${given}`, row, async () => (await makeKey(given)).key);
+};
+const wrongKey = (name: string, row: Row, spoil: (id: string) => Promise<unknown>) =>
+  keyFor(
+    name,
+    row,
+    async () => {
+      const { id, key } = await makeKey(SCOPES);
+      await spoil(id);
+      return key;
+    },
+    USES_OF_WRONG_KEY,
+  );
+const set = (assignment: string) => (id: string) => world.sql(`UPDATE api_keys SET ${assignment} WHERE id = $1`, [id]);
+
+interface Session {
+  cookie: string;
+  token: string;
+}
+
+/** A new session for each use, because an operation may end it. */
+async function sessionOf(key: string): Promise<Session> {
+  const { status, headers, body } = await ask<{ csrfToken: string }>('POST /v1/browser-session', { key });
+  expect(status).toBe(201);
+  return { cookie: headers.get('set-cookie')?.split(';')[0] ?? '', token: body.csrfToken };
+}
+
+const PURPOSE = { 'notebridge-purpose': 'TICKET-1042' };
+const csrf = ({ cookie, token }: Session, headers: object = {}): Shown => ({
+  cookie,
+  headers: { 'x-csrf-token': token, 'sec-fetch-site': 'same-origin', ...headers },
+});
+const lacking = (scope: Scope) => SCOPES.filter((other) => other !== scope);
+
+const UNAUTHENTICATED = () => '401 unauthenticated' as const;
+const FORGED = () => '403 forged-request' as const;
+
+/** What a caller shows, and the verdict. */
+const CREDENTIALS: [name: string, shown: (row: Row) => Promise<Shown>, verdict: (row: Row) => Verdict][] = [
+  ['nothing', async () => ({}), UNAUTHENTICATED],
+  ['a malformed key', async () => ({ headers: { authorization: 'Bearer a b' } }), UNAUTHENTICATED],
+  ['an unknown key', async () => ({ key: `nb_${randomBytes(32).toString('base64url')}` }), UNAUTHENTICATED],
+  [
+    'a revoked key',
+    async (row) => ({ key: await wrongKey('revoked', row, (id) => ask(`DELETE /v1/api-keys/${id}`)) }),
+    UNAUTHENTICATED,
+  ],
+  [
+    'a revoked key that was revived in the database',
+    async (row) => ({
+      key: await wrongKey('revived', row, async (id) => {
+        await ask(`DELETE /v1/api-keys/${id}`);
+        await set('revoked_at = NULL')(id);
+      }),
+    }),
+    UNAUTHENTICATED,
+  ],
+  [
+    'a key that was widened in the database',
+    async (row) => ({ key: await wrongKey('widened', row, set(`scopes = scopes || '{admin}'`)) }),
+    UNAUTHENTICATED,
+  ],
+  ['a key with exactly the scopes', async (row) => ({ key: await validKey(row) }), () => 'granted'],
+  [
+    'a session without its CSRF token',
+    async (row) => ({ cookie: (await sessionOf(await validKey(row))).cookie, headers: PURPOSE }),
+    ({ isRead }) => (isRead ? 'granted' : FORGED()),
+  ],
+  [
+    'a session with its CSRF token',
+    async (row) => csrf(await sessionOf(await validKey(row))),
+    ({ needsStepUp }) => (needsStepUp ? '400 purpose-required' : 'granted'),
+  ],
+  [
+    'a session with its CSRF token and a reason',
+    async (row) => csrf(await sessionOf(await validKey(row)), PURPOSE),
+    () => 'granted',
+  ],
+  [
+    'a session, from a page of another site',
+    async (row) => csrf(await sessionOf(await validKey(row)), { 'sec-fetch-site': 'cross-site' }),
+    FORGED,
+  ],
+  [
+    'a session, from a page of a neighbouring host',
+    async (row) => csrf(await sessionOf(await validKey(row)), { 'sec-fetch-site': 'same-site' }),
+    FORGED,
+  ],
+  [
+    'a session and an unknown key',
+    async (row) => ({
+      ...csrf(await sessionOf(await validKey(row))),
+      key: `nb_${randomBytes(32).toString('base64url')}`,
+    }),
+    UNAUTHENTICATED,
+  ],
+  [
+    'a key and a session without its CSRF token',
+    async (row) => ({ cookie: (await sessionOf(await validKey(row))).cookie, key: await validKey(row) }),
+    () => 'granted',
+  ],
+  [
+    'an ended session',
+    async (row) => {
+      const session = csrf(await sessionOf(await validKey(row)));
+      expect(
+        (
+          await ask('DELETE /v1/browser-session', {
+            key: null,
+            headers: { ...session.headers, cookie: session.cookie ?? '' },
+          })
+        ).status,
+      ).toBe(204);
+      return session;
+    },
+    () => '401 signed-out',
+  ],
+];
+
+/** The callers of a table that are let in, or not, against its verdicts. */
+async function differences(credentials: typeof CREDENTIALS, rows = ROWS): Promise<string[]> {
   const wrong: string[] = [];
-  for (const { need, operation } of rows) {
-    const isPublic = need === 'nothing';
-    const scopes = isPublic || need === 'any key' ? [] : (need.split(' ') as Scope[]);
-    const judge = async (key: string | null, expected: string, name: string) => {
-      const access = await accessTo(operation, key);
-      if (access !== expected) wrong.push(`${operation}: ${access} ${name}`);
-    };
-    await judge(null, isPublic ? 'granted' : 'no key', 'without a key');
-    await judge(await keyOf(scopes.length > 0 ? scopes : ['imports']), 'granted', `with ${scopes.join()}`);
-    for (const scope of scopes) {
-      const others = SCOPES.filter((other) => other !== scope);
-      await judge(await keyOf(others), 'lacks scope', `without ${scope}`);
-    }
-    const { description, security, 'x-scopes': told } = described.get(operation) ?? {};
-    expect([operation, told]).toEqual([operation, isPublic ? undefined : scopes]);
+  for (const row of rows) {
+    await Promise.all(
+      credentials.map(async ([name, show, verdictFor]) => {
+        const expected = row.isPublic ? 'granted' : verdictFor(row);
+        const verdict = await verdictOf(row, await show(row), expected);
+        if (verdict !== expected) wrong.push(`${row.operation} with ${name}: ${verdict} instead of ${expected}`);
+      }),
+    );
+  }
+  return wrong;
+}
+
+test('the table names every operation, with the scopes that OpenAPI says', async () => {
+  interface Operation {
+    description?: string;
+    security?: unknown[];
+    'x-scopes'?: Scope[];
+  }
+  const { paths } = (await ask<{ paths: Record<string, Record<string, Operation>> }>('GET /openapi.json')).body;
+  const described = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => [`${method.toUpperCase()} ${path}`, operation] as const),
+  );
+  const told = described.map(([operation, { security, 'x-scopes': scopes }]) => [operation, security ? null : scopes]);
+  const expected = ROWS.map(({ operation, isPublic, scopes }) => [operation, isPublic ? null : scopes]);
+  expect(told.sort()).toEqual(expected.sort());
+  for (const [, { description, 'x-scopes': scopes = [] }] of described)
     for (const scope of scopes) expect(description).toContain(`\`${scope}\``);
-    if (isPublic) expect(security).toEqual([]);
+});
+
+test.each(CREDENTIALS.map(([name, ...rest]) => [name, [name, ...rest]] as const))(
+  'with %s, every operation answers as the table says',
+  async (_, credential) => {
+    expect(await differences([credential as (typeof CREDENTIALS)[number]])).toEqual([]);
+  },
+);
+
+test('every operation rejects a key and a session that lack one of its scopes', async () => {
+  const wrong: string[] = [];
+  for (const scope of SCOPES) {
+    const rows = ROWS.filter(({ scopes }) => scopes.includes(scope));
+    const forbidden = () => '403 forbidden-scope' as const;
+    wrong.push(
+      ...(await differences(
+        [
+          [`a key without ${scope}`, async (row) => ({ key: await validKey(row, lacking(scope)) }), forbidden],
+          [
+            `a session without ${scope}`,
+            async (row) => csrf(await sessionOf(await validKey(row, lacking(scope))), PURPOSE),
+            forbidden,
+          ],
+        ],
+        rows,
+      )),
+    );
   }
   expect(wrong).toEqual([]);
+});
+
+test('every operation rejects an expired key', async () => {
+  const expiresAt = new Date(world.now().getTime() + 60_000).toISOString();
+  const made = await Promise.all(
+    ROWS.map((row) =>
+      keyFor('expired', row, async () => (await makeKey(SCOPES, { expiresAt })).key, USES_OF_WRONG_KEY),
+    ),
+  );
+  await world.advance('1 min');
+  const credential: (typeof CREDENTIALS)[number] = [
+    'an expired key',
+    async (row) => ({ key: made[ROWS.indexOf(row)] as string }),
+    UNAUTHENTICATED,
+  ];
+  expect(await differences([credential])).toEqual([]);
+});
+
+test('only operations that need a step-up reject a session that signed in six minutes ago', async () => {
+  const sessions = new Map<Row, Session>();
+  for (const row of ROWS.filter(({ needsStepUp }) => needsStepUp))
+    sessions.set(row, await sessionOf(await validKey(row)));
+  const others = await sessionOf(ADMIN_KEY);
+  await world.advance('6 min');
+  const credential: (typeof CREDENTIALS)[number] = [
+    'an older session',
+    async (row) => csrf(sessions.get(row) ?? others, PURPOSE),
+    ({ needsStepUp }) => (needsStepUp ? '403 step-up-required' : 'granted'),
+  ];
+  // The other operations would end the session.
+  const rows = ROWS.filter(({ operation }) => !operation.includes('/browser-session'));
+  expect(await differences([credential], rows)).toEqual([]);
 });
