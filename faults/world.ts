@@ -176,6 +176,12 @@ export class World {
     }
   }
 
+  /** Work on a connection of its own, whose settings it may change. */
+  async onConnection<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.sqlPool.connect();
+    return work(client).finally(() => client.release(true));
+  }
+
   /** Waits for what must come about, however late, and says now and then what is waited for. */
   async reach<T>(what: string, look: () => T | Promise<T>): Promise<NonNullable<T>> {
     const saying = setInterval(() => this.setting.log(`… waiting until ${what}`), SAY_EVERY_MS);

@@ -1,3 +1,5 @@
+import { rotateOn } from '../../src/cli/commands/rotate-keys.js';
+import { parseKeys } from '../../src/vault/keys.js';
 import type { Scenario } from '../scenario.js';
 import { DeliveryWork } from '../workload/delivery-work.js';
 import { EverydayWork } from '../workload/everyday-work.js';
@@ -11,10 +13,10 @@ interface ApiKey {
   readonly key: string;
 }
 
-/** Webhook secrets, data keys and API keys are rotated under everything that the service does. */
+/** Webhook secrets, data keys, fingerprint keys and API keys are rotated under everything that the service does. */
 export const rotation: Scenario = {
   name: 'rotation',
-  says: 'webhook secrets, data keys and API keys rotated by rolling restarts, and processes killed meanwhile',
+  says: 'webhook secrets, data keys, fingerprint keys and API keys rotated by rolling restarts, and processes killed meanwhile',
   minutes: 4,
   wanted: { platform: { stepMs: 300 }, without: ['getProcessingSession'] },
   async run(world) {
@@ -29,7 +31,7 @@ export const rotation: Scenario = {
     await work.under(
       Array.from({ length: rounds }, (_, round) => async () => {
         key = await rotateApiKey(world, key);
-        await rotateDataKeys(world, keys, round);
+        await rotateServiceKeys(world, keys, round);
         await rotateSecret(world, deliveries, round);
         await crew.killOne();
       }),
@@ -53,12 +55,22 @@ async function rotateApiKey(world: World, old: ApiKey): Promise<ApiKey> {
   return key;
 }
 
-/** First every process learns to open what the new key seals; only then does one of them seal with it. */
-async function rotateDataKeys({ crew }: World, keys: string[], round: number): Promise<void> {
+/** First every process accepts the new key; only then does one of them use it. At the end nothing is left by the old one. */
+async function rotateServiceKeys(world: World, keys: string[], round: number): Promise<void> {
   const fresh = `k${round + 2}:${Buffer.alloc(32, 100 + round).toString('base64')}`;
-  await crew.roll({ DATA_KEYS: [...keys, fresh].join(',') });
+  const roll = (list: string) => world.crew.roll({ DATA_KEYS: list, FINGERPRINT_KEYS: list });
+  await roll([...keys, fresh].join(','));
   keys.unshift(fresh);
-  await crew.roll({ DATA_KEYS: keys.join(',') });
+  await roll(keys.join(','));
+  const parsed = parseKeys(keys);
+  const all = { DATA_KEYS: parsed, FINGERPRINT_KEYS: parsed, AUDIT_KEYS: parseKeys([DATA_KEY]) };
+  for (const kind of ['fingerprints', 'data'] as const) {
+    await world.reach(`no ${kind} are left by an old key`, async () => {
+      const { left, unreadable } = await world.onConnection((client) => rotateOn(client, kind, all));
+      if (unreadable.length > 0) throw new Error(`a rotation of ${kind} found rows that do not open`);
+      return left === 0;
+    });
+  }
 }
 
 /** The platform signs with the new secret as soon as everybody takes both. */

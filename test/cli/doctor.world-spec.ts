@@ -159,6 +159,15 @@ test.each<Row>([
     /Name the role that made the tables/,
   ],
   ['no data keys', () => told('Keys', { DATA_KEYS: undefined }), /✗.*DATA_KEYS is not set/, /openssl rand -base64 32/],
+  [
+    'a key that stored data needs and that is not given',
+    async () => {
+      await query(database, `INSERT INTO key_uses (setting, id, check_hash) VALUES ('FINGERPRINT_KEYS', 'old', '')`);
+      return told('Keys').finally(() => query(database, 'DELETE FROM key_uses'));
+    },
+    /✗.*FINGERPRINT_KEYS lacks the key old, which stored data needs/,
+    /Add it after the first key/,
+  ],
   ['no key that can make keys', () => told('Access', { ADMIN_API_KEY: 'off' }), /✗.*off/, /set ADMIN_API_KEY again/],
   [
     'a Redis that is down',

@@ -19,7 +19,7 @@ export async function rotate(world: World, kind: RotationKind, settings: Partial
   };
   const client = await world.database.pool.connect();
   try {
-    return await rotateOn(client as never, kind, keys);
+    return await rotateOn(client, kind, keys);
   } finally {
     client.release(true); // a rotation changes settings of its connection
   }

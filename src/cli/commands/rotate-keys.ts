@@ -13,6 +13,9 @@ import { counted, table } from '../output/print.js';
 import { LiveLine } from '../output/progress.js';
 import { withServiceData } from './service-data.js';
 
+/** A connection of its own, because a rotation changes its settings. */
+type Sql = Pick<Client, 'query'>;
+
 export interface RotationOptions {
   dryRun?: boolean;
   json?: boolean;
@@ -42,12 +45,12 @@ interface RotationReport {
 
 /** The rotations, by the word that follows `notebridge keys rotate`. */
 const ROTATIONS = {
-  data: (client: Client, { DATA_KEYS: keys }: ServiceKeys): Rotation => ({
+  data: (client: Sql, { DATA_KEYS: keys }: ServiceKeys): Rotation => ({
     setting: 'DATA_KEYS',
     count: () => countKeys(client, keys[0]?.id ?? ''),
     run: (use) => rotate(client, new Vault(keys, new Random()), keys[0]?.id ?? '', use),
   }),
-  fingerprints: (client: Client, keys: ServiceKeys): Rotation => {
+  fingerprints: (client: Sql, keys: ServiceKeys): Rotation => {
     const fingerprints = new Fingerprints(keys.FINGERPRINT_KEYS);
     const vault = new Vault(keys.DATA_KEYS, new Random());
     return {
@@ -69,7 +72,7 @@ export async function rotateKeys(kind: RotationKind, { dryRun = false, json = fa
 
 /** Rotates on a connection of its own. @param live shows the progress */
 export async function rotateOn(
-  client: Client,
+  client: Sql,
   kind: RotationKind,
   keys: ServiceKeys,
   dryRun = false,
