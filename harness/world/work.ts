@@ -4,6 +4,7 @@ import { JobSender } from '../../src/compliance/job-sender.js';
 import { ComplianceProcessor, ResultRefresher } from '../../src/compliance/result-refresher.js';
 import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
 import { ImportsProcessor } from '../../src/imports/run/imports.processor.js';
+import { AuditHeads } from '../../src/operations/audit-heads.js';
 import { AuditLinker } from '../../src/operations/audit-linker.js';
 import { Retention } from '../../src/operations/retention.js';
 import { PeopleProcessor } from '../../src/people/reconcile/people.processor.js';
@@ -55,6 +56,7 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
   const reconciler = app.get(Reconciler, { strict: false });
   const dependents = app.get(DependentsRepository, { strict: false });
   const imports = app.get(ImportRunner, { strict: false });
+  const heads = app.get(AuditHeads, { strict: false });
   const linker = app.get(AuditLinker, { strict: false });
   const retention = app.get(Retention, { strict: false });
   return {
@@ -90,6 +92,7 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
       await imports.run();
     },
     links: () => linker.linkAll(),
+    heads: () => heads.publish(),
     async retention() {
       await retention.dropOld();
       await linker.cut();
@@ -115,6 +118,7 @@ export const WORK_OF_POLLS: Record<string, keyof Work> = {
   'overlooked people': 'overlooked',
   imports: 'imports',
   'audit-links': 'links',
+  'audit-heads': 'heads',
   'retention-audit': 'retention',
   retention: 'retention',
 };

@@ -283,7 +283,7 @@ describe('the way to other machines', () => {
   });
 
   test('neither the recorder, nor the service itself, nor a collector of traces is reached without TLS from elsewhere', () => {
-    for (const name of ['PLATFORM_PARTNER_DOMAIN', 'PUBLIC_URL', 'OTEL_EXPORTER_OTLP_ENDPOINT']) {
+    for (const name of ['PLATFORM_PARTNER_DOMAIN', 'PUBLIC_URL', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'AUDIT_HEADS_URL']) {
       expect(fault({ ...good, [name]: 'http://notes.example' })).toMatch(new RegExp(`^  ${name} must .*https://`, 'm'));
       for (const fit of ['https://notes.example', 'http://127.0.0.1:3000'])
         expect(fault({ ...good, [name]: fit })).toBe('');

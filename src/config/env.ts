@@ -166,6 +166,9 @@ export class Env extends SignInSettings {
   /** Sign the audit log and the rows that grant rights. */
   @AreKeys() AUDIT_KEYS?: string[];
 
+  /** Receives the newest link of the audit log each minute. */
+  @IsOptional() @IsPublicUrl() @IsHttpUrl() AUDIT_HEADS_URL?: string;
+
   /** An import that would delete more than this needs an override: per cent of those there are, and people. */
   @IsThreshold() IMPORT_MAX_DELETES: string = '10%,5';
 

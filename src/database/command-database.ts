@@ -8,17 +8,21 @@ import { EmbeddedPostgresInUse, runningEmbeddedPostgres, startEmbeddedPostgres }
 /** SQLSTATE 42P01, undefined_table. */
 const UNDEFINED_TABLE = '42P01';
 
+type DatabaseSettings = Pick<Env, 'DATABASE_URL' | 'DATABASE_OWNER_URL' | 'DATA_DIR'>;
+
 /**
  * Runs the work of a command that connects to the database itself: that of DATABASE_URL, otherwise the embedded one,
  * whether the service runs or not.
  *
- * @param work gets a connection string of the service's role
+ * @param work gets a connection string of the role; without DATABASE_OWNER_URL, the role of DATABASE_URL owns the tables
  * @throws {Error} one sentence, if the database does not exist yet or cannot be reached
  */
 export async function withServiceDatabase<T>(
-  { DATABASE_URL: url, DATA_DIR: folder }: Pick<Env, 'DATABASE_URL' | 'DATA_DIR'>,
+  { DATABASE_URL: url, DATABASE_OWNER_URL: ownerUrl, DATA_DIR: folder }: DatabaseSettings,
+  role: 'service' | 'owner',
   work: (url: string) => Promise<T>,
 ): Promise<T> {
+  if (role === 'owner' && ownerUrl !== undefined) return explained('DATABASE_OWNER_URL', () => work(ownerUrl));
   if (url !== undefined) return explained('DATABASE_URL', () => work(url));
   const dataRoot = path.resolve(folder);
   const none = `There is no database of this version under ${dataRoot} yet. Start the service once, or correct DATA_DIR.`;
@@ -28,9 +32,9 @@ export async function withServiceDatabase<T>(
     throw error;
   });
   try {
-    const serving = embedded?.servingUrl ?? runningEmbeddedPostgres(dataRoot);
+    const { url: owner, servingUrl } = embedded ?? runningEmbeddedPostgres(dataRoot);
     return await explained('DATA_DIR', () =>
-      work(serving).catch((error: unknown) => {
+      work(role === 'owner' ? owner : servingUrl).catch((error: unknown) => {
         // The first start was interrupted before its migrations.
         throw codeOf(error) === UNDEFINED_TABLE ? new Error(none, { cause: error }) : error;
       }),

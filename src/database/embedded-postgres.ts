@@ -83,13 +83,14 @@ export async function startEmbeddedPostgres(options: {
 /**
  * Finds the server of a data folder that another process has started.
  *
- * @returns the connection string of the role that owns nothing
+ * @returns the connection strings of its owner and of the role that owns nothing
  */
-export function runningEmbeddedPostgres(dataRoot: string): string {
+export function runningEmbeddedPostgres(dataRoot: string): Pick<EmbeddedPostgres, 'url' | 'servingUrl'> {
   const cluster = path.join(dataRoot, 'postgres', 'cluster');
   const port = fs.readFileSync(path.join(cluster, 'data', 'postmaster.pid'), 'utf8').split('\n')[3];
   const password = fs.readFileSync(path.join(cluster, 'password'), 'utf8');
-  return servingUrlOf(`postgresql://notebridge:${password}@127.0.0.1:${port}/notebridge`);
+  const url = `postgresql://notebridge:${password}@127.0.0.1:${port}/notebridge`;
+  return { url, servingUrl: servingUrlOf(url) };
 }
 
 const SERVICE_ROLE = 'notebridge_service';

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { PlatformModule } from '../platform/platform.module.js';
+import { AuditHeads } from './audit-heads.js';
 import { AuditLinker } from './audit-linker.js';
 import { HealthChecks } from './health-checks.js';
 import { OperationsController } from './operations.controller.js';
@@ -15,6 +16,6 @@ import { WaitingWork } from './waiting-work.js';
 @Module({
   imports: [DiscoveryModule, PlatformModule],
   controllers: [OperationsController, OverviewController],
-  providers: [AuditLinker, HealthChecks, Overview, OverviewRepository, PartHealth, Retention, WaitingWork],
+  providers: [AuditHeads, AuditLinker, HealthChecks, Overview, OverviewRepository, PartHealth, Retention, WaitingWork],
 })
 export class OperationsModule {}

@@ -17,6 +17,7 @@ const LOOK_MS = 2_000;
 const WELL: Record<string, string> = {
   audit: 'Who did what is recorded.',
   'audit-chain': 'New audit entries are linked to the chain.',
+  'audit-heads': 'The newest link of the audit log is published.',
   compliance: 'Compliance checks are submitted and looked up.',
   database: 'PostgreSQL answers and takes writes.',
   imports: 'Imports are planned and applied.',

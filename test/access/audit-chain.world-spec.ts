@@ -1,8 +1,15 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { AUDIT_KEYS } from '../../harness/world/settings.js';
 import { type ChainFault, signCut } from '../../src/access/audit/chain.js';
 import { lastLink } from '../../src/access/audit/chain.repository.js';
 import { verifyLog } from '../../src/access/audit/verify-log.js';
+import { AuditRotation } from '../../src/cli/commands/rotate-audit.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';
+import { KeyedHashes } from '../../src/vault/keyed-hashes.js';
+import { parseKeys } from '../../src/vault/keys.js';
 import { Macs } from '../../src/vault/macs.js';
+import { keyPair, rotate } from '../vault/rotate.js';
 import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
@@ -275,5 +282,99 @@ describe('the retention of the audit log', () => {
       status: 'degraded',
       reason: expect.stringContaining('was changed'),
     });
+  });
+});
+
+describe('a rotation of AUDIT_KEYS', () => {
+  const NEW_KEY = keyPair('a2', 5);
+  const both = parseKeys([NEW_KEY, AUDIT_KEYS]);
+
+  it('is resumed after an interruption, while requests go on, and the old key can be removed', async () => {
+    await world.call('POST', '/v1/api-keys', { body: { name: 'ehr', scopes: ['imports'] } });
+    await linkedEntries();
+    await world.advance('2300 d');
+    for (let turn = 0; turn < 3; turn += 1) await linkedEntries();
+    await world.work.retention();
+    const before = await verify();
+    await world.call('GET', '/v1/clients'); // signed with the old key, linked by a worker with the new one
+    await world.restart({ AUDIT_KEYS: `${NEW_KEY},${AUDIT_KEYS}` });
+    const client = await world.database.pool.connect();
+    const rotation = new AuditRotation(client, both);
+    const stale = async () => (await rotation.count()).map(({ table, stale }) => `${table} ${stale}`);
+    const first = ['audit_links 3', 'audit_cuts 1', 'audit_entries 2', 'api_keys 1', 'browser_sessions 0'];
+    expect(await stale()).toEqual(first);
+    let calls = 0;
+    const onProgress = () => {
+      calls += 1;
+      if (calls === 3) throw new Error('interrupted');
+    };
+    await expect(rotation.run({ onProgress, onUnreadable: () => undefined })).rejects.toThrow('interrupted');
+    client.release(true);
+    await linkedEntries();
+    expect(await verify(before.head)).toMatchObject({ faults: [], heads: { found: 1 } });
+    const report = await rotate(world, 'audit', { AUDIT_KEYS: `${NEW_KEY},${AUDIT_KEYS}` });
+    expect(report).toMatchObject({ left: 0, unreadable: [], keys: [{ key: 'a2' }, { key: 'a1', droppable: true }] });
+    await world.restart({ AUDIT_KEYS: NEW_KEY });
+    await linkedEntries();
+    const { head } = await verify();
+    expect(await verify(before.head, head)).toMatchObject({ faults: [], heads: { found: 2, cut: 0 } });
+    expect(await healthOf('audit-chain')).toEqual({ status: 'ok' });
+  });
+
+  it('does not vouch for what was changed before', async () => {
+    for (let turn = 0; turn < 3; turn += 1) await linkedEntries();
+    const [{ id } = { id: '' }] = await world.sql<{ id: string }>('SELECT min(id)::text AS id FROM audit_entries');
+    await tamper(`UPDATE audit_entries SET outcome = 'oK' WHERE id = ${id};
+      UPDATE audit_links SET at = at - interval '1 s' WHERE no = 2`);
+    await world.restart({ AUDIT_KEYS: `${NEW_KEY},${AUDIT_KEYS}` });
+    const { unreadable, left } = await rotate(world, 'audit', { AUDIT_KEYS: `${NEW_KEY},${AUDIT_KEYS}` });
+    expect(unreadable).toEqual([
+      { table: 'audit_entries', column: 'mac', row: id },
+      { table: 'audit_links', column: 'mac', row: '2' },
+    ]);
+    expect(left).toBe(0);
+    const { faults } = await verifyLog(world.database.pool, new Macs(new KeyedHashes(parseKeys([NEW_KEY]))));
+    expect(faults).toContainEqual({ entry: id, link: '1', fault: 'changed' });
+    expect(faults).toContainEqual({ link: '2', fault: 'changed' });
+    expect(faults.filter(({ link }) => link === '3')).toEqual([]);
+  });
+
+  it('is the only reason to change a link', async () => {
+    await linkedEntries();
+    await expect(world.sql(`UPDATE audit_links SET former = '{}'`)).rejects.toThrow('append-only');
+  });
+});
+
+describe('AUDIT_HEADS_URL', () => {
+  const received: unknown[] = [];
+  let status = 204;
+  const server = createServer((request, response) => {
+    let text = '';
+    request.on('data', (chunk) => {
+      text += chunk;
+    });
+    request.on('end', () => {
+      received.push(JSON.parse(text));
+      response.writeHead(status).end();
+    });
+  });
+  beforeAll(() => new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve)));
+  afterAll(() => server.close());
+
+  it('receives the newest link each minute, and degrades health after five failures', async () => {
+    await world.restart({ AUDIT_HEADS_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/heads` });
+    await linkedEntries();
+    await world.advance('1 min');
+    await world.settle();
+    const [first] = received.splice(0) as { head: string; at: string }[];
+    expect(await verify(String(first?.head))).toMatchObject({ faults: [], heads: { found: 1 } });
+    status = 500;
+    for (let minute = 0; minute < 4; minute += 1) await world.work.heads();
+    expect(await healthOf('audit-heads')).toEqual({ status: 'ok' });
+    await world.work.heads();
+    expect(await healthOf('audit-heads')).toMatchObject({ status: 'degraded', facts: { failures: 5 } });
+    status = 204;
+    await world.work.heads();
+    expect(await healthOf('audit-heads')).toEqual({ status: 'ok' });
   });
 });

@@ -95,8 +95,19 @@ test('commands join the embedded PostgreSQL of a running service', async () => {
   shown = await look(service);
   const verified = await run('audit verify');
   expect(verified).toEqual([0, expect.stringContaining('nothing was changed, removed or inserted')]);
-  const cut = await run(`audit verify --head 1:${'0'.repeat(64)}`);
-  expect(cut).toEqual([2, expect.stringContaining('The head that was given is not part of the trail')]);
+  const heads = path.join(folder, 'heads');
+  const [, head] = /^Head: (\S+)$/m.exec(verified[1]) ?? [];
+  writeFileSync(heads, `{"level":"info","msg":"notebridge is ready"}\n{"head":"${head}"}\n${head}\n`);
+  expect(await run(`audit verify --heads ${heads}`)).toEqual([0, expect.stringContaining('1 head found')]);
+  writeFileSync(heads, `1:${'0'.repeat(70)}`);
+  expect(await run(`audit verify --heads ${heads}`)).toEqual([
+    2,
+    expect.stringContaining('later entries were removed'),
+  ]);
+  writeFileSync(heads, `${head?.slice(0, -1)}`);
+  expect(await run(`audit verify --heads ${heads}`)).toEqual([1, expect.stringContaining('Line 1 of')]);
+  const signed = await run('keys rotate audit');
+  expect(signed).toEqual([0, expect.stringMatching(/audit_links\.mac +\w+: \d+[\s\S]*All values are by \w+\./)]);
   const rotated = await run('keys rotate data');
   expect(rotated).toEqual([0, expect.stringMatching(/people\.profile +k1: \d+[\s\S]*All values are by k1\./)]);
   const [, diagnosis] = await run('doctor');

@@ -109,6 +109,23 @@ export async function storeCut(tx: Sql, { upTo, at, linkedAt, entries, macs, mac
   ]);
 }
 
+/** Stores a link with new MACs. The connection is the owner's, with `notebridge.audit_rotation` on. @param mac the present one */
+export async function renewLink(sql: Sql, link: Link, mac: Buffer): Promise<void> {
+  await sql.query('UPDATE audit_links SET macs = $3, previous = $4, former = $5, mac = $6 WHERE no = $1 AND mac = $2', [
+    link.no,
+    mac,
+    link.macs,
+    link.previous,
+    link.former,
+    link.mac,
+  ]);
+}
+
+/** Stores a cut with a new MAC, likewise. */
+export async function renewCut(sql: Sql, { upTo, mac }: Cut): Promise<void> {
+  await sql.query('UPDATE audit_cuts SET mac = $2 WHERE up_to = $1', [upTo, mac]);
+}
+
 /** Entries that neither a link names nor the queue, and those that two links or two entries' random ids name. */
 export async function strayEntries(
   sql: Sql,

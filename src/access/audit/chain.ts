@@ -142,6 +142,8 @@ export interface ChainFault {
   link?: string;
   cut?: string;
   head?: string;
+  /** Table and id of a row that grants rights. */
+  grant?: string;
   fault: 'changed' | 'removed' | 'inserted' | 'repeated' | 'misdated' | 'unsigned' | 'too-young';
 }
 

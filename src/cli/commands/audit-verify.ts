@@ -6,6 +6,7 @@ import { KeyedHashes } from '../../vault/keyed-hashes.js';
 import { Macs } from '../../vault/macs.js';
 import { CliFault } from '../api/cli-fault.js';
 import { counted } from '../output/print.js';
+import { GRANTS } from './rotate-audit.js';
 import { withServiceData } from './service-data.js';
 
 /** A link's number and the MAC of an HMAC-SHA-256 that names its key. */
@@ -16,7 +17,13 @@ export async function verify({ heads, json }: { heads?: string; json?: boolean }
   const given = heads === undefined ? [] : headsIn(heads, await readFile(heads, 'utf8'));
   const result = await withServiceData(async (client, keys) => {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    return verifyLog(client, new Macs(new KeyedHashes(keys.AUDIT_KEYS)), given);
+    const macs = new Macs(new KeyedHashes(keys.AUDIT_KEYS));
+    const verified = await verifyLog(client, macs, given);
+    for (const grants of GRANTS) {
+      const ids = await grants.withoutMac(client, macs);
+      verified.faults.push(...ids.map((id): ChainFault => ({ grant: `${grants.name} ${id}`, fault: 'unsigned' })));
+    }
+    return verified;
   });
   console.log(json ? JSON.stringify(result, null, 2) : inWords(result));
   process.exitCode = result.faults.length === 0 ? 0 : 2;
@@ -56,8 +63,10 @@ const SENTENCES: Record<ChainFault['fault'], (what: string) => string> = {
   'too-young': (what) => `${what} removed entries before their retention was over.`,
 };
 
-function sentenceOf({ entry, link, cut, head, fault }: ChainFault): string {
+function sentenceOf({ entry, link, cut, head, grant, fault }: ChainFault): string {
   if (head !== undefined) return `✗ The head ${head} is not part of the audit log: later entries were removed.`;
+  if (grant !== undefined)
+    return `✗ The row ${grant} has no valid MAC, so it grants nothing: it was inserted or changed.`;
   if (cut !== undefined) return `✗ ${SENTENCES[fault](`The removal up to link ${cut}`)}`;
   if (entry === undefined) return `✗ ${SENTENCES[fault](`Link ${link}`)}`;
   return `✗ ${SENTENCES[fault](`Entry ${entry}${link === undefined ? '' : ` of link ${link}`}`)}`;

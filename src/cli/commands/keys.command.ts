@@ -23,12 +23,14 @@ interface NewKeyOptions {
 const ABOUT_ROTATION = `
 It connects to the database with the service's DATABASE_URL and keys. First add the new key last in every process, then
 put it first in every process; then run this while they run. It can be stopped and run again at any time.
-It ends with 2 if values are left or do not open.`;
+"audit" needs DATABASE_OWNER_URL where DATABASE_URL is another role's. What was changed or removed keeps its old MAC.
+It ends with 2 if values are left or have a fault.`;
 
 /** The words after `keys rotate`, and what each does. */
 const ROTATIONS: Record<RotationKind, string> = {
   data: 'encrypt all data with the first key of DATA_KEYS',
   fingerprints: 'make all fingerprints with the first key of FINGERPRINT_KEYS',
+  audit: 'sign the audit log, API keys and browser sessions with the first key of AUDIT_KEYS',
 };
 
 /** `notebridge keys …` */

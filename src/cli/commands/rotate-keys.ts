@@ -11,6 +11,7 @@ import { Vault } from '../../vault/vault.js';
 import { CliFault } from '../api/cli-fault.js';
 import { counted, table } from '../output/print.js';
 import { LiveLine } from '../output/progress.js';
+import { AuditRotation } from './rotate-audit.js';
 import { withServiceData } from './service-data.js';
 
 /** A connection of its own, because a rotation changes its settings. */
@@ -43,6 +44,13 @@ interface RotationReport {
   unreadable: UnreadableRow[];
 }
 
+/** What is wrong with a row that is not made again. */
+const FAULTS: Record<KeySetting, string> = {
+  DATA_KEYS: 'does not open',
+  FINGERPRINT_KEYS: 'does not open',
+  AUDIT_KEYS: 'has a fault, see notebridge audit verify, and keeps its old MAC',
+};
+
 /** The rotations, by the word that follows `notebridge keys rotate`. */
 const ROTATIONS = {
   data: (client: Sql, { DATA_KEYS: keys }: ServiceKeys): Rotation => ({
@@ -59,13 +67,18 @@ const ROTATIONS = {
       run: (use) => rotateFingerprints(client, vault, fingerprints, use),
     };
   },
+  audit: (client: Client, { AUDIT_KEYS: keys }: ServiceKeys): Rotation => {
+    const rotation = new AuditRotation(client, keys);
+    return { setting: 'AUDIT_KEYS', count: () => rotation.count(), run: (use) => rotation.run(use) };
+  },
 };
 export type RotationKind = keyof typeof ROTATIONS;
 
 /** `notebridge keys rotate data` and its kin: ends with 2 if values are left. */
 export async function rotateKeys(kind: RotationKind, { dryRun = false, json = false }: RotationOptions): Promise<void> {
   const live = new LiveLine(json ? process.stderr : process.stdout);
-  const report = await withServiceData((client, keys) => rotateOn(client, kind, keys, dryRun, live));
+  const role = kind === 'audit' ? 'owner' : 'service';
+  const report = await withServiceData((client, keys) => rotateOn(client, kind, keys, dryRun, live), role);
   console.log(json ? JSON.stringify(report, null, 2) : inWords(report, dryRun));
   process.exitCode = report.left > 0 || report.unreadable.length > 0 ? 2 : 0;
 }
@@ -140,7 +153,7 @@ function inWords(report: RotationReport, dryRun: boolean): string {
     kept > 0 ? `All values that can be made again are by ${first?.key}.` : `All values are by ${first?.key}.`;
   return [
     ...(used.length > 0 ? [table(used)] : []),
-    ...unreadable.map(({ table: name, column, row }) => `✗ ${name}.${column} of row ${row} does not open.`),
+    ...unreadable.map(({ table: name, column, row }) => `✗ ${name}.${column} of row ${row} ${FAULTS[setting]}.`),
     ...missing.map((key) => `✗ ${setting} lacks the key ${key}, which made values.`),
     ...columns.flatMap(({ table: name, column, kept: count, reason }) =>
       count ? `${name}.${column}: ${counted(count, 'value')} need an old key: ${reason}.` : [],

@@ -11,12 +11,15 @@ import { serviceSettings } from '../api/service-settings.js';
 /**
  * Runs the work of a command on the service's database, with its keys, whether the service runs or not.
  *
- * @param work gets a connection of the runtime role
+ * @param role whose connection the work gets
  */
-export async function withServiceData<T>(work: (client: Client, keys: ServiceKeys) => Promise<T>): Promise<T> {
+export async function withServiceData<T>(
+  work: (client: Client, keys: ServiceKeys) => Promise<T>,
+  role: 'service' | 'owner' = 'service',
+): Promise<T> {
   const { env, demo } = serviceSettings();
   if (demo) console.error("No settings of a service are set here, so this is the demo's database.");
-  return withServiceDatabase(env, async (url) => {
+  return withServiceDatabase(env, role, async (url) => {
     const pairs = await Promise.all(KEY_SETTINGS.map(async (name) => [name, parseKeys(await keysOf(env, name))]));
     return withClient(url, (client) => work(client, Object.fromEntries(pairs) as ServiceKeys));
   });

@@ -41,7 +41,7 @@ export async function embeddedFinding(env: Env): Promise<Finding> {
     // The one of a running service is used with it.
     const finding = await (embedded
       ? databaseFinding(embedded.url, { isServing: false })
-      : databaseFinding(runningEmbeddedPostgres(dataRoot)));
+      : databaseFinding(runningEmbeddedPostgres(dataRoot).servingUrl));
     return { ...finding, what: `${finding.what}; the embedded one, in ${path.join(dataRoot, 'postgres')}` };
   } finally {
     await embedded?.release();

@@ -1,0 +1,74 @@
+import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { Clock } from '../config/clock.js';
+import { Env } from '../config/env.js';
+import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
+import { Poller } from '../queue/notifier/poller.js';
+import { AuditLinker } from './audit-linker.js';
+
+const EVERY_MS = 60_000;
+
+/** Timeout for a request to AUDIT_HEADS_URL. */
+const TIMEOUT_MS = 10_000;
+
+/** Failures in a row that degrade the health. */
+const MAX_FAILURES = 5;
+
+/**
+ * Publishes the newest link of the audit log each minute: to the log if it changed, and to AUDIT_HEADS_URL. Kept outside the
+ * database, it shows later that no entries were removed from the end.
+ */
+@Injectable()
+export class AuditHeads implements OnModuleInit {
+  private readonly log = new Logger(AuditHeads.name);
+  private nextAtMs = Number.NEGATIVE_INFINITY;
+  private logged: string | undefined;
+  private failures = 0;
+
+  constructor(
+    private readonly linker: AuditLinker,
+    private readonly env: Env,
+    private readonly clock: Clock,
+    private readonly poller: Poller,
+  ) {}
+
+  onModuleInit(): void {
+    this.poller.whenDue(
+      'audit-heads',
+      (bind) => {
+        const waitMs = Math.max(0, this.nextAtMs - this.clock.monotonicMs());
+        return `now() + ${bind(waitMs)}::float8 * interval '1 millisecond'`;
+      },
+      () => this.publish(),
+    );
+  }
+
+  async publish(): Promise<void> {
+    this.nextAtMs = this.clock.monotonicMs() + EVERY_MS;
+    const head = await this.linker.head();
+    if (head === undefined) return;
+    if (head !== this.logged) this.log.log({ msg: 'the newest link of the audit log', head });
+    this.logged = head;
+    const { AUDIT_HEADS_URL: url } = this.env;
+    if (url !== undefined) await this.send(url, JSON.stringify({ head, at: this.clock.now().toISOString() }));
+  }
+
+  private async send(url: string, body: string): Promise<void> {
+    const headers = { 'content-type': 'application/json' };
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const answer = await fetch(url, { method: 'POST', headers, body, redirect: 'error', signal }).catch(
+      () => undefined,
+    );
+    await answer?.body?.cancel();
+    this.failures = answer?.ok ? 0 : this.failures + 1;
+    if (this.failures === 0) return;
+    const status = answer?.status ?? null;
+    this.log.warn({ msg: 'AUDIT_HEADS_URL did not accept the newest link', failures: this.failures, status });
+  }
+
+  @HealthIndicator('audit-heads')
+  health(): Health {
+    if (this.failures < MAX_FAILURES) return { status: 'ok' };
+    const reason = `AUDIT_HEADS_URL has not accepted the newest link of the audit log for ${this.failures} minutes. Check its address and its answers; the log of this service still has each link.`;
+    return { status: 'degraded', reason, facts: { failures: this.failures } };
+  }
+}
