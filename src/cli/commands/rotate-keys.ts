@@ -67,7 +67,7 @@ const ROTATIONS = {
       run: (use) => rotateFingerprints(client, vault, fingerprints, use),
     };
   },
-  audit: (client: Client, { AUDIT_KEYS: keys }: ServiceKeys): Rotation => {
+  audit: (client: Sql, { AUDIT_KEYS: keys }: ServiceKeys): Rotation => {
     const rotation = new AuditRotation(client, keys);
     return { setting: 'AUDIT_KEYS', count: () => rotation.count(), run: (use) => rotation.run(use) };
   },
