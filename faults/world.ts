@@ -176,7 +176,7 @@ export class World {
     }
   }
 
-  /** Work on a connection of its own, whose settings it may change. */
+  /** Work on a dedicated connection, whose settings it may change. */
   async onConnection<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await this.sqlPool.connect();
     return work(client).finally(() => client.release(true));

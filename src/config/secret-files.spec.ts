@@ -103,7 +103,7 @@ describe('a command for keys', () => {
     expect(() => read(command)).toThrow(new RegExp(`\\n  DATA_KEYS_COMMAND ${fault.replace(/[()]/g, '\\$&')}$`));
   });
 
-  test('may not stand beside another source', () => {
+  test('may not be next to another source', () => {
     const both = { ...base, ...others, DATA_KEYS_FILE: files.DATA_KEYS_FILE, DATA_KEYS_COMMAND: `echo k3:${key}` };
     expect(() => validateEnv(both)).toThrow('DATA_KEYS_COMMAND must be the only source of DATA_KEYS');
   });

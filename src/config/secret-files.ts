@@ -77,7 +77,7 @@ function contentOf(file: string): string {
   }
 }
 
-/** The output of a shell command. @throws {Error} whose message is the short reason, and contains nothing of the output */
+/** The output of a shell command. @throws {Error} whose message is the short reason, and contains no part of the output */
 function outputOf(command: string): string {
   const { stdout, status, error } = spawnSync('sh', ['-c', command], {
     ...{ encoding: 'utf8', timeout: COMMAND_TIMEOUT_MS, killSignal: 'SIGKILL', maxBuffer: LONGEST },

@@ -13,7 +13,7 @@ type Sql = Pick<Client, 'query'>;
 type Row = Record<string, Buffer | string | number | null>;
 
 /**
- * Makes the fingerprints of stored values again with the first key, table by table. It can be stopped and started again at
+ * Recomputes the fingerprints of stored values with the first key, table by table. It can be stopped and started again at
  * any time. A locked row gets its turn in a later pass.
  */
 export async function rotateFingerprints(
@@ -71,19 +71,19 @@ class FingerprintRotation {
     return rows.map((row) => row.key);
   }
 
-  /** SQL condition: a fingerprint of row `t` can be made again, and $1 is not its header. */
+  /** SQL condition: a fingerprint of row `t` can be recomputed, and $1 is not its header. */
   private isStale(name: string): string {
     const isStale = (column: string) => `substring(${column} FOR ${this.fingerprints.header.length}) <> $1::bytea`;
     const { columns } = FINGERPRINT_TABLES[name] as FingerprintTable;
     const own = Object.entries(columns).map(
       ([column, { source }]) => `(${isStale(`t.${column}`)} AND ${source} IS NOT NULL)`,
     );
-    // Claims stand in a table of their own, but are made again with their person, whose row protects them.
+    // Claims stand in a table of their own, but are recomputed with their person, whose row protects them.
     const claims = `(SELECT true FROM email_claims c WHERE c.person_id = t.id AND ${isStale('c.fingerprint')} LIMIT 1) IS NOT NULL`;
     return `(${[...own, ...(name === 'people' ? [claims] : [])].join(' OR ')})`;
   }
 
-  /** Makes the fingerprints of rows again, in one transaction. @returns the number of rows that were free */
+  /** Recomputes the fingerprints of rows, in one transaction. @returns the number of rows that were free */
   private async rotateBatch(name: string, read: string, keys: readonly string[][]): Promise<number> {
     const { key, columns, join = '' } = FINGERPRINT_TABLES[name] as FingerprintTable;
     const types = Object.values(key);
@@ -96,7 +96,7 @@ class FingerprintRotation {
          JOIN ${name} t ON ${isRow.join(' AND ')} ${join} FOR NO KEY UPDATE OF t SKIP LOCKED`,
         types.map((_, at) => keys.map((one) => one[at])),
       );
-      await this.storeMadeAgain(name, rows);
+      await this.storeRecomputed(name, rows);
       if (name === 'people') await this.rotateClaims(rows);
       await this.sql.query('COMMIT');
       this.use.onProgress(rows.length);
@@ -108,10 +108,10 @@ class FingerprintRotation {
     }
   }
 
-  private async storeMadeAgain(name: string, rows: readonly Row[]): Promise<void> {
+  private async storeRecomputed(name: string, rows: readonly Row[]): Promise<void> {
     const { key, columns } = FINGERPRINT_TABLES[name] as FingerprintTable;
     const made = rows.flatMap((row) => {
-      const fresh = ifReadable(() => this.madeAgain(name, row));
+      const fresh = ifReadable(() => this.recomputed(name, row));
       if (!fresh) this.report(name, row);
       return fresh ? [{ row, fresh }] : [];
     });
@@ -130,7 +130,7 @@ class FingerprintRotation {
   }
 
   /** The fingerprints of a row by the first key. */
-  private madeAgain(name: string, row: Row): Partial<Record<string, Buffer>> {
+  private recomputed(name: string, row: Row): Partial<Record<string, Buffer>> {
     const { profiles } = this;
     if (name === 'session_documents') return { fingerprint: this.ofNotes(row) };
     if (name === 'session_insights') return { fingerprint: this.ofInsights(row) };
@@ -170,7 +170,7 @@ class FingerprintRotation {
     return undefined;
   }
 
-  /** Makes the claims of locked people again, in the order in which claims are made. */
+  /** Recomputes the claims of locked people, in the order in which claims are made. */
   private async rotateClaims(people: readonly Row[]): Promise<void> {
     const { rows } = await this.sql.query<{ fingerprint: Buffer; personId: string }>(
       'SELECT fingerprint, person_id AS "personId" FROM email_claims WHERE person_id = ANY ($1::uuid[])',

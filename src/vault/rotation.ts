@@ -17,7 +17,7 @@ export interface ColumnKeys {
   column: string;
   /** Number of values by key name; `?` counts bytes without a valid header. */
   keys: Record<string, number>;
-  /** Number of values that another key than the first one made, and that rotation makes again. */
+  /** Number of values that another key than the first one made, and that rotation recomputes. */
   stale: number;
   /** Number of values that keep their key, because their plaintext is not stored, and what they are. */
   kept?: number;
@@ -32,7 +32,7 @@ export interface UnreadableRow {
 }
 
 export interface RotationUse {
-  /** Called after each batch with the number of values, or of rows, that it made again. */
+  /** Called after each batch with the number of values, or of rows, that it recomputed. */
   onProgress: (made: number) => void;
   onUnreadable: (row: UnreadableRow) => void;
 }

@@ -244,7 +244,7 @@ describe('imports while fingerprints are by different keys', () => {
     expect(world.platform.arrivals()).toBe(calls);
   });
 
-  it('are planned again after a correction with the rows of the upload made again', async () => {
+  it('are planned again after a correction with the rows of the upload recomputed', async () => {
     await imported('', files());
     const { id } = await planned('dryRun=true', [
       providersCsv([providerLine('p-1')]),

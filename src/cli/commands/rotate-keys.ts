@@ -14,7 +14,7 @@ import { LiveLine } from '../output/progress.js';
 import { AuditRotation } from './rotate-audit.js';
 import { withServiceData } from './service-data.js';
 
-/** A connection of its own, because a rotation changes its settings. */
+/** A dedicated connection, because a rotation changes its settings. */
 type Sql = Pick<Client, 'query'>;
 
 export interface RotationOptions {
@@ -22,7 +22,7 @@ export interface RotationOptions {
   json?: boolean;
 }
 
-/** What the keys of one setting made, and how it is made again. */
+/** What the keys of one setting made, and how it is recomputed. */
 interface Rotation {
   setting: KeySetting;
   count(): Promise<ColumnKeys[]>;
@@ -37,7 +37,7 @@ interface RotationReport {
   /** Names of keys in use that the setting lacks; `?` stands for bytes without a valid header. */
   missing: string[];
   columns: ColumnKeys[];
-  /** Values that rotation still has to make again. */
+  /** Values that rotation still has to recompute. */
   left: number;
   /** Values that keep an old key, because their plaintext is not stored. */
   kept: number;
@@ -83,7 +83,7 @@ export async function rotateKeys(kind: RotationKind, { dryRun = false, json = fa
   process.exitCode = report.left > 0 || report.unreadable.length > 0 ? 2 : 0;
 }
 
-/** Rotates on a connection of its own. @param live shows the progress */
+/** Rotates on a dedicated connection. @param live shows the progress */
 export async function rotateOn(
   client: Sql,
   kind: RotationKind,
@@ -150,7 +150,7 @@ function inWords(report: RotationReport, dryRun: boolean): string {
   }));
   const again = `${dryRun ? 'run this without --dry-run' : 'run this again'}${unreadable.length > 0 ? ', and restore the rows above from a backup' : ''}`;
   const done =
-    kept > 0 ? `All values that can be made again are by ${first?.key}.` : `All values are by ${first?.key}.`;
+    kept > 0 ? `All values that can be recomputed are by ${first?.key}.` : `All values are by ${first?.key}.`;
   return [
     ...(used.length > 0 ? [table(used)] : []),
     ...unreadable.map(({ table: name, column, row }) => `✗ ${name}.${column} of row ${row} ${FAULTS[setting]}.`),

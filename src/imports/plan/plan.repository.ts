@@ -30,18 +30,18 @@ export class PlanRepository {
 
   /**
    * Whether the next plan would compare hashes by different keys, because a key is being replaced: equal people would look
-   * different. Every look at people reads an index only.
+   * different. Looks at the ends of the indexes, because the planner would expect a match among the first rows of the table.
    */
   async awaitsRotation(tx: PoolClient): Promise<boolean> {
-    const isOld = (column: string) => [`${column} < $1`, `${column} >= $2`];
     const next = `(SELECT id FROM imports WHERE state = 'staging' ORDER BY opened_at LIMIT 1)`;
-    const old = [
-      ...isOld('profile_hash').map((condition) => `people WHERE wanted AND ${condition}`),
-      ...isOld('email_fingerprint').map((condition) => `people WHERE ${condition}`),
-      `import_rows WHERE import_id = ${next} AND (${isOld('profile_hash').join(' OR ')})`,
-    ];
+    const isOutside = (column: string, condition: string): string => {
+      const end = (order: string) =>
+        `(SELECT ${column} FROM people WHERE ${condition} AND ${column} IS NOT NULL ORDER BY ${column} ${order} LIMIT 1)`;
+      return `coalesce(${end('ASC')} < $1 OR ${end('DESC')} >= $2, false)`;
+    };
     const { rows } = await tx.query<{ awaits: boolean }>(
-      `SELECT ${next} IS NOT NULL AND (${old.map((of) => `EXISTS (SELECT FROM ${of})`).join(' OR ')}) AS awaits`,
+      `SELECT ${next} IS NOT NULL AND (${isOutside('profile_hash', 'wanted')} OR ${isOutside('email_fingerprint', 'true')}
+         OR EXISTS (SELECT FROM import_rows WHERE import_id = ${next} AND (profile_hash < $1 OR profile_hash >= $2))) AS awaits`,
       this.fingerprints.range,
     );
     return rows[0]?.awaits ?? false;
