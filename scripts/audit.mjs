@@ -1,14 +1,20 @@
-// npm run audit: known weaknesses of what is handed on, the console's packages among it, as the registry tells them. Where it tells nothing (no
-// network, a mirror without advisories) that is said, and nothing fails: such a machine can't know.
-import { readFileSync } from 'node:fs';
+// npm run audit: known weaknesses of the packages that are handed on, among them the console's. Exit code 1 for a grave
+// one, and 2 if the registry gives no advisories at all, because then nothing is known.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { quietly, root } from './processes.mjs';
 import { shippedPlaces } from './shipped-packages.mjs';
 
 const GRAVE = ['high', 'critical'];
 
-/** The answer of npm, whatever stands around it. */
-function parse(output) {
+/** A package with a critical advisory since 2020: a registry that knows none for it knows none for any. */
+const WITNESS = { name: 'minimist', version: '0.0.8' };
+
+/** The answer of npm to `npm audit` in a folder; without `vulnerabilities` if the registry gave none. */
+async function ask(folder) {
+  const [command, args] = process.env.npm_execpath ? [process.execPath, [process.env.npm_execpath]] : ['npm', []];
+  const { output } = await quietly(command, [...args, 'audit', '--json', '--loglevel=silent', '--prefix', folder]);
   try {
     return JSON.parse(output.slice(output.indexOf('{'), output.lastIndexOf('}') + 1));
   } catch {
@@ -16,14 +22,30 @@ function parse(output) {
   }
 }
 
+/** True if the registry knows the advisory of {@link WITNESS}. */
+async function hasAdvisories() {
+  const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-audit-'));
+  try {
+    const { name, version } = WITNESS;
+    const own = { name: 'witness', version: '1.0.0', dependencies: { [name]: version } };
+    const packages = { '': own, [`node_modules/${name}`]: { version } };
+    writeFileSync(path.join(folder, 'package.json'), JSON.stringify(own));
+    writeFileSync(path.join(folder, 'package-lock.json'), JSON.stringify({ ...own, lockfileVersion: 3, packages }));
+    return (await ask(folder)).vulnerabilities?.[name] !== undefined;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
 /** Asks, and prints what is known. @returns the exit code */
 export async function audit() {
-  const [command, args] = process.env.npm_execpath ? [process.execPath, [process.env.npm_execpath]] : ['npm', []];
-  const { output } = await quietly(command, [...args, 'audit', '--json', '--loglevel=silent']);
-  const { vulnerabilities, statusCode } = parse(output);
-  if (!vulnerabilities) {
-    console.log(`– advisories: left out, the registry does not answer (${statusCode ?? 'not reached'})`);
-    return 0;
+  const { vulnerabilities, statusCode } = await ask(root);
+  if (!vulnerabilities || !(await hasAdvisories())) {
+    const why = vulnerabilities ? 'it knows none for any package' : (statusCode ?? 'not reached');
+    console.log(
+      `✗ advisories: unknown, because the registry gives none (${why}). Ask another: npm_config_registry=URL.`,
+    );
+    return 2;
   }
   const shipped = shippedPlaces(root, JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8')).packages);
   const known = Object.values(vulnerabilities).filter(({ nodes }) => nodes.some((place) => shipped.has(place)));

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { findConsoleExcess } from './check-console-size.mjs';
 import { findCycles } from './check-cycles.mjs';
 import { findLicenceFaults } from './check-licences.mjs';
+import { findLockfileFaults } from './check-lockfile.mjs';
 import { findSlowPatterns } from './check-patterns.mjs';
 import { checkDrift } from './migration/command.mjs';
 import { nodeModule, quietly, root } from './processes.mjs';
@@ -35,6 +36,7 @@ const checks = {
       .join('\n'),
   'every pattern takes linear time': async () => findSlowPatterns(root).join('\n'),
   "the console's first page is small": async () => findConsoleExcess(root).join('\n'),
+  'every package has its checksum': async () => findLockfileFaults(root).join('\n'),
   'every licence is allowed': async () => findLicenceFaults(root).join('\n'),
   'migrations give exactly schema.prisma': checkDrift,
 };

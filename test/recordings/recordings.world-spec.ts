@@ -141,6 +141,26 @@ describe('an upload URL', () => {
     expect(sent.status).toBe(200);
   });
 
+  test.each(['http://169.254.169.254', 'ftp://files.example.org', 'https://name:secret@files.example.org'])(
+    'at %s is not handed out',
+    async (address) => {
+      const { state } = world.platform.simulator;
+      const { publicUrl } = state;
+      state.publicUrl = address;
+      const answers = [
+        await askForUrl({ size: 5 }),
+        await world.call('POST', '/v1/compliance/upload-url', { body: { size: 5 } }),
+        await send('sound'),
+      ];
+      state.publicUrl = publicUrl;
+      expect(answers.map(({ status }) => status)).toEqual([504, 504, 504]);
+      expect(answers.map(({ body }) => body)).toEqual(
+        answers.map(() => expect.objectContaining({ type: 'urn:notebridge:problem:platform-unclear' })),
+      );
+      expect(await world.sql('SELECT FROM handed_out_urls')).toEqual([]);
+    },
+  );
+
   test.each([
     ['no Content-Type', null, 'none'],
     ['another Content-Type', 'audio/x-signed', 'audio/x-signed'],

@@ -4,7 +4,9 @@ import { Audit } from '../../access/audit/audit.js';
 import { Env } from '../../config/env.js';
 import { requireCapability } from '../contract/capabilities.js';
 import { Contract } from '../contract/contract.js';
+import { PlatformError } from '../contract/platform-errors.js';
 import { HandedOutUrls } from '../upload/handed-out-urls.js';
+import { checkPublicUrl } from '../upload/public-url.js';
 import { UploadStream, uploadProblem } from '../upload/upload-stream.js';
 import { PlatformClient } from './platform-client.js';
 import type { UploadAddressResponse } from './upload-address.dto.js';
@@ -37,7 +39,8 @@ export class FileUploads {
   ) {}
 
   /**
-   * Requests an address to which a file can be sent. Commits the audit entry of the request before.
+   * Requests an address to which a file can be sent, and checks it, because the EHR or a browser sends the file there.
+   * Commits the audit entry of the request before.
    *
    * @throws {Problem} 501 `not-configured`, 503, 504
    */
@@ -49,6 +52,11 @@ export class FileUploads {
     const { fileUrl: url, ...target } = await asked.catch((error: unknown) => {
       throw uploadProblem(error, what);
     });
+    const fault = checkPublicUrl(target.uploadUrl, this.env);
+    if (fault !== undefined) {
+      const reason = `an upload address that is unsafe: it ${fault}`;
+      throw uploadProblem(new PlatformError('unknown-outcome', operation, { reason }), what);
+    }
     await this.handedOut.remember(kind, url);
     return { ...target, url };
   }
