@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { AuditPageResponse } from '../../src/access/audit/audit.dto.js';
-import { renewGrantMacs, rowsWithoutMac } from '../../src/access/guard/grants-health.js';
+import { rowsWithoutMac } from '../../src/access/guard/grants-health.js';
 import { SCOPES } from '../../src/access/identity/scope.js';
 import type { ApiKeyResponse } from '../../src/access/keys/api-keys.dto.js';
+import { API_KEY_GRANTS } from '../../src/access/keys/api-keys.js';
 import { hashOf } from '../../src/access/keys/key-format.js';
 import { Env } from '../../src/config/env.js';
 import { Database } from '../../src/database/database.js';
@@ -257,7 +258,7 @@ describe('a row that this service did not write', () => {
     const { pool } = world.get(Database);
     const [first = ''] = world.get(Env).AUDIT_KEYS ?? [];
     const keys = parseKeys([`new:${Buffer.alloc(32, 7).toString('base64')}`, first]);
-    expect(await renewGrantMacs(pool, new Macs(new KeyedHashes(keys)))).toBe(1);
+    expect(await API_KEY_GRANTS.renewMacs(pool, new Macs(new KeyedHashes(keys)))).toBe(1);
     expect((await read(key)).status).toBe(401);
     expect(await rowsWithoutMac(pool, new Macs(new KeyedHashes(keys.slice(0, 1))))).toEqual([
       { table: 'api_keys', id },

@@ -4,7 +4,6 @@ import { Clock } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
 import { type Health, HealthIndicator, healthOf } from '../../http/server/health-indicator.js';
 import { Macs } from '../../vault/macs.js';
-import type { GrantTable } from '../identity/grants.js';
 import { API_KEY_GRANTS } from '../keys/api-keys.js';
 import { warningsOf } from '../keys/key-rules.js';
 import { SESSION_GRANTS } from '../sign-in/browser-sessions.js';
@@ -12,10 +11,7 @@ import { SESSION_GRANTS } from '../sign-in/browser-sessions.js';
 type Sql = Pick<pg.ClientBase, 'query'>;
 
 /** Every table whose rows grant rights. */
-const GRANT_TABLES: readonly Pick<GrantTable<{ id: string }>, 'name' | 'withoutMac' | 'renewMacs'>[] = [
-  API_KEY_GRANTS,
-  SESSION_GRANTS,
-];
+export const GRANTS = [API_KEY_GRANTS, SESSION_GRANTS] as const;
 
 /** Maximum ids in a sentence of health. */
 const NAMED_MAX = 5;
@@ -23,17 +19,10 @@ const NAMED_MAX = 5;
 /** The rows that grant nothing because their MAC is missing or wrong: another than this service wrote them. */
 export async function rowsWithoutMac(sql: Sql, macs: Macs): Promise<{ table: string; id: string }[]> {
   const found: { table: string; id: string }[] = [];
-  for (const table of GRANT_TABLES) {
+  for (const table of GRANTS) {
     for (const id of await table.withoutMac(sql, macs)) found.push({ table: table.name, id });
   }
   return found;
-}
-
-/** Renews the valid MACs of all such rows by the first of AUDIT_KEYS. @returns how many it renewed */
-export async function renewGrantMacs(sql: Sql, macs: Macs): Promise<number> {
-  let renewed = 0;
-  for (const table of GRANT_TABLES) renewed += await table.renewMacs(sql, macs);
-  return renewed;
 }
 
 /** Reports rows that grant nothing, and keys that need an administrator. */

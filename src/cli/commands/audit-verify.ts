@@ -2,11 +2,11 @@ import 'reflect-metadata';
 import { readFile } from 'node:fs/promises';
 import type { ChainFault } from '../../access/audit/chain.js';
 import { MAX_FAULTS, type Verification, verifyLog } from '../../access/audit/verify-log.js';
+import { rowsWithoutMac } from '../../access/guard/grants-health.js';
 import { KeyedHashes } from '../../vault/keyed-hashes.js';
 import { Macs } from '../../vault/macs.js';
 import { CliFault } from '../api/cli-fault.js';
 import { counted } from '../output/print.js';
-import { GRANTS } from './rotate-audit.js';
 import { withServiceData } from './service-data.js';
 
 /** A link's number and the MAC of an HMAC-SHA-256 that names its key. */
@@ -19,10 +19,8 @@ export async function verify({ heads, json }: { heads?: string; json?: boolean }
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const macs = new Macs(new KeyedHashes(keys.AUDIT_KEYS));
     const verified = await verifyLog(client, macs, given);
-    for (const grants of GRANTS) {
-      const ids = await grants.withoutMac(client, macs);
-      verified.faults.push(...ids.map((id): ChainFault => ({ grant: `${grants.name} ${id}`, fault: 'unsigned' })));
-    }
+    for (const { table, id } of await rowsWithoutMac(client, macs))
+      verified.faults.push({ grant: `${table} ${id}`, fault: 'unsigned' });
     return verified;
   });
   console.log(json ? JSON.stringify(result, null, 2) : inWords(result));

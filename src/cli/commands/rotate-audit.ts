@@ -11,17 +11,13 @@ import {
   signLink,
 } from '../../access/audit/chain.js';
 import { cutsOf, entriesOf, linksAfter, renewCut, renewLink, type Sql } from '../../access/audit/chain.repository.js';
-import { API_KEY_GRANTS } from '../../access/keys/api-keys.js';
-import { SESSION_GRANTS } from '../../access/sign-in/browser-sessions.js';
+import { GRANTS } from '../../access/guard/grants-health.js';
 import { mayChangeTrail } from '../../database/runtime-role.js';
 import { hashHeader, KeyedHashes } from '../../vault/keyed-hashes.js';
 import type { SecretKey } from '../../vault/keys.js';
 import { Macs } from '../../vault/macs.js';
 import type { ColumnKeys, RotationUse, UnreadableRow } from '../../vault/rotation.js';
 import { CliFault } from '../api/cli-fault.js';
-
-/** Tables of rows that grant rights. */
-export const GRANTS = [API_KEY_GRANTS, SESSION_GRANTS];
 
 const LINKS_PER_QUERY = 50;
 
