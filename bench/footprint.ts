@@ -26,7 +26,7 @@ const MAX_IDLE_PERCENT = 1.5;
 const CALLS_PER_MINUTE = 60_000;
 
 /** What RETENTION_DAYS and its siblings bound. */
-const HISTORY = /^(platform_calls|webhook_|feed_events|import|idempotency|handed_out|failed_attempts)/;
+const HISTORY = /^(platform_calls|webhook_|feed_events|import|idempotency|handed_out)/;
 
 const [ADMIN_KEY, SECRET] = [randomBytes(24).toString('hex'), randomBytes(24).toString('hex')];
 

@@ -4,6 +4,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AnswerVisibility, documentVisibility, operationId } from './access/guard/visible-to.js';
+import { Clock } from './config/clock.js';
 import { Env } from './config/env.js';
 import { Stopping } from './config/stopping.js';
 import openApiMetadata from './generated/metadata.js';
@@ -64,6 +65,7 @@ export async function setupApp(app: NestFastifyApplication): Promise<NestFastify
   const fastify = app.getHttpAdapter().getInstance();
   const gate = app.get(RequestGate, { strict: false });
   await installEdge(fastify, app.get(Env), {
+    clock: app.get(Clock),
     metrics: app.get(Metrics),
     answers: app.get(AnswerCounts),
     bodies: app.get(ArrivingBodies),
@@ -94,7 +96,7 @@ async function describeApi(app: NestFastifyApplication): Promise<void> {
 const ABOUT = `Errors are RFC 9457 problem details with a stable \`type\`. \`Prefer: wait=N\` (at most 60) makes an
 asynchronous call wait until it is settled. Every POST that creates takes an \`Idempotency-Key\`. Lists are paged with
 \`limit\` and \`cursor\`. Each operation names the scopes that its key needs (\`x-scopes\`).
-Members with \`x-visible-to\` are shown only to keys with all scopes that it names. Too many wrong keys from one address, or with one beginning, are answered 429; a good one never is.`;
+Members with \`x-visible-to\` are shown only to keys with all scopes that it names.`;
 
 /** Describes every route from its decorators. */
 export function openApiDocument(app: NestFastifyApplication): OpenAPIObject {

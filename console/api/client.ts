@@ -33,9 +33,8 @@ export function whenSignedOut(told: () => void): void {
 /** For requests that do not go through {@link api}. */
 export const csrf = (): string => csrfToken;
 
-/** Whether the session has ended; where many came with wrong ones, that is told of any that is not known. */
-export const isSignedOut = (error: unknown): boolean =>
-  error instanceof ProblemError && (error.status === 401 || error.type === 'too-many-failures');
+/** True if the session has ended. */
+export const isSignedOut = (error: unknown): boolean => error instanceof ProblemError && error.status === 401;
 
 /**
  * What a call failed with. That the session has ended is told whoever made the call, unless that was asked in the session

@@ -1,4 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { INestApplication } from '@nestjs/common';
+import { AuditLinker } from '../../src/operations/audit-linker.js';
+import { Vault } from '../../src/vault/vault.js';
 
 /** Background work in progress, some of it without a caller that waits for it. */
 export class RunningWork {
@@ -29,4 +32,11 @@ export class RunningWork {
     await Promise.race([...this.tracked, delay(ms)]);
     return true;
   }
+}
+
+/** Clears what a process remembers forever: the damaged values and missing keys of its health, and links of the audit log. */
+export function forgetEarlierTests(app: INestApplication): void {
+  const vault = app.get(Vault, { strict: false });
+  for (const name of ['damaged', 'missing']) (Reflect.get(vault, name) as Set<string>).clear();
+  app.get(AuditLinker, { strict: false }).forget();
 }

@@ -1,14 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Type } from '@nestjs/common';
 import type { Settings } from '../../simulator/settings.js';
-import { AuditLinker } from '../../src/operations/audit-linker.js';
+import { Audit } from '../../src/access/audit/audit.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
-import { Vault } from '../../src/vault/vault.js';
 import { until } from '../until.js';
 import { ApiDescription } from './api-description.js';
 import { FOREVER_MS, Platform, type Rule } from './platform.js';
 import { type Answer, type CallOptions, request } from './request.js';
-import { RunningWork } from './running-work.js';
+import { forgetEarlierTests, RunningWork } from './running-work.js';
 import { ADMIN_KEY, settingsFor, WEBHOOK_SECRET } from './settings.js';
 import { msOf, type Span, timeSql, WorldClock, WorldRandom } from './time.js';
 import { WORK_OF_QUEUES, type Work } from './work.js';
@@ -227,14 +226,13 @@ export class World {
     await this.platform.webhooksSent();
     await this.running.detachedEnded();
     for (const { app } of this.others.splice(0)) await app.close();
+    await this.get(Audit).onModuleDestroy(); // otherwise counted refusals would be recorded in the next test
     await this.database.empty(); // also of keys that a test used, without which no process starts
     if (this.isAltered) await this.restart().then(() => this.database.empty());
     this.platform.simulator.state.reset();
     this.random.restart();
     this.databaseBehindMs = 0;
-    // Health would report the damaged values and missing keys of earlier tests forever.
-    for (const name of ['damaged', 'missing']) (Reflect.get(this.get(Vault), name) as Set<string>).clear();
-    this.get(AuditLinker).forget();
+    forgetEarlierTests(this.service.app);
     this.registerWebhook();
     await this.advance(BETWEEN_TESTS);
   }

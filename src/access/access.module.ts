@@ -8,8 +8,6 @@ import { AuditController } from './audit.controller.js';
 import { AccessGuard, Admission } from './guard/admission.js';
 import { Callers } from './guard/callers.js';
 import { EventStreams } from './guard/event-streams.js';
-import { FailedAttempts } from './guard/failed-attempts.js';
-import { FailedAttemptsRepository } from './guard/failed-attempts.repository.js';
 import { GrantsHealth } from './guard/grants-health.js';
 import { StreamedAnswers } from './guard/streamed-answers.js';
 import { AnswerVisibility, VisibilityInterceptor } from './guard/visible-to.js';
@@ -37,8 +35,6 @@ import { SignInController } from './sign-in/sign-in.controller.js';
     BrowserSessions,
     Callers,
     EventStreams,
-    FailedAttempts,
-    FailedAttemptsRepository,
     GrantsHealth,
     Idempotency,
     OpenIdConnect,

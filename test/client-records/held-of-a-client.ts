@@ -32,7 +32,6 @@ export const NOT_EXPORTED: Record<string, string> = {
   ),
   ...because('A job does not say which client it is about.', 'ComplianceJob'),
   ...because('It is about providers.', 'DependentRequeue'),
-  ...because('It is about the sender of a key.', 'FailedAttempt'),
   ...because(
     'Its records are encrypted together, and deleted once the columns are chosen, or a day later.',
     'ImportRecords',

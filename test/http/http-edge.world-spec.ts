@@ -294,8 +294,8 @@ test('forwarding headers are honoured only from a trusted proxy', async () => {
   const behind = await world.startAnother({ TRUSTED_PROXIES: '127.0.0.0/8,198.51.100.4' });
   const sources = async (url: string, forwardedFor: string) => {
     const headers = { 'x-forwarded-for': forwardedFor, forwarded: 'for=203.0.113.7', 'x-real-ip': '203.0.113.7' };
-    const read = await send(PROVIDER, { headers }, url);
-    const { json } = await send(`/v1/audit?action=${encodeURIComponent('GET /v1/providers/:externalId')}`);
+    const read = await send('/v1/providers', { headers }, url);
+    const { json } = await send(`/v1/audit?action=${encodeURIComponent('GET /v1/providers')}`);
     const isOfIt = ({ requestId }: { requestId: string }) => requestId === read.headers.get('request-id');
     return json.items.find(isOfIt).source;
   };

@@ -266,16 +266,6 @@ CREATE TABLE "browser_sessions" (
 CREATE UNIQUE INDEX "browser_sessions_token_hash_key" ON "browser_sessions"("token_hash");
 CREATE INDEX "browser_sessions_ends_at_idx" ON "browser_sessions"("ends_at");
 
-CREATE TABLE "failed_attempts" (
-    "kind" TEXT NOT NULL,
-    "name" TEXT NOT NULL,
-    "failures" INTEGER NOT NULL,
-    "ends_at" TIMESTAMPTZ(3) NOT NULL,
-    "untold" INTEGER NOT NULL DEFAULT 0,
-    "untold_since" TIMESTAMPTZ(3),
-    CONSTRAINT "failed_attempts_pkey" PRIMARY KEY ("kind","name")
-);
-
 CREATE TABLE "audit_entries" (
     "id" BIGSERIAL NOT NULL,
     "uid" UUID NOT NULL,

@@ -106,6 +106,15 @@ export type Actor = Pick<Principal, 'id' | 'name' | 'issuer'>;
 /** The service itself, which acts without a request. */
 export const SYSTEM: Actor = { id: 'system', name: 'system' };
 
+/** Callers without a valid key or session. */
+const UNKNOWN: Actor = { id: 'unknown', name: 'unknown' };
+
+/** Refused requests without a valid key or session, counted by their source. */
+export function failedAuthentication(source: string): AuditRecord {
+  const refused = { action: 'authentication.failed', outcome: 'unauthenticated', stored: 'no' as const };
+  return { by: UNKNOWN, subjects: new AuditSubjects(), source, ...refused };
+}
+
 /** The entry of one request, from its beginning on. Ids only: never a name, an address or a text. */
 export interface AuditRecord {
   readonly by: Actor;

@@ -68,7 +68,7 @@ export class AuditRangeResponse {
 export class AuditResponse {
   id!: string;
   at!: Date;
-  /** Id of the key, `admin`, `system`, or `unknown` of callers with no good key: one entry each minute and source */
+  /** Id of the key, `admin`, `system`, or `unknown` for callers without a valid key: one entry per source and minute */
   keyId!: string;
   keyName!: string;
   /** Who signed the person in that `keyId` and `keyName` identify; null for a key */
@@ -97,7 +97,8 @@ export class AuditResponse {
    */
   filter!: Record<string, string> | null;
   /**
-   * `ok`, or the type of the problem that was answered; a word or two where that does not say all
+   * `ok`, or the type of the problem that was answered; a word or two where that does not say all. `TYPE, N times`: N more
+   * requests of this caller had the same outcome within a minute
    *
    * `begun`: it was on record before something left for the platform that can't be taken back. If it failed then, another
    * entry with the same requestId says how; every other request has one entry.

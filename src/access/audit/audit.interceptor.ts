@@ -47,7 +47,8 @@ export class AuditInterceptor implements NestInterceptor {
         if (error instanceof AuditUnavailable) throw error;
         const problem = problemOf(error);
         const isOnRecord = record.stored !== 'no';
-        const stored = this.audit.commitRecord(this.audit.failed(record, request, problem?.type ?? 'internal-error'));
+        const failed = this.audit.failed(record, request, problem?.type ?? 'internal-error');
+        const stored = isOnRecord ? this.audit.commitRecord(failed) : this.audit.commitRefusal(failed);
         await stored.catch((unavailable: unknown) => {
           throw isOnRecord || problem?.status === 503 ? error : unavailable;
         });

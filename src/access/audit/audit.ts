@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type pg from 'pg';
 import { Clock } from '../../config/clock.js';
@@ -9,12 +9,14 @@ import { errorTrace } from '../../http/problem/error-trace.js';
 import { isDatabaseUnavailable } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
+import { MinuteCounts } from '../../http/server/minute-counts.js';
 import { Fingerprints } from '../../vault/fingerprints.js';
 import { AuditRepository } from './audit.repository.js';
 import {
   type Actor,
   type AuditRecord,
   AuditSubjects,
+  failedAuthentication,
   MAX_IDS,
   recordOf,
   type Subject,
@@ -57,10 +59,13 @@ export class AuditUnavailable extends Problem {
  * subject (`about`): the asynchronous context knows the request.
  */
 @Injectable()
-export class Audit {
+export class Audit implements OnModuleDestroy {
   private readonly log = new Logger(Audit.name);
   private readonly current = new AsyncLocalStorage<AuditRecord>();
   private readonly together: GroupCommit<AuditRecord>;
+  /** Refusals of known callers, and of all others. */
+  private readonly refusals: MinuteCounts<AuditRecord>;
+  private readonly failures: MinuteCounts<AuditRecord>;
   private isFailing = false;
 
   constructor(
@@ -74,6 +79,13 @@ export class Audit {
       isUnavailable: isDatabaseUnavailable,
       now: () => clock.monotonicMs(),
     });
+    this.refusals = new MinuteCounts(clock, (record, times) => this.commitCounted(record, times));
+    this.failures = new MinuteCounts(clock, (record, times) => this.commitCounted(record, times));
+  }
+
+  /** Stores the refusals that were counted in this minute. */
+  async onModuleDestroy(): Promise<void> {
+    await Promise.all([this.refusals.reportAll(), this.failures.reportAll()]);
   }
 
   /** Says whom the request under way is about, once that is known to exist. */
@@ -183,8 +195,30 @@ export class Audit {
 
   /** Records that a caller was refused before anything was looked up. @param outcome a problem's type */
   async deny(by: Actor, request: FastifyRequest, outcome: string): Promise<void> {
-    const record = recordOf(by, request);
-    await this.commitRecord(this.failed(record, request, outcome));
+    await this.commitRefusal(this.failed(recordOf(by, request), request, outcome));
+  }
+
+  /** Counts a request without a valid key or session. @param source its address or network */
+  countFailure(source: string): void {
+    this.failures.count([source, failedAuthentication(source)], ['others', failedAuthentication('others')]);
+  }
+
+  /**
+   * Commits the entry of the first refusal of its kind in a minute, with its details. Repetitions get one entry with their
+   * number when the minute ends, because otherwise any key could fill the disk.
+   *
+   * @throws {AuditUnavailable}
+   */
+  async commitRefusal(record: AuditRecord): Promise<void> {
+    const { by, action, outcome } = record;
+    const kind = `${by.id} ${action} ${outcome}`;
+    const alike = { by, action, outcome, subjects: new AuditSubjects(), stored: 'no' as const };
+    const others = { ...alike, action: 'others', outcome: 'refused' };
+    if (!this.refusals.isFirst([kind, alike], [by.id, others])) return;
+    await this.commitRecord(record).catch((error: unknown) => {
+      this.refusals.forget(kind);
+      throw error;
+    });
   }
 
   /** Runs the work of a request whose entry it is. */
@@ -214,6 +248,14 @@ export class Audit {
   @HealthIndicator('audit')
   health(): Health {
     return this.isFailing ? { status: 'down', reason: FAILED } : { status: 'ok' };
+  }
+
+  /** Keeps the number in the service's own log if the entry cannot be stored, because no caller waits for it. */
+  private async commitCounted(record: AuditRecord, times: number): Promise<void> {
+    await this.commitRecord({ ...record, outcome: `${record.outcome}, ${times} times` }).catch(() => {
+      const { by, action, source, outcome } = record;
+      this.log.error({ msg: 'refusals could not be recorded', keyId: by.id, action, source, outcome, times });
+    });
   }
 
   private async append(sql: Pick<pg.Pool, 'query'>, records: readonly AuditRecord[]): Promise<void> {

@@ -7,7 +7,9 @@ import { Env } from '../../config/env.js';
 import { describeProblems, OF_BODIES, type ProblemTypes, problemsOf } from '../../http/problem/described-problems.js';
 import { problemOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
+import { sourceNetwork } from '../../http/request/source-address.js';
 import { RequestGate } from '../../http/server/edge-hooks.js';
+import { Metrics } from '../../http/server/metrics.js';
 import { Audit } from '../audit/audit.js';
 import { endUserOf } from '../identity/end-user.js';
 import type { Scope } from '../identity/scope.js';
@@ -15,10 +17,9 @@ import { type Needed, neededScopes, type Principal } from '../identity/scopes.js
 import { requireStepUp } from '../identity/step-up.js';
 import { unauthenticated } from '../identity/unauthenticated.js';
 import { ApiKeys } from '../keys/api-keys.js';
-import { bearerToken, prefixOf } from '../keys/key-format.js';
+import { bearerToken } from '../keys/key-format.js';
 import { BrowserSessions, refuseForged } from '../sign-in/browser-sessions.js';
 import { sessionToken, signedOut } from '../sign-in/session-cookie.js';
-import { FailedAttempts } from './failed-attempts.js';
 import { describeAccess } from './openapi-access.js';
 
 /** Problems of every route that is not public. */
@@ -27,7 +28,6 @@ const OF_CALLERS: ProblemTypes = {
   400: ['bad-on-behalf-of', 'bad-purpose', 'on-behalf-of-required'],
   401: ['signed-out', 'unauthenticated'],
   403: ['forbidden-scope', 'forged-request'],
-  429: ['too-many-failures'],
   503: ['audit-unavailable'],
 };
 
@@ -41,6 +41,7 @@ interface ControllerRoute {
 @Injectable()
 export class Admission extends RequestGate {
   private routes: ReadonlyMap<string, ControllerRoute> | undefined;
+  private readonly failures;
 
   constructor(
     private readonly discovery: DiscoveryService,
@@ -48,11 +49,12 @@ export class Admission extends RequestGate {
     private readonly reflector: Reflector,
     private readonly keys: ApiKeys,
     private readonly sessions: BrowserSessions,
-    private readonly attempts: FailedAttempts,
     private readonly audit: Audit,
     private readonly env: Env,
+    metrics: Metrics,
   ) {
     super();
+    this.failures = metrics.counter('authentication_failures_total', 'Requests without a valid key or browser session');
   }
 
   /** Admits a request to a controller's route. Requests for other routes pass. */
@@ -87,7 +89,7 @@ export class Admission extends RequestGate {
   /**
    * Sets the request's principal, and the end user on whose behalf it calls.
    *
-   * @throws {Problem} 401 `unauthenticated`, 429 `too-many-failures`, 400 `bad-on-behalf-of`, `bad-purpose` or `on-behalf-of-required`, 403 `forbidden-scope`
+   * @throws {Problem} 401 `unauthenticated`, 400 `bad-on-behalf-of`, `bad-purpose` or `on-behalf-of-required`, 403 `forbidden-scope`
    */
   async check(request: FastifyRequest, needed: readonly Scope[]): Promise<void> {
     request.principal ??= await this.identify(request);
@@ -104,22 +106,22 @@ export class Admission extends RequestGate {
       });
   }
 
-  /** Identifies the caller by its key, or without one by its browser session. Any other caller counts as a failure. */
+  /**
+   * Identifies the caller by its key, or without one by its browser session. A valid one is accepted whatever its source
+   * sent before: 256 random bits cannot be guessed, so failures are only counted.
+   */
   private async identify(request: FastifyRequest): Promise<Principal> {
-    const { headers, ip } = request;
+    const { headers } = request;
     const byKey = headers.authorization !== undefined;
     const shown = byKey ? bearerToken(headers.authorization) : sessionToken(headers.cookie);
     if (shown === undefined) throw unauthenticated(false);
     if (!byKey) refuseForged(request, shown);
     const isInUse = headers['notebridge-in-use'] !== undefined;
-    const known = byKey ? this.keys : this.sessions;
-    const principal = await this.attempts.lookUp(
-      ip,
-      () => known.wasTaken(shown),
-      () => (byKey ? this.keys.recognise(shown) : this.sessions.recognise(shown, isInUse)),
-    );
+    const principal = await (byKey ? this.keys.recognise(shown) : this.sessions.recognise(shown, isInUse));
     if (principal) return principal;
-    return this.attempts.refuse(ip, prefixOf(shown), byKey ? unauthenticated(true) : signedOut());
+    this.failures.inc();
+    this.audit.countFailure(sourceNetwork(request));
+    throw byKey ? unauthenticated(true) : signedOut();
   }
 
   /** The routes of all controllers by their methods and the router's patterns. */

@@ -16,7 +16,6 @@ import type { Principal } from '../identity/scopes.js';
 import type { ApiKeyResponse, NewApiKeyRequest, NewApiKeyResponse, RotateApiKeyRequest } from './api-keys.dto.js';
 import { hashOf, newApiKey, prefixOf } from './key-format.js';
 import { LIFETIME_MS, warningsOf } from './key-rules.js';
-import { RecentlyTaken } from './recently-taken.js';
 
 /** By the database's clock, which is one for all processes. */
 const KEY_IS_ALIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
@@ -68,7 +67,6 @@ export class ApiKeys {
   private readonly admin: Principal = { id: ADMIN_ID, name: 'admin', scopes: new Set(SCOPES) };
   /** Undefined: the first key is switched off. */
   private readonly adminHash: Buffer | undefined;
-  private readonly taken = new RecentlyTaken();
   /** Keys whose use is being written down. */
   private readonly noting = new Set<string>();
 
@@ -81,12 +79,6 @@ export class ApiKeys {
     private readonly audit: Audit,
   ) {
     this.adminHash = env.adminKey === undefined ? undefined : hashOf(env.adminKey);
-  }
-
-  /** Whether a key was taken when it was last looked up here: never whether it still is. */
-  wasTaken(key: string): boolean {
-    const hash = hashOf(key);
-    return this.isAdmin(hash) || this.taken.has(hash);
   }
 
   /** Who a key belongs to; undefined when it is none of ours, revoked or expired. Comparisons take constant time. */
@@ -106,7 +98,6 @@ export class ApiKeys {
       values: [hash],
     });
     const row = rows.find((each) => API_KEY_GRANTS.isGenuine(this.macs, each));
-    this.taken.note(hash, row !== undefined);
     if (!row) return undefined;
     if (row.isUseStale) this.noteUse(row.id);
     return { id: row.id, name: row.name, scopes: new Set(row.scopes) };

@@ -14,7 +14,6 @@ import type { Scope } from '../identity/scope.js';
 import type { Principal } from '../identity/scopes.js';
 import { ApiKeys } from '../keys/api-keys.js';
 import { hashOf } from '../keys/key-format.js';
-import { RecentlyTaken } from '../keys/recently-taken.js';
 import type { ListedSessionResponse } from './browser-session.dto.js';
 import { csrfTokenOf, sessionToken } from './session-cookie.js';
 
@@ -80,8 +79,6 @@ interface SignIn {
  */
 @Injectable()
 export class BrowserSessions {
-  private readonly taken = new RecentlyTaken();
-
   constructor(
     private readonly env: Env,
     private readonly database: Database,
@@ -124,11 +121,6 @@ export class BrowserSessions {
     });
   }
 
-  /** True if this process's last lookup accepted the session. It may have ended since. */
-  wasTaken(token: string): boolean {
-    return this.taken.has(digest(token));
-  }
-
   /**
    * Who is signed in by a session; undefined if it is unknown or has ended, or its key has.
    *
@@ -142,7 +134,6 @@ export class BrowserSessions {
     });
     const [session] = rows;
     const principal = session && (await this.principalOf(session));
-    this.taken.note(digest(token), principal !== undefined);
     if (!principal) return undefined;
     const { now, authenticatedAt } = session;
     if (isInUse && now.getTime() - session.lastSeenAt.getTime() >= USE_STORED_MS)

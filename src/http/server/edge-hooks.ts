@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Logger } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Clock } from '../../config/clock.js';
 import type { Env } from '../../config/env.js';
 import type { Stopping } from '../../config/stopping.js';
 import { type ArrivingBodies, installBodyPolicy } from '../body/body-policy.js';
@@ -11,6 +12,7 @@ import { Problem } from '../problem/problem.js';
 import { AnswerCounts } from './answer-counts.js';
 import { boundConnections } from './connections.js';
 import { Metrics } from './metrics.js';
+import { MinuteCounts } from './minute-counts.js';
 import { installRequestSpans } from './request-spans.js';
 
 /** Decides by its headers alone whether a request may go on. */
@@ -29,6 +31,7 @@ export abstract class RequestGate {
 }
 
 interface EdgeParts {
+  readonly clock: Clock;
   readonly metrics: Metrics;
   readonly answers: AnswerCounts;
   readonly bodies: ArrivingBodies;
@@ -104,22 +107,39 @@ function installRoleGate(fastify: FastifyInstance): void {
 /** In seconds. A caller may wait for up to sixty. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
+/** A line of the access log. */
+interface LoggedRequest {
+  readonly method: string;
+  readonly route: string;
+  readonly status: number;
+}
+
+const OTHER_REQUESTS: [string, LoggedRequest] = ['others', { method: 'any', route: 'others', status: 0 }];
+
 /**
- * Logs and measures every answer by its route *pattern*: never a URL, a query or a body. Of a hot route only what the
- * service itself could not do is logged, so that a flood of refused requests does not fill the disk.
+ * Logs and measures every response by its route *pattern*: never a URL, a query or a body. Refused requests, and those
+ * without a known caller, are logged once per minute, route and status, with the number of repetitions, so that a flood of
+ * them does not fill the disk. Of a hot route, only failures of the service are logged.
  */
-function installAccessLog(fastify: FastifyInstance, { metrics, answers }: EdgeParts): void {
+function installAccessLog(fastify: FastifyInstance, { metrics, answers, clock, gate }: EdgeParts): void {
   const log = new Logger('Access');
+  const repeated = new MinuteCounts<LoggedRequest>(clock, (request, times) =>
+    log.log({ msg: 'repeated requests', ...request, times }),
+  );
   const labels = ['method', 'route', 'status'] as const;
   const seconds = metrics.histogram('http_request_seconds', 'Time from a request to its answer', labels, BUCKETS);
-  fastify.addHook('onResponse', ({ id, method, routeOptions }, { statusCode: status, elapsedTime }, done) => {
+  fastify.addHook('onClose', () => repeated.reportAll());
+  fastify.addHook('onResponse', (request, { statusCode: status, elapsedTime }, done) => {
+    const { id, method, routeOptions } = request;
     const { url: route = 'unmatched', config } = routeOptions;
     seconds.observe({ method, route, status }, elapsedTime / 1000);
     answers.count(status);
-    if (!config.edge?.hot || status >= 500) {
-      log.log({ msg: 'request', requestId: id, method, route, status, ms: Math.round(elapsedTime) });
-    }
     done();
+    if (config.edge?.hot && status < 500) return;
+    const line = { method, route, status };
+    const isCounted = status >= 400 || !gate.knows(request);
+    if (isCounted && !repeated.isFirst([`${method} ${route} ${status}`, line], OTHER_REQUESTS)) return;
+    log.log({ msg: 'request', requestId: id, ...line, ms: Math.round(elapsedTime) });
   });
 }
 
