@@ -12,13 +12,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All keys, revoked ones too, the oldest first
+         * All keys, including revoked ones, oldest first
          * @description Needs a key with the scope `admin`.
          */
         get: operations["ApiKeys.list"];
         put?: never;
         /**
-         * Makes a key; it is shown this once
+         * Makes a key, which is shown only once
          * @description Needs a key with the scope `admin`.
          */
         post: operations["ApiKeys.create"];
@@ -38,8 +38,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Makes a key that takes the place of another
-         * @description It has the same name and scopes and is shown this once. The old one is taken for `overlapSeconds` more.
+         * Makes the successor of a key
+         * @description It has the same name and scopes and is shown only once. The old key is accepted for `overlapSeconds` more.
          *
          *     Needs a key with the scope `admin`.
          */
@@ -61,7 +61,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Revokes a key, at once; revoking it again changes nothing
+         * Revokes a key immediately; revoking it again changes nothing
          * @description Also one with scopes that the calling key lacks: it takes rights away and gives none.
          *
          *     Needs a key with the scope `admin`.
@@ -1596,7 +1596,7 @@ export interface components {
             expiresAt?: string | null;
             /** @description What the key is for; not a person */
             name: string;
-            /** @description Only such as the calling key has itself */
+            /** @description Only scopes that the caller has */
             scopes: ("admin" | "compliance" | "events:read" | "imports" | "invites:read" | "notes:read" | "operations" | "people:read" | "people:write" | "recorder" | "sessions:read" | "sessions:write" | "webhooks")[];
         };
         NewApiKeyResponse: {
@@ -1604,13 +1604,13 @@ export interface components {
             id: string;
             /**
              * Format: uuid
-             * @description Id of the key that takes its place
+             * @description Id of its successor
              */
             rotatedTo: string | null;
-            /** @description The key itself, shown this once */
+            /** @description The key itself, shown only once */
             key: string;
             name: string;
-            /** @description The first characters of the key, for recognition */
+            /** @description The first characters of the key */
             prefix: string;
             scopes: ("admin" | "compliance" | "events:read" | "imports" | "invites:read" | "notes:read" | "operations" | "people:read" | "people:write" | "recorder" | "sessions:read" | "sessions:write" | "webhooks")[];
             /** Format: date-time */
@@ -1624,7 +1624,7 @@ export interface components {
             revokedAt: string | null;
             /**
              * Format: date-time
-             * @description To the minute; null: never
+             * @description To the minute; null if it was never used
              */
             lastUsedAt: string | null;
             /** @description `altered`: grants nothing, because this service did not write its row; revoke it. `unused`: for 90 days. `expires-soon`: within 30 days, if it was made for more than 60 */
@@ -1635,11 +1635,11 @@ export interface components {
             id: string;
             /**
              * Format: uuid
-             * @description Id of the key that takes its place
+             * @description Id of its successor
              */
             rotatedTo: string | null;
             name: string;
-            /** @description The first characters of the key, for recognition */
+            /** @description The first characters of the key */
             prefix: string;
             scopes: ("admin" | "compliance" | "events:read" | "imports" | "invites:read" | "notes:read" | "operations" | "people:read" | "people:write" | "recorder" | "sessions:read" | "sessions:write" | "webhooks")[];
             /** Format: date-time */
@@ -1653,7 +1653,7 @@ export interface components {
             revokedAt: string | null;
             /**
              * Format: date-time
-             * @description To the minute; null: never
+             * @description To the minute; null if it was never used
              */
             lastUsedAt: string | null;
             /** @description `altered`: grants nothing, because this service did not write its row; revoke it. `unused`: for 90 days. `expires-soon`: within 30 days, if it was made for more than 60 */
@@ -1664,7 +1664,7 @@ export interface components {
             nextCursor: string | null;
         };
         RotateApiKeyRequest: {
-            /** @description Seconds for which the old key is taken beside its successor; a day unless told, at most thirty */
+            /** @description How long the old key is accepted alongside its successor. Defaults to a day; at most 30 days */
             overlapSeconds?: number;
             /**
              * Format: date-time
@@ -1690,7 +1690,7 @@ export interface components {
             id: string;
             /** Format: date-time */
             at: string;
-            /** @description Id of the key, `admin`, `system`, or `unknown` of callers with no good key: one entry each minute and source */
+            /** @description Id of the key, `admin`, `system`, or `unknown` for callers without a valid key: one entry per source and minute */
             keyId: string;
             keyName: string;
             /** @description Who signed the person in that `keyId` and `keyName` identify; null for a key */
@@ -1727,7 +1727,8 @@ export interface components {
                 [key: string]: string;
             } | null;
             /**
-             * @description `ok`, or the type of the problem that was answered; a word or two where that does not say all
+             * @description `ok`, or the type of the problem that was answered; a word or two where that does not say all. `TYPE, N times`: N more
+             *     requests of this caller had the same outcome within a minute
              *
              *     `begun`: it was on record before something left for the platform that can't be taken back. If it failed then, another
              *     entry with the same requestId says how; every other request has one entry.
@@ -3134,18 +3135,6 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description too-many-failures */
-        "429.caller": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:too-many-failures";
-                } & components["schemas"]["Problem"];
-            };
-        };
         /** @description audit-unavailable, data-key-missing, data-unreadable, database-unavailable, unavailable */
         "503.caller": {
             headers: {
@@ -3374,15 +3363,15 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description too-many-failures, too-many-streams */
-        "429.caller.too-many-streams": {
+        /** @description too-many-streams */
+        "429.too-many-streams": {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:too-many-failures" | "urn:notebridge:problem:too-many-streams";
+                    type?: "urn:notebridge:problem:too-many-streams";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -4336,9 +4325,9 @@ export interface components {
         };
     };
     parameters: {
-        /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+        /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
         "Notebridge-On-Behalf-Of": string;
-        /** @description The EHR's code of the reason for the call; kept in the audit trail */
+        /** @description The EHR's code of the reason for the call; kept in the audit log */
         "Notebridge-Purpose": string;
     };
     requestBodies: never;
@@ -4356,9 +4345,9 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -4378,7 +4367,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -4387,9 +4375,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -4416,7 +4404,6 @@ export interface operations {
             408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4425,9 +4412,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -4441,7 +4428,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It has the same name and scopes and is shown this once. The old one is taken for `overlapSeconds` more. */
+            /** @description It has the same name and scopes and is shown only once. The old key is accepted for `overlapSeconds` more. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4458,7 +4445,6 @@ export interface operations {
             409: components["responses"]["409.already-rotated.api-key-ended"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4467,9 +4453,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -4493,7 +4479,6 @@ export interface operations {
             408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4524,9 +4509,9 @@ export interface operations {
                 after?: string;
             };
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -4548,7 +4533,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -4557,9 +4541,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -4579,7 +4563,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.no-browser-session"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -4588,9 +4571,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -4613,7 +4596,6 @@ export interface operations {
             408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4622,9 +4604,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -4645,7 +4627,6 @@ export interface operations {
             408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4654,9 +4635,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -4685,7 +4666,6 @@ export interface operations {
             409: components["responses"]["409.confirm-at-provider"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4699,9 +4679,9 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -4721,7 +4701,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -4730,9 +4709,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -4755,7 +4734,6 @@ export interface operations {
             408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4802,9 +4780,9 @@ export interface operations {
                 Prefer?: string;
                 /** @description Like `after`; browsers send it when they reopen a stream */
                 "Last-Event-ID"?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -4827,7 +4805,7 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
             410: components["responses"]["410.cursor-gone"];
-            429: components["responses"]["429.caller.too-many-streams"];
+            429: components["responses"]["429.too-many-streams"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -4842,9 +4820,9 @@ export interface operations {
                 state?: "dead" | "failed" | "ignored" | "not-understood" | "processed" | "received";
             };
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -4864,7 +4842,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -4873,9 +4850,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -4897,7 +4874,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-delivery"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -4906,9 +4882,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -4933,7 +4909,6 @@ export interface operations {
             408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4942,9 +4917,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -4970,7 +4945,6 @@ export interface operations {
             409: components["responses"]["409.not-waiting"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4979,9 +4953,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -5009,7 +4983,6 @@ export interface operations {
             409: components["responses"]["409.plan-changed"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5023,9 +4996,9 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -5045,7 +5018,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5056,9 +5028,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -5081,7 +5053,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.provider-not-found"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5092,9 +5063,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -5134,7 +5105,6 @@ export interface operations {
             409: components["responses"]["409.former-ids"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5145,9 +5115,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -5183,7 +5153,6 @@ export interface operations {
             409: components["responses"]["409.former-ids.provider-in-use"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5198,9 +5167,9 @@ export interface operations {
                 state?: "deleted" | "deleting" | "failed" | "needs-review" | "pending" | "synced" | "waiting";
             };
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -5220,7 +5189,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.provider-not-found"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5231,9 +5199,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -5264,7 +5232,6 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.bad-platform-user-id.platform-user-id-needed"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5275,9 +5242,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -5300,7 +5267,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.client-not-found"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5311,9 +5277,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -5354,7 +5320,6 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.unknown-provider"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5365,9 +5330,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -5403,7 +5368,6 @@ export interface operations {
             409: components["responses"]["409.former-ids.provider-in-use"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5414,9 +5378,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -5457,7 +5421,6 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.unknown-provider"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5472,9 +5435,9 @@ export interface operations {
                 state?: "deleted" | "deleting" | "failed" | "needs-review" | "pending" | "synced" | "waiting";
             };
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -5494,7 +5457,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.client-not-found"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5505,9 +5467,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -5538,7 +5500,6 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.bad-platform-user-id.platform-user-id-needed"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5552,9 +5513,9 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -5574,7 +5535,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5588,9 +5548,9 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -5610,7 +5570,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5619,9 +5578,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -5643,7 +5602,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-platform-user"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5652,9 +5610,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -5682,7 +5640,6 @@ export interface operations {
             409: components["responses"]["409.former-ids"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5691,9 +5648,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -5721,7 +5678,6 @@ export interface operations {
             409: components["responses"]["409.former-ids"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5730,9 +5686,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -5752,7 +5708,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5763,9 +5718,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -5796,7 +5751,6 @@ export interface operations {
             409: components["responses"]["409.former-ids.id-taken"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5807,9 +5761,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -5840,7 +5794,6 @@ export interface operations {
             409: components["responses"]["409.former-ids.id-taken"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5851,9 +5804,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -5885,7 +5838,6 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.same-client.unknown-client"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5896,9 +5848,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -5930,7 +5882,6 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.unknown-client"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5954,9 +5905,9 @@ export interface operations {
                 order?: "newest-first" | "oldest-first";
             };
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -5977,7 +5928,6 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
             409: components["responses"]["409.former-ids"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5993,9 +5943,9 @@ export interface operations {
                 Prefer?: string;
                 /** @description A repetition within 24 hours gets the first answer. It has the same URL and JSON body; of other bodies, only Content-Type (without a multipart boundary) and Content-Length are compared */
                 "Idempotency-Key"?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -6033,7 +5983,6 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.idempotent.parties.url-not-allowed"];
-            429: components["responses"]["429.caller"];
             501: components["responses"]["501.not-configured"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
@@ -6046,9 +5995,9 @@ export interface operations {
                 session?: string;
             };
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -6068,7 +6017,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6077,9 +6025,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -6106,7 +6054,6 @@ export interface operations {
             408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             501: components["responses"]["501.not-configured"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
@@ -6116,9 +6063,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -6140,7 +6087,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-session"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6149,9 +6095,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -6182,7 +6128,6 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.unknown-client.unknown-provider"];
-            429: components["responses"]["429.caller"];
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
@@ -6198,9 +6143,9 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -6226,7 +6171,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-session"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6235,9 +6179,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -6267,7 +6211,6 @@ export interface operations {
             409: components["responses"]["409.no-session-yet"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
@@ -6280,9 +6223,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 10 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -6313,7 +6256,6 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.not-on-platform.other-provider.session-id-needed"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller.platform-unreachable"];
             default: components["responses"]["others"];
         };
@@ -6322,9 +6264,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -6359,7 +6301,6 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-session"];
             406: components["responses"]["406.not-acceptable"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6373,9 +6314,9 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -6398,7 +6339,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-document.unknown-session"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6407,9 +6347,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -6467,7 +6407,6 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.no-transcript.unknown-session"];
             410: components["responses"]["410.transcript-removed"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6476,9 +6415,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -6536,7 +6475,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-session"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6545,9 +6483,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -6570,7 +6508,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.platform.no-recording.unknown-session"];
-            429: components["responses"]["429.caller"];
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.caller.platform"];
             504: components["responses"]["504.platform"];
@@ -6581,9 +6518,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -6605,7 +6542,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-processing-session"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6616,9 +6552,9 @@ export interface operations {
             header?: {
                 /** @description A repetition within 24 hours gets the first answer. It has the same URL and JSON body; of other bodies, only Content-Type (without a multipart boundary) and Content-Length are compared */
                 "Idempotency-Key"?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -6650,7 +6586,6 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.idempotent"];
-            429: components["responses"]["429.caller"];
             499: components["responses"]["499.upload"];
             501: components["responses"]["501.platform"];
             502: components["responses"]["502.upload"];
@@ -6665,9 +6600,9 @@ export interface operations {
             header?: {
                 /** @description A repetition within 24 hours gets the first answer. It has the same URL and JSON body; of other bodies, only Content-Type (without a multipart boundary) and Content-Length are compared */
                 "Idempotency-Key"?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -6696,7 +6631,6 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.idempotent"];
-            429: components["responses"]["429.caller"];
             499: components["responses"]["499.upload"];
             501: components["responses"]["501.platform"];
             502: components["responses"]["502.upload"];
@@ -6714,9 +6648,9 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -6736,7 +6670,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6764,9 +6697,9 @@ export interface operations {
                 Prefer?: string;
                 /** @description A repetition within 24 hours gets the first answer. It has the same URL and JSON body; of other bodies, only Content-Type (without a multipart boundary) and Content-Length are compared */
                 "Idempotency-Key"?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -6812,7 +6745,6 @@ export interface operations {
             413: components["responses"]["413.body.too-many-rows"];
             415: components["responses"]["415.body.unknown-format"];
             422: components["responses"]["422.idempotent.no-file.rejected-rows.unclear-kind.unknown-column.unknown-provider.unreadable-file.wrong-part"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller.too-many-uploads"];
             default: components["responses"]["others"];
         };
@@ -6823,9 +6755,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -6847,7 +6779,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.import-not-found"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6868,9 +6799,9 @@ export interface operations {
                 planned?: "attribute-change" | "create-or-link" | "delete" | "needs-review" | "provider-change" | "rejected" | "unchanged";
             };
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -6892,7 +6823,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.import-not-found"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6903,9 +6833,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -6936,7 +6866,6 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.ambiguous-row.unknown-row"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -6945,9 +6874,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -6969,7 +6898,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.import-not-found"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6978,9 +6906,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -7002,7 +6930,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.import-not-found"];
-            429: components["responses"]["429.caller.too-many-streams"];
+            429: components["responses"]["429.too-many-streams"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -7011,9 +6939,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -7043,7 +6971,6 @@ export interface operations {
             409: components["responses"]["409.threshold-exceeded.wrong-state"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -7052,9 +6979,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -7080,7 +7007,6 @@ export interface operations {
             409: components["responses"]["409.wrong-state"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -7089,9 +7015,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -7117,7 +7043,6 @@ export interface operations {
             409: components["responses"]["409.wrong-state"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -7126,9 +7051,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -7154,7 +7079,6 @@ export interface operations {
             409: components["responses"]["409.wrong-state"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -7163,9 +7087,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -7191,7 +7115,6 @@ export interface operations {
             409: components["responses"]["409.wrong-state"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -7202,9 +7125,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -7235,7 +7158,6 @@ export interface operations {
             413: components["responses"]["413.body.too-many-rows"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.unknown-column.unknown-provider.unreadable-file"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller.too-many-uploads"];
             default: components["responses"]["others"];
         };
@@ -7244,9 +7166,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -7275,7 +7197,6 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.parties.redirect-not-allowed"];
-            429: components["responses"]["429.caller"];
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
@@ -7286,9 +7207,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -7317,7 +7238,6 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.parties"];
-            429: components["responses"]["429.caller"];
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
@@ -7336,9 +7256,9 @@ export interface operations {
                 review?: "result-unreadable" | "submission-unknown";
             };
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -7358,7 +7278,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -7371,9 +7290,9 @@ export interface operations {
                 Prefer?: string;
                 /** @description A repetition within 24 hours gets the first answer. It has the same URL and JSON body; of other bodies, only Content-Type (without a multipart boundary) and Content-Length are compared */
                 "Idempotency-Key"?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -7421,7 +7340,6 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.idempotent.not-a-pdf.url-not-allowed"];
-            429: components["responses"]["429.caller"];
             499: components["responses"]["499.upload"];
             501: components["responses"]["501.platform"];
             502: components["responses"]["502.upload"];
@@ -7436,9 +7354,9 @@ export interface operations {
             header?: {
                 /** @description A repetition within 24 hours gets the first answer. It has the same URL and JSON body; of other bodies, only Content-Type (without a multipart boundary) and Content-Length are compared */
                 "Idempotency-Key"?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -7467,7 +7385,6 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.idempotent"];
-            429: components["responses"]["429.caller"];
             499: components["responses"]["499.upload"];
             501: components["responses"]["501.platform"];
             502: components["responses"]["502.upload"];
@@ -7482,9 +7399,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -7506,7 +7423,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-job"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -7517,9 +7433,9 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 10 if absent) */
                 Prefer?: string;
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -7550,7 +7466,6 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.job-id-needed"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -7559,9 +7474,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -7589,7 +7504,6 @@ export interface operations {
             403: components["responses"]["403.caller.step-up-required"];
             404: components["responses"]["404.client-not-found"];
             409: components["responses"]["409.former-ids"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -7603,9 +7517,9 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -7633,7 +7547,6 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.client-not-found"];
             409: components["responses"]["409.former-ids"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -7642,9 +7555,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -7674,7 +7587,6 @@ export interface operations {
             409: components["responses"]["409.former-ids"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -7683,9 +7595,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path: {
@@ -7711,7 +7623,6 @@ export interface operations {
             409: components["responses"]["409.former-ids"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -7720,9 +7631,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -7742,7 +7653,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -7751,9 +7661,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -7773,7 +7683,6 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -7839,9 +7748,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The EHR's id of the user for whom it calls; kept in the audit trail */
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit trail */
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
             path?: never;
@@ -7863,7 +7772,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
-            429: components["responses"]["429.caller.too-many-streams"];
+            429: components["responses"]["429.too-many-streams"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };

@@ -1,6 +1,6 @@
 import type { Scope } from '../../src/access/identity/scope.js';
 
-/** Every operation of the API by the scopes it needs: methods and path. `!` marks those that need a step-up whatever their body. */
+/** Every operation of the API by the scopes it needs: methods and path. `!` marks those that need a step-up with any body. */
 const TABLE: Record<
   | Exclude<Scope, 'invites:read'>
   | 'people:read sessions:read notes:read'

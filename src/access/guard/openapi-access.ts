@@ -11,7 +11,7 @@ const HEADERS = Object.fromEntries(
       name,
       in: 'header' as const,
       required: false,
-      description: `${member === 'purpose' ? "The EHR's code of the reason for the call" : "The EHR's id of the user for whom it calls"}; kept in the audit trail`,
+      description: `${member === 'purpose' ? "The EHR's code of the reason for the call" : "The EHR's id of the user on whose behalf it calls"}; kept in the audit log`,
       schema: END_USER_SCHEMA,
     },
   ]),

@@ -6,22 +6,22 @@ import { errorTrace } from '../../http/problem/error-trace.js';
 import type { Principal } from '../identity/scopes.js';
 import { Callers } from './callers.js';
 
-/** Milliseconds between two looks whether those who get answers are still allowed to. */
+/** How often to check that the receivers of open answers are still allowed. */
 const LOOK_MS = 1_000;
 
 /**
- * Sends answers piece by piece. Nothing is sent once the caller's key or session has ended, in whichever process that was
- * done: the connection is cut, so that no answer looks whole that is not; one that waits is cut soon after.
+ * Sends answers piece by piece. Once the caller's key or session has ended in any process, it cuts the connection, so that
+ * a truncated answer does not look complete. An idle answer is cut soon after.
  */
 @Injectable()
 export class StreamedAnswers implements OnModuleDestroy {
   private readonly log = new Logger(StreamedAnswers.name);
-  /** The answers under way. */
+  /** The open answers. */
   private readonly open = new Map<ServerResponse, Principal>();
   private readonly looking: NodeJS.Timeout;
 
   constructor(private readonly callers: Callers) {
-    // While the database is away nothing is sent: that is asked before every piece.
+    // While the database is unavailable nothing is sent, because each piece is preceded by a check.
     this.looking = setInterval(() => void this.cutEnded().catch(() => undefined), LOOK_MS).unref();
   }
 
@@ -29,7 +29,7 @@ export class StreamedAnswers implements OnModuleDestroy {
     clearInterval(this.looking);
   }
 
-  /** Sends pieces of text, each of which costs a query, until their end. */
+  /** Sends pieces of text until their end. Each piece costs a query. */
   async send(reply: FastifyReply, by: Principal, pieces: AsyncIterable<string>): Promise<void> {
     this.open.set(reply.raw, by);
     reply.raw.once('close', () => this.open.delete(reply.raw));
@@ -44,7 +44,7 @@ export class StreamedAnswers implements OnModuleDestroy {
     for (const [answer, by] of asked) if (!allowed.has(by)) answer.destroy();
   }
 
-  /** An answer that breaks off has been answered with 200: the log alone can tell why. */
+  /** A truncated answer began with 200, so only the log says why. */
   private async *allowed(pieces: AsyncIterable<string>, by: Principal): AsyncGenerator<string> {
     try {
       for await (const piece of pieces) {
@@ -52,7 +52,7 @@ export class StreamedAnswers implements OnModuleDestroy {
         yield piece;
       }
     } catch (error) {
-      this.log.error({ msg: 'a streamed answer broke off', ...errorTrace(error) });
+      this.log.error({ msg: 'a streamed answer was interrupted', ...errorTrace(error) });
       throw error;
     }
   }

@@ -3,7 +3,7 @@ import { Problem } from '../../http/problem/problem.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The EHR's id of the user for whom it calls. */
+    /** The EHR's id of the user on whose behalf it calls. */
     onBehalfOf?: string;
     /** The EHR's code of the reason why. */
     purpose?: string;
@@ -13,16 +13,16 @@ declare module 'fastify' {
 /** Characters of ids and codes; neither a blank nor an @, so that no name and no email is kept by mistake. */
 export const END_USER_VALUE = /^[A-Za-z0-9._:/|-]{1,128}$/;
 
-/** The headers by which the EHR names its user and the reason, and the members of a request that hold them. */
+/** The headers with which the EHR names its user and the reason, and the members of a request that hold them. */
 export const END_USER_HEADERS = [
   { name: 'Notebridge-On-Behalf-Of', member: 'onBehalfOf', problem: 'bad-on-behalf-of' },
   { name: 'Notebridge-Purpose', member: 'purpose', problem: 'bad-purpose' },
 ] as const;
 
-/** What a header of these may hold, as OpenAPI has it. */
+/** The schema of these headers in OpenAPI. */
 export const END_USER_SCHEMA = { type: 'string', pattern: END_USER_VALUE.source } as const;
 
-/** For whom and why the EHR calls, as far as it says so. @throws {Problem} 400 `bad-on-behalf-of`, `bad-purpose` */
+/** The user and the reason that the EHR names. @throws {Problem} 400 `bad-on-behalf-of`, `bad-purpose` */
 export function endUserOf(headers: IncomingHttpHeaders): { onBehalfOf?: string; purpose?: string } {
   const said: { onBehalfOf?: string; purpose?: string } = {};
   for (const { name, member, problem } of END_USER_HEADERS) {

@@ -12,7 +12,7 @@ type Sql = Pick<pg.ClientBase, 'query'>;
 const PAGE = 1_000;
 
 /**
- * A table whose rows grant rights to whoever shows their secret. A row grants nothing without a valid MAC over all that
+ * A table whose rows grant rights to the caller that shows their secret. A row grants nothing without a valid MAC over all that
  * it grants, so that write access to the database alone gives no access to what the service can read.
  */
 export class GrantTable<Row extends { id: string }, Stored extends Row & GrantRow = Row & GrantRow> {
@@ -65,7 +65,7 @@ export class GrantTable<Row extends { id: string }, Stored extends Row & GrantRo
     return ids;
   }
 
-  /** Renews valid MACs by the first key, unless a row changes meanwhile. @returns how many it renewed */
+  /** Renews valid MACs by the first key, unless a row changes concurrently. @returns how many it renewed */
   async renewMacs(sql: Sql, macs: Macs): Promise<number> {
     let renewed = 0;
     for await (const row of this.rows(sql)) {

@@ -14,7 +14,7 @@ import { ApiKeys } from './api-keys.js';
 export class ApiKeysController {
   constructor(private readonly keys: ApiKeys) {}
 
-  /** Makes a key; it is shown this once */
+  /** Makes a key, which is shown only once */
   @Post()
   @StepUp()
   @Problems({ 403: ['scope-escalation'] })
@@ -22,7 +22,7 @@ export class ApiKeysController {
     return this.keys.create(body, caller);
   }
 
-  /** All keys, revoked ones too, the oldest first */
+  /** All keys, including revoked ones, oldest first */
   @Get()
   @Problems({ 400: ['bad-cursor'] })
   list(@Query() { limit, cursor }: PageQuery): Promise<ApiKeyPageResponse> {
@@ -30,9 +30,9 @@ export class ApiKeysController {
   }
 
   /**
-   * Makes a key that takes the place of another
+   * Makes the successor of a key
    *
-   * @remarks It has the same name and scopes and is shown this once. The old one is taken for `overlapSeconds` more.
+   * @remarks It has the same name and scopes and is shown only once. The old key is accepted for `overlapSeconds` more.
    */
   @Post(':id/rotate')
   @StepUp()
@@ -50,7 +50,7 @@ export class ApiKeysController {
   }
 
   /**
-   * Revokes a key, at once; revoking it again changes nothing
+   * Revokes a key immediately; revoking it again changes nothing
    *
    * @remarks Also one with scopes that the calling key lacks: it takes rights away and gives none.
    */

@@ -20,7 +20,7 @@ export class NewApiKeyRequest {
   @IsKeyName()
   name!: string;
 
-  /** Only such as the calling key has itself */
+  /** Only scopes that the caller has */
   @ArrayNotEmpty()
   @ArrayUnique()
   @IsIn(SCOPES, { each: true })
@@ -33,7 +33,7 @@ export class NewApiKeyRequest {
 }
 
 export class RotateApiKeyRequest {
-  /** Seconds for which the old key is taken beside its successor; a day unless told, at most thirty */
+  /** How long the old key is accepted alongside its successor. Defaults to a day; at most 30 days */
   @ApiPropertyOptional()
   @IsInt()
   @Min(0)
@@ -50,17 +50,17 @@ export class ApiKeyResponse {
   @ApiProperty({ format: 'uuid' })
   id!: string;
   name!: string;
-  /** The first characters of the key, for recognition */
+  /** The first characters of the key */
   prefix!: string;
   scopes!: Scope[];
   createdAt!: Date;
   /** When it expires; null if it lives until it is revoked */
   expiresAt!: Date | null;
   revokedAt!: Date | null;
-  /** To the minute; null: never */
+  /** To the minute; null if it was never used */
   lastUsedAt!: Date | null;
 
-  /** Id of the key that takes its place */
+  /** Id of its successor */
   @ApiProperty({ type: String, format: 'uuid', nullable: true })
   rotatedTo!: string | null;
 
@@ -69,7 +69,7 @@ export class ApiKeyResponse {
 }
 
 export class NewApiKeyResponse extends ApiKeyResponse {
-  /** The key itself, shown this once */
+  /** The key itself, shown only once */
   key!: string;
 }
 

@@ -54,7 +54,7 @@ export const API_KEY_GRANTS = new GrantTable<KeyGrant, KeyRow>(
 /** A key as it is rotated. */
 interface RotatedKey extends KeyRow {
   isAlive: boolean;
-  /** When a key expires that is made now and lives as long as this one was to live. */
+  /** The expiry of a successor with the same lifetime. */
   renewedUntil: Date | null;
 }
 
@@ -81,14 +81,14 @@ export class ApiKeys {
     this.adminHash = env.adminKey === undefined ? undefined : hashOf(env.adminKey);
   }
 
-  /** Who a key belongs to; undefined when it is none of ours, revoked or expired. Comparisons take constant time. */
+  /** The caller with this key; undefined if it is unknown, altered, revoked or expired. Comparisons take constant time. */
   async recognise(key: string): Promise<Principal | undefined> {
     const hash = hashOf(key);
     if (!this.isAdmin(hash) && prefixOf(key) === undefined) return undefined;
     return this.recogniseHash(hash);
   }
 
-  /** Likewise by the SHA-256 of a key. */
+  /** The caller with the key of this SHA-256. */
   async recogniseHash(hash: Buffer): Promise<Principal | undefined> {
     if (this.isAdmin(hash)) return this.admin;
     const { rows } = await this.database.pool.query<KeyRow & { isUseStale: boolean }>({
@@ -126,7 +126,7 @@ export class ApiKeys {
   }
 
   /**
-   * Makes the successor of a key, which lives on beside it for a while.
+   * Makes the successor of a key, which is accepted alongside it for a while.
    *
    * @throws {Problem} 403 `scope-escalation`, 404 `unknown-api-key`, 409 `api-key-ended` or `already-rotated`
    */

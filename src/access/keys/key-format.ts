@@ -16,7 +16,7 @@ export function newApiKey(randomness: Buffer): { key: string; prefix: string; ha
   return { key, prefix: key.slice(0, PREFIX_LENGTH), hash: hashOf(key) };
 }
 
-/** What is known of a key beforehand; undefined: it can't be one of ours, so that nothing of it may be kept. */
+/** The stored start of a key; undefined for a text that is no key, of which nothing may be stored. */
 export function prefixOf(key: string): string | undefined {
   return KEY.test(key) ? key.slice(0, PREFIX_LENGTH) : undefined;
 }
