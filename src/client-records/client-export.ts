@@ -1,13 +1,10 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import type { PoolClient } from 'pg';
 import { AnswerVisibility } from '../access/guard/visible-to.js';
 import type { Principal } from '../access/identity/scopes.js';
 import { Database } from '../database/database.js';
-import { familyOf } from '../database/former-ids.js';
-import type { FeedEventResponse } from '../feed/feed.dto.js';
 import { FeedReader } from '../feed/feed-reader.js';
-import { ImportMentions } from '../imports/api/import-mentions.js';
-import { PersonRecords } from '../people/api/person-records.js';
-import { PersonResponse } from '../people/api/person-view.js';
+import { ClientData, type DataSubject, ERASED, type ErasedCopies } from '../people/store/client-data.js';
 import { SessionRecords } from '../sessions/read/session-records.js';
 import type { Section } from './export-text.js';
 
@@ -33,17 +30,43 @@ const UNLINKED_USERS = `
   WHERE external_user_id = ANY ($1) AND person_id IS NULL AND role = 'Client' AND platform_user_id COLLATE "C" > $2
   ORDER BY platform_user_id COLLATE "C"`;
 
+/** Erases the webhooks about the platform users $1, unless they are open and bring their event first. */
+const ERASE_DELIVERIES = 'DELETE FROM webhook_deliveries WHERE due_at IS NULL AND subject = ANY ($1::text[])';
+
 /** Exports everything stored about a client (45 CFR 164.524). */
 @Injectable()
-export class ClientExport {
+export class ClientExport implements OnModuleInit {
   constructor(
     private readonly database: Database,
-    private readonly people: PersonRecords,
+    private readonly data: ClientData,
     private readonly sessions: SessionRecords,
-    private readonly imports: ImportMentions,
     private readonly feed: FeedReader,
     private readonly visibility: AnswerVisibility,
   ) {}
+
+  /** Adds what no feature above stores alone. */
+  onModuleInit(): void {
+    this.data.register(
+      {
+        ...{ section: 'unlinkedUsers', item: 'unlinked-user', tables: { platform_users: {} } },
+        read: async ({ externalIds }) => this.rows(UNLINKED_USERS, externalIds),
+      },
+      {
+        ...{ section: 'calls', item: 'call', tables: { platform_calls: {} } },
+        read: async ({ people }) => this.rows(CALLS, people),
+      },
+      {
+        ...{ section: 'deliveries', item: 'delivery' },
+        tables: { webhook_deliveries: { body: ERASED, signature: ERASED } },
+        read: async ({ platformUserIds }) => this.rows(DELIVERIES, platformUserIds),
+        ...{ erase: eraseDeliveries, erased: 'webhooks' },
+      },
+      {
+        ...{ section: 'events', item: 'event', tables: { feed_events: { data: 'ids and states only' } } },
+        read: async ({ externalId, externalIds }) => this.events(externalIds, await this.sessions.idsOf(externalId)),
+      },
+    );
+  }
 
   /**
    * The sections of an export that the caller may see, each read while it is sent. Their subjects are read first, for
@@ -52,23 +75,19 @@ export class ClientExport {
    * @throws {Problem} 404
    */
   async sectionsOf(externalId: string, caller: Principal): Promise<Section[]> {
-    const shown = <T>(record: T) => this.visibility.ofModel(PersonResponse, caller, record);
-    const client = await this.people.find({ kind: 'client', externalId });
-    const { people, externalIds } = await familyOf(this.database.pool, 'client', externalId);
-    const formerIds = externalIds.filter((id) => id !== externalId);
-    const merged = await this.people.findMerged(people);
-    const sessionIds = await this.sessions.idsOf(externalId);
-    const users = [...client.formerPlatformUserIds, ...(client.platformUserId ? [client.platformUserId] : [])];
-    return [
-      { name: 'client', items: each([shown({ ...client, formerIds })]) },
-      { name: 'mergedClients', item: 'merged-client', items: each(merged.map(shown)) },
-      { name: 'unlinkedUsers', item: 'unlinked-user', items: this.rows(UNLINKED_USERS, externalIds) },
-      { name: 'calls', item: 'call', items: this.rows(CALLS, people) },
-      { name: 'deliveries', item: 'delivery', items: this.rows(DELIVERIES, users) },
-      { name: 'sessions', item: 'session', items: this.sessions.of(externalId, sessionIds) },
-      { name: 'importRows', item: 'import-row', items: this.imports.of('client', externalIds) },
-      { name: 'events', item: 'event', items: this.events(externalIds, sessionIds) },
-    ];
+    const client = await this.data.subjectOf(this.database.pool, { kind: 'client', externalId });
+    const sections: Section[] = [];
+    for (const { section: name, item, model, read } of this.data.kinds) {
+      const items = await read(client);
+      const shown = model ? this.visible(model, caller, items) : items;
+      sections.push({ name, items: shown, ...(item !== undefined && { item }) });
+    }
+    // First the client, which is no list.
+    return sections.sort((one, other) => Number(one.item !== undefined) - Number(other.item !== undefined));
+  }
+
+  private async *visible(model: new () => object, caller: Principal, items: AsyncIterable<object>) {
+    for await (const item of items) yield this.visibility.ofModel(model, caller, item);
   }
 
   /** Reads rows in pages. @param text a statement that returns rows ordered by id, after $2 */
@@ -77,10 +96,14 @@ export class ClientExport {
     return paged(async (after) => (await pool.query<{ id: string }>(`${text} LIMIT ${PAGE}`, [about, after])).rows);
   }
 
-  private async *events(externalIds: string[], sessionIds: readonly string[]): AsyncGenerator<FeedEventResponse> {
+  private async *events(externalIds: string[], sessionIds: string[]): AsyncGenerator<object> {
     const ofSessions = await this.sessions.feedSubjectsOf(sessionIds);
     yield* this.feed.about([...externalIds.map((id) => `clients/${encodeURIComponent(id)}`), ...ofSessions]);
   }
+}
+
+async function eraseDeliveries(tx: PoolClient, { platformUserIds }: DataSubject): Promise<ErasedCopies> {
+  return { rows: (await tx.query(ERASE_DELIVERIES, [platformUserIds])).rowCount ?? 0 };
 }
 
 /** Reads rows page by page. @param read gets the id of the last row, empty at first */
@@ -90,8 +113,4 @@ async function* paged<T extends { id: string }>(read: (after: string) => Promise
     rows = await read(rows.at(-1)?.id ?? '');
     yield* rows;
   } while (rows.length === PAGE);
-}
-
-async function* each(items: object[]): AsyncGenerator<object> {
-  yield* items;
 }

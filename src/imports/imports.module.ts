@@ -52,7 +52,7 @@ import { UploadsService } from './upload/uploads.service.js';
     UploadConnectionPool,
     UploadsService,
   ],
-  exports: [ImportMentions, ImportRunner],
+  exports: [ImportRunner],
 })
 export class ImportsModule {}
 

@@ -1,7 +1,7 @@
 import type { Env } from '../config/env.js';
 import type { Days } from '../config/setting-rules.js';
 import { KEPT_CURSORS } from '../feed/feed-reader.js';
-import { IS_NO_HELD_ROW } from '../imports/model/held-rows.js';
+import { IS_NO_HELD_ROW } from '../imports/model/named-rows.js';
 import { HELD_IDS, HELD_PEOPLE, isNotIn } from '../people/store/legal-hold.js';
 import { OF_ANY_ACCOUNT } from '../platform/rate-limit/rate-limiter.repository.js';
 import { HELD_EVENT_IDS, HELD_SESSIONS, HELD_SUBJECTS } from '../sessions/model/held-sessions.js';

@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { DiscoveryModule } from '@nestjs/core';
 import { PlatformModule } from '../platform/platform.module.js';
 import { IdentityController } from './api/identity.controller.js';
 import { IdentityService } from './api/identity.service.js';
@@ -17,9 +16,9 @@ import { PlatformPeople } from './reconcile/platform-people.js';
 import { Reconciler } from './reconcile/reconciler.js';
 import { CallResultsRepository } from './reconcile/results.repository.js';
 import { BreakersRepository } from './store/breakers.repository.js';
+import { ClientData } from './store/client-data.js';
 import { DependentsRepository } from './store/dependents.repository.js';
 import { DuePeopleRepository } from './store/due-people.repository.js';
-import { Erasure } from './store/erasure.js';
 import { FormerIdsRepository } from './store/former-ids.repository.js';
 import { MergedClientsRepository } from './store/merged-clients.repository.js';
 import { PeopleRepository } from './store/people.repository.js';
@@ -38,7 +37,7 @@ const shared = [
   CallResultsRepository,
   DependentsRepository,
   DuePeopleRepository,
-  Erasure,
+  ClientData,
   FormerIdsRepository,
   PeopleRepository,
   PlatformUsersRepository,
@@ -47,7 +46,7 @@ const shared = [
 
 /** Providers and clients: the desired state of the EHR, the known state of the platform, and the steps between them. */
 @Module({
-  imports: [DiscoveryModule, PlatformModule],
+  imports: [PlatformModule],
   controllers: [ProvidersController, ClientsController, PeopleController, PeopleCsvController, IdentityController],
   providers: [...shared, IdentityService, MergedClientsRepository, PeopleLookup, PeopleMonitoring, UserCreatedHandler],
   exports: shared,

@@ -17,7 +17,7 @@ import { RefreshRepository, SessionRefresher } from './refresh/refresh.repositor
 import { RefreshScheduler } from './refresh/refresh-scheduler.repository.js';
 import { SessionContentRepository } from './refresh/session-content.repository.js';
 import { SessionEventsRepository } from './refresh/session-events.repository.js';
-import { SessionErasure } from './session-erasure.js';
+import { SessionData } from './session-data.js';
 import { SessionEventsHandler } from './session-events.handler.js';
 import { SessionsController } from './sessions.controller.js';
 import { SessionRequestsProcessor, SessionsProcessor } from './sessions.processor.js';
@@ -43,7 +43,7 @@ import { SessionUpdates } from './update/session-updates.js';
     RequestOutcomes,
     SessionRequestsRepository,
     SessionRequests,
-    SessionErasure,
+    SessionData,
     SessionUpdates,
     SessionsHealth,
   ],

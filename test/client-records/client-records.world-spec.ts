@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { planOf } from '../../harness/query-plans.js';
 import { ADMIN_KEY } from '../../harness/world/settings.js';
@@ -8,19 +7,23 @@ import type { DisclosureResponse } from '../../src/client-records/client-records
 import type { Page } from '../../src/http/request/page.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';
 import { Retention } from '../../src/operations/retention.js';
+import { ClientData, type ClientDataKind } from '../../src/people/store/client-data.js';
 import { PlatformClient } from '../../src/platform/clients/platform-client.js';
 import { UsersClient } from '../../src/platform/clients/users-client.js';
 import { PlatformError } from '../../src/platform/contract/platform-errors.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
+import { SEALED_TABLES } from '../../src/vault/sealed-columns.js';
 import { statementsOf } from '../support/statements.js';
 import { SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
 import { useClientsWithRecords } from './clients-with-records.js';
-import { EXPORTED, heldAt, NOT_EXPORTED } from './held-of-a-client.js';
+import { heldAt, NOT_LISTED, PLACES } from './held-of-a-client.js';
 
 const OURS = ['Auskunfta', 'Voriga', 'auskunft@example.org', 'voriga@example.org', 'Auskunftstext', 'Auskunftsplan'];
 const ANOTHERS = ['Fremda', 'fremda@example.org', 'Fremdtext', 'Fremdplan'];
 const PATH = '/v1/clients/c%2F1';
+
+type ListedTables = ClientDataKind['tables'];
 
 interface Export {
   client: { externalId: string };
@@ -53,10 +56,31 @@ const makeKey = async (...scopes: string[]) =>
   (await world.call<{ id: string; key: string }>('POST', '/v1/api-keys', { body: { name: 'a key', scopes } })).body;
 const userOf = (client: string) => world.platform.usersOf(client)[0]?.userId ?? '';
 
-test('every table of the schema is part of an export, or listed with the reason why it is not', () => {
-  const schema = readFileSync('prisma/schema.prisma', 'utf8');
-  const models = [...schema.matchAll(/^model (\w+) \{/gm)].map(([, name = '']) => name);
-  expect([...Object.keys(EXPORTED), ...Object.keys(NOT_EXPORTED)].sort()).toEqual(models.sort());
+describe('the list of a client’s data', () => {
+  const tables = () => Object.assign({}, ...world.get(ClientData).kinds.map((kind) => kind.tables)) as ListedTables;
+
+  test('has every table of the schema, except those with a reason', async () => {
+    const names = await world.sql<{ name: string }>(
+      `SELECT relname AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
+         AND relname NOT LIKE '\\_prisma%'`,
+    );
+    const listed = Object.keys(tables());
+    expect(listed.sort()).toEqual(Object.keys(PLACES).sort());
+    expect([...listed, ...Object.keys(NOT_LISTED)].sort()).toEqual(names.map(({ name }) => name).sort());
+  });
+
+  test('says of each column with bytes or JSON whether an erasure empties it, or why not', async () => {
+    const columns = await world.sql<{ table: string; column: string }>(
+      `SELECT table_name AS table, column_name AS column FROM information_schema.columns
+       WHERE table_schema = current_schema() AND data_type IN ('bytea', 'jsonb', 'json') AND table_name = ANY ($1)`,
+      [Object.keys(tables())],
+    );
+    const declared = Object.entries(tables()).flatMap(([table, of]) => Object.keys(of).map((one) => `${table}.${one}`));
+    expect(declared.sort()).toEqual(columns.map(({ table, column }) => `${table}.${column}`).sort());
+    for (const [table, { columns: sealed }] of Object.entries(SEALED_TABLES))
+      if (!(table in NOT_LISTED))
+        expect(Object.keys(tables()[table] ?? {})).toEqual(expect.arrayContaining(Object.keys(sealed)));
+  });
 });
 
 describe('an export', () => {
@@ -108,7 +132,7 @@ describe('an export', () => {
     }
     await world.settle();
     const body = await exported();
-    const missing = Object.entries(EXPORTED).filter(([, place]) => heldAt(body, place.split('.')).length === 0);
+    const missing = Object.entries(PLACES).filter(([, place]) => heldAt(body, place.split('.')).length === 0);
     expect(missing).toEqual([]);
     const timeline = heldAt(body, ['sessions', 'timeline']) as { kind: string }[];
     expect([...new Set(timeline.map(({ kind }) => kind))].sort()).toEqual(['event', 'notes', 'request']);

@@ -1,6 +1,7 @@
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { beginRegeneration } from '../../simulator/sessions/session-run.js';
 import type { Page } from '../../src/http/request/page.js';
+import { ClientData, ERASED } from '../../src/people/store/client-data.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
@@ -80,6 +81,63 @@ test('a deleted client is erased with every copy; its sessions keep only its ext
   await world.call('DELETE', '/v1/clients/c-stays', { wait: 60 });
   expect(await documentsOf(joint)).toMatchObject(REMOVED);
   expect(await held(...STAYS, 'Gemeinsamkeit')).toEqual([]);
+});
+
+test('an erasure empties every column that the list calls erased, and no section of the export has a word left', async () => {
+  await world.restart({ ERASE_NOTES_OF_DELETED_CLIENTS: 'erase' });
+  const [mail = '', other = ''] = MAILS;
+  await put('c-gone', FIRST, LAST, mail);
+  await newSession('c-gone', TEXT, PLAN);
+  const userId = userOf('c-gone');
+  const payload = { userId, externalUserId: 'c-gone', role: 'Client', name: OLD };
+  world.platform.simulator.state.deliveries.sendRaw(JSON.stringify({ eventType: 'USER_CREATED', payload }));
+  await upload('', `c-gone,${other},${TWICE},${LAST},nobody`, `,${mail.toUpperCase()},${PLANNED},${LAST},p-1`);
+  await upload('dryRun=true', `c-gone,${mail},${PLANNED},${LAST},p-1`);
+  await world.settle();
+  world.platform.injectFault({ operation: 'createSession', kind: 'status', status: 500 });
+  const request = { provider: 'p-1', client: 'c-gone', noteTemplateIds: [SOAP], input: { text: { text: TEXT } } };
+  await world.call('POST', '/v1/sessions', { body: request });
+  await world.settle();
+  await world.sql(`UPDATE people SET error_text = 'x' WHERE external_id = 'c-gone'`);
+  await world.sql(`UPDATE people SET invite_url = 'x' WHERE external_id = 'c-gone'`);
+  await world.sql(`UPDATE session_insights SET transcript = topics, analytics = topics`);
+
+  const { kinds } = world.get(ClientData);
+  const columns = kinds.flatMap(({ tables }) =>
+    Object.entries(tables).flatMap(([table, of]) =>
+      Object.entries(of).flatMap(([column, fate]) => (fate === ERASED ? [[table, column] as const] : [])),
+    ),
+  );
+  /** Columns that contain data of the client, who is alone in this world. */
+  const filled = async () => {
+    const found = new Set<string>();
+    for (const [table, column] of columns) {
+      const rows = await world.sql(
+        `SELECT FROM ${table} WHERE ${column} IS NOT NULL ${table === 'people' ? "AND kind = 'client'" : ''} LIMIT 1`,
+      );
+      if (rows.length > 0) found.add(`${table}.${column}`);
+    }
+    return [...found];
+  };
+  const wordsIn = async () => {
+    const { text } = await world.call('GET', '/v1/clients/c-gone/export');
+    const body = JSON.parse(text) as Record<string, unknown>;
+    return kinds.flatMap(({ section }) => {
+      expect(body).toHaveProperty(section);
+      const held = JSON.stringify(body[section]);
+      return [...GONE, ...MAILS].filter((word) => held.includes(word)).map((word) => `${section}: ${word}`);
+    });
+  };
+  expect(await filled()).toEqual([...new Set(columns.map((names) => names.join('.')))]);
+  expect(await wordsIn()).toEqual(
+    expect.arrayContaining([`client: ${FIRST}`, `importRows: ${PLANNED}`, `importRows: ${TWICE}`]),
+  );
+  expect(await held(OLD)).toEqual([OLD]);
+
+  await world.call('DELETE', '/v1/clients/c-gone', { wait: 60 });
+  expect(await filled()).toEqual([]);
+  expect(await wordsIn()).toEqual([]);
+  expect(await held(...GONE, ...MAILS)).toEqual([]);
 });
 
 test('a deleted client whose create got no answer keeps its email until it was looked up', async () => {

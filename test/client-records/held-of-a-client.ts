@@ -1,46 +1,56 @@
-/** The exported tables, each with the place of its data in the export of a client. */
-export const EXPORTED: Record<string, string> = {
-  Person: 'client',
-  ClientProvider: 'client.providers',
-  EmailClaim: 'client.trace.known.emailClaim',
-  FormerId: 'client.formerIds',
-  PlatformUser: 'unlinkedUsers',
-  PlatformCall: 'calls',
-  Import: 'importRows.import',
-  ImportRow: 'importRows',
-  FeedEvent: 'events',
-  WebhookDelivery: 'deliveries',
-  Session: 'sessions',
-  SessionDocument: 'sessions.notes',
-  DocumentRevision: 'sessions.notes.items',
-  SessionInsights: 'sessions.insights',
-  ProcessingSession: 'sessions.processings',
+/** The tables in the list of a client's data, each with the place of its data in the export. */
+export const PLACES: Record<string, string> = {
+  people: 'client',
+  client_providers: 'client.providers',
+  email_claims: 'client.trace.known.emailClaim',
+  former_ids: 'client.formerIds',
+  platform_users: 'unlinkedUsers',
+  platform_calls: 'calls',
+  imports: 'importRows.import',
+  import_rows: 'importRows',
+  feed_events: 'events',
+  webhook_deliveries: 'deliveries',
+  sessions: 'sessions',
+  session_documents: 'sessions.notes',
+  document_revisions: 'sessions.notes.items',
+  session_insights: 'sessions.insights',
+  processing_sessions: 'sessions.processings',
 };
 
 const because = (reason: string, ...tables: string[]) => Object.fromEntries(tables.map((table) => [table, reason]));
 
-/** Every other table, with the reason why an export does not need it. */
-export const NOT_EXPORTED: Record<string, string> = {
-  ...because('It holds no data of people.', 'KeyUse', 'CallBudget', 'CircuitBreaker', 'ApiKey', 'FeedEpoch'),
-  ...because('It holds no data of people.', 'BrowserSession', 'AuditUnlinked', 'AuditLink', 'AuditCut', 'Worker'),
-  ...because('It holds no data of people.', 'WebhookRejection'),
+/** Every other table, with the reason why the list does not need it. */
+export const NOT_LISTED: Record<string, string> = {
+  ...because('It holds no data of people.', 'key_uses', 'call_budgets', 'circuit_breakers', 'api_keys', 'feed_epochs'),
   ...because(
-    'The accounting of disclosures shows the audit trail of a client.',
-    'AuditEntry',
-    'AuditSubject',
-    'AuditRange',
+    'It holds no data of people.',
+    'browser_sessions',
+    'audit_unlinked',
+    'audit_links',
+    'audit_cuts',
+    'workers',
   ),
-  ...because('A job does not say which client it is about.', 'ComplianceJob'),
-  ...because('It is about providers.', 'DependentRequeue'),
+  ...because('It holds no data of people.', 'webhook_rejections'),
   ...because(
-    'Its records are encrypted together, and deleted once the columns are chosen, or a day later.',
-    'ImportRecords',
+    'The accounting of disclosures shows the audit log of a client.',
+    'audit_entries',
+    'audit_subjects',
+    'audit_ranges',
   ),
-  ...because('It holds ids of people who are not known.', 'DeletedId'),
-  ...because('It repeats an answer for a day, and is found only by a fingerprint.', 'IdempotencyRecord'),
-  ...because('It is counted in its delivery within a moment.', 'WebhookRepeat'),
-  ...because('It is a keyed fingerprint.', 'HandedOutUrl'),
-  ...because('It spells the id of a user, a session or a job, which is in the export.', 'PlatformSpelling'),
+  ...because('A job does not say which client it is about.', 'compliance_jobs'),
+  ...because('It is about providers.', 'dependent_requeues'),
+  ...because(
+    'Its records are encrypted together, and deleted once the columns are chosen, or a day later. An erasure finds them by id.',
+    'import_records',
+  ),
+  ...because('It holds ids of people who are not known.', 'deleted_ids'),
+  ...because(
+    'It repeats an answer for a day, and is found only by a fingerprint. Sessions erase theirs.',
+    'idempotency_records',
+  ),
+  ...because('It is counted in its delivery within a moment.', 'webhook_repeats'),
+  ...because('It is a keyed fingerprint.', 'handed_out_urls'),
+  ...because('It spells the id of a user, a session or a job, which is in the export.', 'platform_spellings'),
 };
 
 /** The values at a place of an export, of every item of a list. */

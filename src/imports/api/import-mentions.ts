@@ -1,9 +1,11 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Database } from '../../database/database.js';
-import type { PersonKind } from '../../people/model/person.js';
+import { ClientData, type DataSubject, ERASED } from '../../people/store/client-data.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import { ImportsRepository } from '../model/imports.repository.js';
+import { IS_NAMED_BY_EMAIL } from '../model/named-rows.js';
 import type { RowCells } from '../parse/row/import-row.js';
+import { ImportErasure } from '../run/import-erasure.js';
 import type { ImportRowRecord } from '../run/outcomes.repository.js';
 import { RowCellsRepository } from './row-cells.repository.js';
 
@@ -27,24 +29,39 @@ const MENTIONS = `
   SELECT r.import_id AS import, i.created_at AS "createdAt", i.files, r.row_no AS "rowNo", r.file, r.line, r.outcome,
     r.code, r.field, r.hint
   FROM import_rows r JOIN imports i ON i.id = r.import_id
-  WHERE r.external_id = ANY ($2::text[]) AND (r.kind = $1 OR r.kind IS NULL) AND (r.import_id, r.row_no) > ($3, $4)
+  WHERE (r.external_id = ANY ($2::text[]) OR ${IS_NAMED_BY_EMAIL('$5')}) AND (r.kind = $1 OR r.kind IS NULL)
+    AND (r.import_id, r.row_no) > ($3, $4)
   ORDER BY r.import_id, r.row_no LIMIT ${PAGE}`;
 
 /** Where imports named a person. */
 @Injectable()
-export class ImportMentions {
+export class ImportMentions implements OnModuleInit {
   constructor(
     private readonly database: Database,
     private readonly imports: ImportsRepository,
     private readonly cells: RowCellsRepository,
+    private readonly erasure: ImportErasure,
+    private readonly data: ClientData,
   ) {}
 
-  /** The rows of all imports that named a person. @param ids all current and former ids */
-  async *of(kind: PersonKind, ids: readonly string[]): AsyncGenerator<ImportMention> {
+  onModuleInit(): void {
+    this.data.register({
+      ...{ section: 'importRows', item: 'import-row' },
+      tables: {
+        imports: { files: 'names and columns of files', guards: 'numbers', totals: 'numbers' },
+        import_rows: { profile: ERASED, cells: ERASED, profile_hash: ERASED, email_fingerprint: ERASED },
+      },
+      read: async (client) => this.of(client),
+      ...{ erase: (tx, person) => this.erasure.erase(tx, person), erased: 'rows of imports' },
+    });
+  }
+
+  /** The rows of all imports that named a person. */
+  private async *of({ kind, externalIds, emails }: DataSubject): AsyncGenerator<ImportMention> {
     let after = ['00000000-0000-0000-0000-000000000000', 0] as [string, number];
     let rows: MentionRow[];
     do {
-      ({ rows } = await this.database.pool.query<MentionRow>(MENTIONS, [kind, ids, ...after]));
+      ({ rows } = await this.database.pool.query<MentionRow>(MENTIONS, [kind, externalIds, ...after, emails]));
       for (const row of rows) {
         yield await this.show(row);
         after = [row.import, row.rowNo];

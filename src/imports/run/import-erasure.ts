@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { type ErasedCopies, type ErasedPerson, ErasesCopies } from '../../people/store/erasure.js';
+import type { DataSubject, ErasedCopies } from '../../people/store/client-data.js';
+import { HELD_EMAILS, isNotIn } from '../../people/store/legal-hold.js';
 import { ERASED } from '../model/import.js';
+import { IS_NAMED_BY_EMAIL } from '../model/named-rows.js';
 import { IS_OPENED_BEFORE_DELETION, StoredRecords } from '../upload/stored-records.repository.js';
 
 /** Erases what imports store about deleted people. */
@@ -10,13 +12,12 @@ export class ImportErasure {
   constructor(private readonly records: StoredRecords) {}
 
   /**
-   * Empties the rows that name a person, and skips those that are not finished. Imports that were opened after the deletion
-   * was stated keep theirs: they bring the person back.
+   * Empties the rows that name a person by its id, or without an id by its email, and skips those that are not finished.
+   * Imports that were opened after the deletion was stated keep theirs: they bring the person back.
    */
-  @ErasesCopies('rows of imports')
   async erase(
     tx: PoolClient,
-    { kind, externalIds }: Pick<ErasedPerson, 'kind' | 'externalIds'>,
+    { kind, externalIds, emails }: Pick<DataSubject, 'kind' | 'externalIds' | 'emails'>,
   ): Promise<ErasedCopies> {
     const isOpen = `(r.outcome = 'pending' AND r.planned IS DISTINCT FROM 'delete')`;
     const { rowCount } = await tx.query(
@@ -24,9 +25,10 @@ export class ImportErasure {
          outcome = CASE WHEN ${isOpen} THEN 'skipped' ELSE r.outcome END,
          code = CASE WHEN ${isOpen} THEN $3 ELSE r.code END, hint = CASE WHEN ${isOpen} THEN $4 ELSE r.hint END
        FROM imports i
-       WHERE r.external_id = ANY ($2::text[]) AND (r.kind = $1 OR r.kind IS NULL) AND (r.profile IS NOT NULL OR r.cells IS NOT NULL)
+       WHERE (r.external_id = ANY ($2::text[]) OR ${IS_NAMED_BY_EMAIL('$5')} AND ${isNotIn('r.email_fingerprint', HELD_EMAILS)})
+         AND (r.kind = $1 OR r.kind IS NULL) AND (r.profile IS NOT NULL OR r.cells IS NOT NULL)
          AND i.id = r.import_id AND ${IS_OPENED_BEFORE_DELETION('$1', '$2')}`,
-      [kind, externalIds, ERASED.code, ERASED.hint],
+      [kind, externalIds, ERASED.code, ERASED.hint, emails],
     );
     return { rows: (rowCount ?? 0) + (await this.records.erase(tx, kind, externalIds)) };
   }

@@ -115,7 +115,7 @@ export class UpcomingRows implements UpcomingSource, OnModuleInit {
          ON CONFLICT (kind, external_id) DO UPDATE SET deleted_at = clock_timestamp()`,
         [kind, externalId, OPEN_UPLOAD_LOCK],
       );
-      await this.erasure.erase(tx, { kind, externalIds: [externalId] });
+      await this.erasure.erase(tx, { kind, externalIds: [externalId], emails: [] });
     });
   }
 

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { ProfileSeal } from '../../people/model/profile.js';
+import { usableEmail } from '../parse/row/email-text.js';
 import type { ImportedPerson, RowCells } from '../parse/row/import-row.js';
 import { type Rejection, rejection } from '../parse/row/rejection.js';
 import { candidateOf, isLinkOnly, providerIds, validatePerson } from '../parse/row/validate-person.js';
@@ -106,9 +107,12 @@ export class RowCorrector {
   ): Promise<void> {
     await tx.query(
       `UPDATE import_rows SET says = 'rejected', profile = NULL, cells = $3, outcome = 'rejected', planned = 'rejected',
-         code = $4, field = $5, hint = $6
+         code = $4, field = $5, hint = $6, email_fingerprint = $7
        WHERE import_id = $1 AND row_no = $2`,
-      [importId, rowNo, this.staging.sealCells(importId, rowNo, cells), code, field ?? null, hint],
+      [
+        ...[importId, rowNo, this.staging.sealCells(importId, rowNo, cells), code, field ?? null, hint],
+        this.seal.emailFingerprint(usableEmail(cells.email ?? '') || null),
+      ],
     );
   }
 }

@@ -3,6 +3,7 @@ import type { PoolClient } from 'pg';
 import { Audit } from '../../access/audit/audit.js';
 import { type Profile, ProfileSeal } from '../../people/model/profile.js';
 import { Vault } from '../../vault/vault.js';
+import { usableEmail } from '../parse/row/email-text.js';
 import type { ImportedPerson, ReadRow, RowCells } from '../parse/row/import-row.js';
 import { rowPlace } from './row-places.js';
 import { OPEN_UPLOAD_LOCK } from './upload-connections.js';
@@ -151,7 +152,20 @@ export class StagingRepository {
     }
     if (row.is !== 'rejected') return [row.is, null, null, null, null, ...version, 'pending'];
     const cells = hex(this.sealCells(importId, rowNo, row.cells));
-    return ['rejected', null, cells, null, null, ...version, 'rejected', 'rejected', row.code, row.field, row.hint];
+    const fingerprint = this.seal.emailFingerprint(usableEmail(row.cells.email ?? '') || null);
+    return [
+      'rejected',
+      null,
+      cells,
+      fingerprint && hex(fingerprint),
+      null,
+      ...version,
+      'rejected',
+      'rejected',
+      row.code,
+      row.field,
+      row.hint,
+    ];
   }
 
   /** @returns the numbers of the rows that are unchanged, now stored */

@@ -1,11 +1,13 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
+import { ClientData, ERASED } from '../store/client-data.js';
+import { MergedClientsRepository } from '../store/merged-clients.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
 import { usersOf } from '../store/person-users.js';
 import { PeopleService } from './people.service.js';
-import type { PersonResponse } from './person-view.js';
+import { PersonResponse } from './person-view.js';
 import type { TraceResponse } from './trace.dto.js';
 import { traceOf } from './trace.js';
 
@@ -20,23 +22,66 @@ export interface PersonRecord extends PersonResponse {
   trace: Omit<TraceResponse, 'history' | 'choices'>;
 }
 
+/** `PeopleRepository` erases them with the deletion itself. */
+const PEOPLE_COLUMNS = {
+  ...{ profile: ERASED, profile_hash: ERASED, email_fingerprint: ERASED, applied_profile: ERASED },
+  ...{ invite_url: ERASED, error_text: ERASED },
+  attempt_profile: 'the email only, until the platform was asked about a create without an answer',
+  attempt_email: 'as `attempt_profile`',
+};
+
+async function* items(list: object[]): AsyncGenerator<object> {
+  yield* list;
+}
+
 /** Everything stored about people themselves, for the export of a client's records. */
 @Injectable()
-export class PersonRecords {
+export class PersonRecords implements OnModuleInit {
   constructor(
     private readonly database: Database,
     private readonly people: PeopleRepository,
     private readonly service: PeopleService,
     private readonly seal: ProfileSeal,
+    private readonly merged: MergedClientsRepository,
+    private readonly data: ClientData,
   ) {}
 
+  onModuleInit(): void {
+    const { merged } = this;
+    this.data.register(
+      {
+        ...{ section: 'client', model: PersonResponse },
+        tables: {
+          people: PEOPLE_COLUMNS,
+          client_providers: {},
+          email_claims: { fingerprint: 'until the platform deleted the user, so that no other person gets the email' },
+          former_ids: {},
+        },
+        read: async ({ externalId, externalIds }) => {
+          const client = await this.find({ kind: 'client', externalId });
+          return items([{ ...client, formerIds: externalIds.filter((id) => id !== externalId) }]);
+        },
+      },
+      {
+        ...{
+          section: 'mergedClients',
+          item: 'merged-client',
+          tables: { people: PEOPLE_COLUMNS },
+          model: PersonResponse,
+        },
+        read: async ({ people }) => items(await this.findMerged(people)),
+        ...{ erase: (tx, person) => merged.erase(tx, person), erased: 'merged clients' },
+      },
+    );
+  }
+
   /** @throws {Problem} 404; 503 `data-unreadable` */
-  async find(key: PersonKey): Promise<PersonRecord> {
+  private async find(key: PersonKey): Promise<PersonRecord> {
     return this.recordOf(await this.service.read(key));
   }
 
   /** The records of those of some people that were merged into another client. */
-  async findMerged(ids: string[]): Promise<PersonRecord[]> {
+  private async findMerged(ids: string[]): Promise<PersonRecord[]> {
     const merged = await this.people.mergedOf(ids);
     return Promise.all(merged.map((row) => this.recordOf(row)));
   }

@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { ProfileSeal } from '../model/profile.js';
 import { giveBack, type MergedUser, takeOver } from '../model/rename-rule.js';
+import type { DataSubject, ErasedCopies } from './client-data.js';
 import { DependentsRepository } from './dependents.repository.js';
-import { type ErasedCopies, type ErasedPerson, ErasesCopies } from './erasure.js';
 import { type MoreFields, PeopleRepository } from './people.repository.js';
 import type { PersonRow } from './person-row.js';
 import { PlatformUsersRepository } from './platform-users.repository.js';
@@ -70,11 +70,11 @@ export class MergedClientsRepository {
   }
 
   /** Deletes the kept users of all clients that were merged into a deleted one. */
-  @ErasesCopies('merged clients')
-  async erase(tx: PoolClient, { mergedIds }: ErasedPerson): Promise<ErasedCopies> {
+  async erase(tx: PoolClient, { people }: DataSubject): Promise<ErasedCopies> {
     let rows = 0;
-    for (const id of mergedIds) {
-      if (this.people.isErased(await this.people.mustLock(tx, id))) continue;
+    for (const id of people) {
+      const row = await this.people.mustLock(tx, id);
+      if (row.mergedInto === null || this.people.isErased(row)) continue;
       await this.delete(tx, id);
       rows++;
     }

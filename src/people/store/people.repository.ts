@@ -10,8 +10,8 @@ import { isCreate, nextStep, queueOf, type Step } from '../model/next-step.js';
 import { becameListable, type Person, type PersonState } from '../model/person.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
 import { BreakersRepository } from './breakers.repository.js';
+import { ClientData } from './client-data.js';
 import { DependentsRepository } from './dependents.repository.js';
-import { Erasure } from './erasure.js';
 import { conditionOf, PeopleReader, type PersonFilter } from './people-reader.repository.js';
 import { type PersonRow, RESET_ASSIGNMENTS, type StoredPerson, toFields } from './person-row.js';
 import { UpcomingPeople } from './upcoming-people.js';
@@ -64,7 +64,7 @@ export class PeopleRepository extends PeopleReader {
     private readonly prisma: PrismaService,
     breakers: BreakersRepository,
     private readonly dependents: DependentsRepository,
-    private readonly erasure: Erasure,
+    private readonly data: ClientData,
     private readonly upcoming: UpcomingPeople,
     private readonly feed: Feed,
     private readonly seal: ProfileSeal,
@@ -139,7 +139,7 @@ export class PeopleRepository extends PeopleReader {
          attempt_profile = $2, invite_url = NULL, error_text = NULL WHERE id = $1`,
       [id, this.lookupProfile(row)],
     );
-    await this.erasure.erase(tx, row, { names: row.profile !== null });
+    await this.data.erase(tx, row, { names: row.profile !== null });
   }
 
   /** Reduces the profile of an open create to its email, which the lookup of its user needs. */
@@ -207,7 +207,7 @@ export class PeopleRepository extends PeopleReader {
       await this.dependents.requeueDeleting(tx, [...row.appliedProviders, ...(person.appliedProviders ?? [])]);
     }
     if (kind === 'provider' && becameListable(row.person, person)) await this.dependents.scheduleClientsOf(tx, id);
-    if (isMoved && step.state === 'deleted') await this.erasure.erase(tx, row, { names: row.profile !== null });
+    if (isMoved && step.state === 'deleted') await this.data.erase(tx, row, { names: row.profile !== null });
     await this.announce(tx, row, person, step);
     if (step.do === 'rest') return { step, code: step.code ?? (step.until && row.errorCode) };
     if (person.refusal?.kind === 'rejected') return { step, code: 'rejected' };

@@ -18,6 +18,10 @@ const REMOVALS = [
   `UPDATE session_insights SET transcript = NULL, topics = NULL, named_entities = NULL, analytics = NULL,
      removed_at = now() WHERE removed_at IS NULL AND session = ANY ($1::uuid[])`,
   'UPDATE processing_sessions SET answer = NULL WHERE answer IS NOT NULL AND session = ANY ($1::uuid[])',
+  // An open delivery brings its event first. The platform sends no names, but nothing keeps it from doing so.
+  `DELETE FROM webhook_deliveries WHERE due_at IS NULL AND subject = ANY (ARRAY(
+     SELECT session_id FROM sessions WHERE id = ANY ($1::uuid[])
+     UNION SELECT processing_id FROM processing_sessions WHERE session = ANY ($1::uuid[])))`,
   // The stored answer for repeats of the session's request has the session's id.
   `UPDATE idempotency_records SET body = NULL WHERE body IS NOT NULL
      AND id = ANY (ARRAY(SELECT shown_id FROM sessions WHERE id = ANY ($1::uuid[])))`,

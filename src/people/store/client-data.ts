@@ -1,0 +1,110 @@
+import { Injectable } from '@nestjs/common';
+import type { Pool, PoolClient } from 'pg';
+import { Audit } from '../../access/audit/audit.js';
+import { familyOf } from '../../database/former-ids.js';
+import { ifReadable } from '../../vault/unreadable-value.js';
+import type { PersonKind } from '../model/person.js';
+import { type PersonKey, ProfileSeal } from '../model/profile.js';
+import type { PersonRow } from './person-row.js';
+import { usersOf } from './person-users.js';
+
+/** What leads to the data of a person. */
+export interface DataSubject {
+  kind: PersonKind;
+  externalId: string;
+  /** All current and former ids of the person and of the clients merged into it. */
+  externalIds: string[];
+  /** The internal ids of these. */
+  people: string[];
+  /** All current and former platform users of these. None for a merged client, whose sessions are those of the survivor. */
+  platformUserIds: string[];
+  /** Fingerprints of emails. */
+  emails: Buffer[];
+}
+
+/** The number of erased rows, and the ids under which their sessions are shown. */
+export interface ErasedCopies {
+  rows: number;
+  sessions?: string[];
+}
+
+/** A kind of data about a client. */
+export interface ClientDataKind {
+  /** The section of the export. */
+  section: string;
+  /** The name of an item, if the section is a list. */
+  item?: string;
+  /**
+   * The tables with their columns of bytes or JSON, where alone personal and clinical data may be: `erased`, or why an
+   * erasure keeps them.
+   */
+  tables: Record<string, Record<string, string>>;
+  /** Describes an item that shows a caller only what its scopes permit. */
+  model?: new () => object;
+  /** The items of the section. What the audit entry of an export names is read before this resolves. */
+  read(client: DataSubject): Promise<AsyncIterable<object>>;
+  /** Erases the data of a deleted person, also of a provider, in the transaction of the deletion. May run more than once. */
+  erase?(tx: PoolClient, person: DataSubject): Promise<ErasedCopies>;
+  /** What the audit entry of an erasure calls the erased rows. */
+  erased?: string;
+}
+
+/** The value in `tables` for a column that an erasure empties, or whose rows it deletes. */
+export const ERASED = 'erased';
+
+/** The list of all data about a client, to which each feature adds its own: what is exported, what is erased. */
+@Injectable()
+export class ClientData {
+  readonly kinds: ClientDataKind[] = [];
+
+  constructor(
+    private readonly audit: Audit,
+    private readonly seal: ProfileSeal,
+  ) {}
+
+  register(...kinds: ClientDataKind[]): void {
+    this.kinds.push(...kinds);
+  }
+
+  async subjectOf(sql: Pick<Pool, 'query'>, { kind, externalId }: PersonKey): Promise<DataSubject> {
+    const { people, externalIds } = await familyOf(sql, kind, externalId);
+    const { rows } = await sql.query<{ email: Buffer }>(
+      `SELECT email_fingerprint AS email FROM people WHERE id = ANY ($1::uuid[]) AND email_fingerprint IS NOT NULL
+       UNION SELECT fingerprint FROM email_claims WHERE person_id = ANY ($1::uuid[])`,
+      [people],
+    );
+    const platformUserIds = await usersOf(sql, { kind, externalId });
+    return { kind, externalId, externalIds, people, platformUserIds, emails: rows.map(({ email }) => email) };
+  }
+
+  /**
+   * Erases the copies of a locked person, and audits what was erased.
+   *
+   * @param names true if the caller erases the names and the email in the person's row, so that the audit log says it
+   */
+  async erase(tx: PoolClient, row: PersonRow, { names }: { names: boolean }): Promise<void> {
+    const { id, kind, externalId } = row;
+    const emails = this.emailsOf(row);
+    const family = await this.subjectOf(tx, row);
+    const own = { ...family, people: [id], externalIds: [externalId], platformUserIds: [], emails };
+    // The survivor of a merged client keeps what they share.
+    const subject = row.mergedInto === null ? { ...family, emails: [...family.emails, ...emails] } : own;
+    const erased = names ? ['names and email'] : [];
+    const session: string[] = [];
+    for (const { erase, erased: name } of this.kinds) {
+      const copies = await erase?.(tx, subject);
+      if (!copies || copies.rows === 0) continue;
+      erased.push(`${copies.rows} ${name}`);
+      session.push(...(copies.sessions ?? []));
+    }
+    if (erased.length === 0) return;
+    await this.audit.system('erasure', { [kind]: [externalId], session }, erased.join(', '), tx);
+  }
+
+  /** The emails that the row contained before its erasure. */
+  private emailsOf(row: PersonRow): Buffer[] {
+    const profiles = [row.profile, row.appliedProfile, row.attemptProfile];
+    const emails = profiles.map((sealed) => ifReadable(() => (sealed ? this.seal.open(row, sealed).email : null)));
+    return emails.flatMap((email) => (email ? this.seal.emailFingerprints(email) : []));
+  }
+}
