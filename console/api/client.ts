@@ -18,6 +18,13 @@ const STEP_UPS: ReadonlySet<string> = new Set(['step-up-required', 'purpose-requ
 /** Asks who is there and why. @returns the reason; undefined if the request shall not be repeated */
 let onStepUp: (needsSignIn: boolean) => Promise<string | undefined> = async () => undefined;
 
+/** Reads the token again: another tab may have signed in anew. */
+let onTokenStale: () => Promise<unknown> = async () => undefined;
+
+export function whenTokenStale(reads: typeof onTokenStale): void {
+  onTokenStale = reads;
+}
+
 export function whenStepUpNeeded(asks: typeof onStepUp): void {
   onStepUp = asks;
 }
@@ -66,10 +73,14 @@ api.use({
     if (response.ok) return;
     const problem = await refusalOf(response, request.headers.get(CSRF_HEADER));
     const again = sent.get(request);
-    const purpose = again && STEP_UPS.has(problem.type) && (await onStepUp(problem.type === 'step-up-required'));
-    if (!again || !purpose) throw problem;
+    if (!again) throw problem;
+    if (problem.type === 'forged-request') await onTokenStale();
+    else {
+      const purpose = STEP_UPS.has(problem.type) && (await onStepUp(problem.type === 'step-up-required'));
+      if (!purpose) throw problem;
+      again.headers.set('notebridge-purpose', purpose);
+    }
     again.headers.set(CSRF_HEADER, csrfToken);
-    again.headers.set('notebridge-purpose', purpose);
     const repeated = await fetch(again);
     if (!repeated.ok) throw await refusalOf(repeated, csrfToken);
     return repeated;

@@ -1,5 +1,14 @@
 import { queryOptions, type UseQueryResult, useQuery } from '@tanstack/react-query';
-import { api, body, isSignedOut, ProblemError, rememberCsrfToken, type Schemas, whenSignedOut } from './client.js';
+import {
+  api,
+  body,
+  isSignedOut,
+  ProblemError,
+  rememberCsrfToken,
+  type Schemas,
+  whenSignedOut,
+  whenTokenStale,
+} from './client.js';
 import { liveness, queries } from './queries.js';
 import { store } from './store.js';
 
@@ -120,6 +129,7 @@ function forget(why: string): void {
   queries.removeQueries({ predicate: ({ queryKey: [name] }) => name !== SESSION.queryKey[0] });
 }
 
+whenTokenStale(() => readAgain());
 whenSignedOut(() =>
   forget(
     'Your session has ended: nobody used it for too long, somebody ended it, or its key was revoked. Please sign in again.',

@@ -99,6 +99,14 @@ test('a provider that does not ask again confirms nobody', async () => {
   expect((await ask(other, 'POST /v1/api-keys', {}, REASON)).problem).toBe('step-up-required');
 });
 
+test('a provider whose clock is ahead confirms for five minutes', async () => {
+  const inAnHour = new Date(world.now().getTime() + 3_600_000);
+  provider.people.set('ada', { name: 'Ada Osei', groups: ['admins'], authenticatedAt: inAnHour });
+  const ada = await signedIn();
+  await world.advance(TOO_OLD);
+  expect((await ask(ada, 'POST /v1/api-keys', {}, REASON)).problem).toBe('step-up-required');
+});
+
 test('a key confirms by being shown again', async () => {
   const mine = await signedInByKey();
   await world.advance(TOO_OLD);

@@ -68,6 +68,14 @@ describeInBrowser('people in the console', () => {
     await heading(page, 'Overview');
   });
 
+  /** Signs in again in a tab that the console opens, or that has its address. */
+  const signInAgain = async (tab: Page) => {
+    if (tab.url() === 'about:blank') await tab.goto(`${world.url}/v1/sign-in?fresh=true&returnTo=/console/sign-in`);
+    await choose(tab, 'ada');
+    await tab.getByText('Close this tab').waitFor();
+    await tab.close();
+  };
+
   test('confirm that it is them before they make a key, in another tab, and keep what they typed', async () => {
     const ada = await signedIn('ada', '/keys');
     await world.advance('6 min');
@@ -80,14 +88,15 @@ describeInBrowser('people in the console', () => {
     expect(await button(ada, 'Continue').isDisabled()).toBe(true);
     const opened = ada.waitForEvent('popup');
     await dialog.getByRole('link', { name: /^Sign in again/ }).click();
-    const tab = await opened;
-    await choose(tab, 'ada');
-    await tab.getByText('Close this tab').waitFor();
-    await tab.close();
+    await signInAgain(await opened);
     await dialog.getByText('You are confirmed.').waitFor();
     await button(ada, 'Continue').click();
     await ada.getByText('It is shown this once').waitFor();
     await button(ada, 'I have it').click();
+    await ada.getByRole('row').filter({ hasText: 'on-call' }).getByRole('button', { name: 'Revoke' }).click();
+    await signInAgain(await ada.context().newPage());
+    await ada.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await ada.getByRole('cell', { name: 'revoked' }).waitFor();
     await ada.goto('/console/audit?action=POST+%2Fv1%2Fapi-keys');
     await ada.getByRole('row').filter({ hasText: 'ok' }).getByRole('link').click();
     await ada.getByRole('dialog').getByText('TICKET-7').waitFor();

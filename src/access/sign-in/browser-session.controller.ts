@@ -67,9 +67,14 @@ export class BrowserSessionController {
   @Post('browser-session/step-up')
   @Problems({ 403: ['wrong-key'], 404: ['no-browser-session'], 409: ['confirm-at-provider'] })
   @HttpCode(200)
-  async confirm(@Req() request: FastifyRequest, @Body() { key }: StepUpRequest): Promise<BrowserSessionResponse> {
-    await this.sessions.confirm(request, key);
-    return this.view(sessionToken(request.headers.cookie) as string);
+  async confirm(
+    @Body() { key }: StepUpRequest,
+    @Caller() by: Principal,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<BrowserSessionResponse> {
+    const token = await this.sessions.confirm(by, key);
+    reply.header('set-cookie', sessionCookie(token));
+    return this.view(token);
   }
 
   /** List signed-in browsers, newest first: one's own, or with the scope `admin` all */

@@ -1,7 +1,6 @@
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import type pg from 'pg';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import { Database } from '../../database/database.js';
@@ -15,7 +14,7 @@ import type { Principal } from '../identity/scopes.js';
 import { ApiKeys } from '../keys/api-keys.js';
 import { hashOf } from '../keys/key-format.js';
 import type { ListedSessionResponse } from './browser-session.dto.js';
-import { csrfTokenOf, sessionToken } from './session-cookie.js';
+import { csrfTokenOf } from './session-cookie.js';
 
 /** Sessions that a key or a person has at once. The oldest ends if there is one more. */
 const MAX_SESSIONS = 20;
@@ -97,6 +96,7 @@ export class BrowserSessions {
       const { rows } = await tx.query<{ now: Date }>(`SELECT ${NOW}`);
       const { now } = rows[0] as { now: Date };
       const issuer = by.issuer ?? null;
+      const keyHash = key === undefined ? null : hashOf(key);
       await tx.query(
         `DELETE FROM browser_sessions WHERE NOT (${SESSION_IS_ALIVE}) OR id = $3 OR id IN (
            SELECT id FROM browser_sessions WHERE issuer IS NOT DISTINCT FROM $1 AND subject = $2
@@ -104,8 +104,8 @@ export class BrowserSessions {
         [issuer, by.id, replaces ?? null],
       );
       const session: Session = {
-        ...{ id: randomUUID(), tokenHash: digest(token), keyHash: key === undefined ? null : hashOf(key) },
-        ...{ issuer, subject: by.id, name: by.name, scopes: key === undefined ? [...by.scopes] : null },
+        ...{ id: randomUUID(), tokenHash: digest(token), keyHash },
+        ...{ issuer, subject: by.id, name: by.name, scopes: keyHash ? null : [...by.scopes] },
         ...{ createdAt: now, authenticatedAt: authenticatedAt === undefined ? now : authenticatedAt },
         ...{ lastSeenAt: now, endsAt: this.endOf(now, now) },
       };
@@ -137,27 +137,25 @@ export class BrowserSessions {
     if (!principal) return undefined;
     const { now, authenticatedAt } = session;
     if (isInUse && now.getTime() - session.lastSeenAt.getTime() >= USE_STORED_MS)
-      session.endsAt = await this.extend(this.database.pool, session, {});
+      session.endsAt = await this.extend(session);
     const isConfirmed = authenticatedAt !== null && now.getTime() - authenticatedAt.getTime() <= STEP_UP_MS;
     const { id, tokenHash: hash, endsAt } = session;
     return { ...principal, session: { id, hash, endsAt, authenticatedAt, isConfirmed } };
   }
 
-  /** Notes that whoever uses a session showed its key again. @throws {Problem} 403 `wrong-key`, 409 `confirm-at-provider` */
-  async confirm({ headers }: FastifyRequest, key: string): Promise<void> {
-    const hash = digest(sessionToken(headers.cookie) ?? '');
-    await this.database.transaction(async (tx) => {
-      const { rows } = await tx.query<StoredSession>(`${FIND} FOR UPDATE`, [hash]);
-      const [session] = rows;
-      if (!session) throw noSession();
-      if (session.keyHash === null)
-        throw new Problem(409, 'confirm-at-provider', 'A person signed in here; open /v1/sign-in?fresh=true instead.');
-      if (!session.keyHash.equals(hashOf(key)))
-        throw new Problem(403, 'wrong-key', 'This is not the key of this session; send the one it was opened with.');
-      await this.extend(tx, session, { authenticatedAt: session.now });
-      this.audit.about('browser-session', session.id);
-      await this.audit.store(tx);
-    });
+  /**
+   * Replaces the session of a key, which is shown again.
+   *
+   * @returns the new token
+   * @throws {Problem} 403 `wrong-key`, 404 `no-browser-session`, 409 `confirm-at-provider`
+   */
+  async confirm(by: Principal, key: string): Promise<string> {
+    if (!by.session) throw noSession();
+    if (by.issuer)
+      throw new Problem(409, 'confirm-at-provider', 'A person signed in here; open /v1/sign-in?fresh=true instead.');
+    if ((await this.keys.recognise(key))?.id !== by.id)
+      throw new Problem(403, 'wrong-key', 'This is not the key of this session; send the one it was opened with.');
+    return this.open({ by, key, replaces: by.session.id });
   }
 
   /** Sessions that have not ended, newest first: all of them, or those of one key or person. */
@@ -210,16 +208,11 @@ export class BrowserSessions {
   }
 
   /** Stores use of a session, unless another request did meanwhile. @returns its end */
-  private async extend(
-    sql: Pick<pg.Pool, 'query'>,
-    { now, mac, ...session }: StoredSession,
-    change: Partial<Session>,
-  ): Promise<Date> {
-    const next = { ...session, ...change, lastSeenAt: now, endsAt: this.endOf(session.createdAt, now) };
-    await sql.query(
-      `UPDATE browser_sessions SET authenticated_at = $3, last_seen_at = $4, ends_at = $5, mac = $6
-       WHERE id = $1 AND mac = $2`,
-      [next.id, mac, next.authenticatedAt, next.lastSeenAt, next.endsAt, SESSION_GRANTS.macOf(this.macs, next)],
+  private async extend({ now, mac, ...session }: StoredSession): Promise<Date> {
+    const next = { ...session, lastSeenAt: now, endsAt: this.endOf(session.createdAt, now) };
+    await this.database.pool.query(
+      'UPDATE browser_sessions SET last_seen_at = $3, ends_at = $4, mac = $5 WHERE id = $1 AND mac = $2',
+      [next.id, mac, next.lastSeenAt, next.endsAt, SESSION_GRANTS.macOf(this.macs, next)],
     );
     return next.endsAt;
   }

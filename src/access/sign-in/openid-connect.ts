@@ -107,7 +107,9 @@ export class OpenIdConnect {
     const by: Principal = { id, name: displayName(name ?? userName) ?? id, issuer, scopes };
     if (scopes.size === 0) throw new SignInRefused('no-scopes', by);
     const { returnTo, replaces } = pending;
-    return { by, authenticatedAt: time === undefined ? null : new Date(time * 1_000), returnTo, replaces };
+    // The provider's clock may be ahead.
+    const authenticatedAt = time === undefined ? null : new Date(Math.min(time * 1_000, this.clock.now().getTime()));
+    return { by, authenticatedAt, returnTo, replaces };
   }
 
   /** The provider's metadata: asked for once, and again after a failure. */
