@@ -164,7 +164,7 @@ describeInBrowser('the console', () => {
     await confirm('Make a key');
     await giveReason(page);
     // The page still shows the earlier error until the answer is there.
-    await page.getByText('The field “Expires (empty: never)” is not acceptable: must lie in the future.').waitFor();
+    await page.getByText('The field “Expires (empty: in a year)” is not acceptable: must lie in the future.').waitFor();
     await page.getByLabel('Expires').fill('');
     await confirm('Make a key');
     await giveReason(page);
