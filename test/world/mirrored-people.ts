@@ -18,10 +18,10 @@ export async function mirroredPeople(world: World): Promise<{ provider: string; 
   const client = users.add({ role: 'Client', firstName: 'Cy', lastName: 'Lee', providerUserIds: [provider] }).userId;
   await world.sql(
     `INSERT INTO people (id, kind, external_id, profile, profile_hash, platform_user_id, state, step) VALUES
-       (gen_random_uuid(), 'provider', 'p-1', '', '', $1, 'synced', NULL),
-       (gen_random_uuid(), 'provider', 'p-2', '', '', $2, 'synced', NULL),
-       (gen_random_uuid(), 'client', 'c-1', '', '', $3, 'synced', NULL),
-       (gen_random_uuid(), 'client', 'c-2', '', '', NULL, 'waiting', NULL)`,
+       (gen_random_uuid(), 'provider', 'p-1', '', NULL, $1, 'synced', NULL),
+       (gen_random_uuid(), 'provider', 'p-2', '', NULL, $2, 'synced', NULL),
+       (gen_random_uuid(), 'client', 'c-1', '', NULL, $3, 'synced', NULL),
+       (gen_random_uuid(), 'client', 'c-2', '', NULL, NULL, 'waiting', NULL)`,
     [provider, other, client],
   );
   await world.sql(
@@ -35,7 +35,7 @@ export async function mirroredPeople(world: World): Promise<{ provider: string; 
 export async function mirrorUser(world: World, externalId: string, userId: string): Promise<void> {
   await world.sql(
     `INSERT INTO people (id, kind, external_id, profile, profile_hash, platform_user_id, state, step)
-     VALUES (gen_random_uuid(), 'provider', $1, '', '', $2, 'synced', NULL)`,
+     VALUES (gen_random_uuid(), 'provider', $1, '', NULL, $2, 'synced', NULL)`,
     [externalId, userId],
   );
 }
