@@ -2,7 +2,9 @@ import { planOf } from '../../harness/query-plans.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
 import type { AuditPageResponse, AuditResponse } from '../../src/access/audit/audit.dto.js';
+import { Audit } from '../../src/access/audit/audit.js';
 import { AuditRepository } from '../../src/access/audit/audit.repository.js';
+import { type AuditRecord, AuditSubjects, SYSTEM } from '../../src/access/audit/audit-record.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';
 import { statementsOf } from '../support/statements.js';
 import { useAccess } from './use-access.js';
@@ -275,6 +277,72 @@ describe('the audit log', () => {
     );
     expect((await audit('subject=p-b')).items).toHaveLength(1);
     expect((await ask('GET /v1/audit?cursor=bm8')).problem).toBe('bad-cursor');
+  });
+});
+
+describe('an audit entry about more than 50 people', () => {
+  const ids = Array.from({ length: 60 }, (_, n) => `l-${n + 10}`);
+  const SSE = { accept: 'text/event-stream' };
+  const rows = (cells: string) => ({
+    body: `externalId,email,firstName,lastName\n${ids.map((id) => `${id},${id}${cells}`).join('\n')}`,
+    headers: as('text/csv'),
+  });
+  let rejected: string;
+
+  beforeEach(async () => {
+    await ask('POST /v1/imports?kind=providers', rows('@example.org,Nia,New'));
+    await world.settle();
+    const { body } = await ask<{ id: string }>('POST /v1/imports?kind=providers', rows(',Nia,New'));
+    rejected = body.id;
+    await world.settle();
+  });
+
+  it.each<[line: string, headers?: Record<string, string>]>([
+    ['GET /v1/providers?limit=200&state=synced'],
+    ['GET /v1/people.csv'],
+    ['GET /v1/imports/:id/rows?limit=200'],
+    ['GET /v1/imports/:id/rejected.csv'],
+    ['GET /v1/events?limit=200'],
+    ['GET /v1/events', SSE],
+  ])('keeps their range, so that a search for one of them finds it: %s', async (line, headers = {}) => {
+    const answer = await ask(line.replace(':id', rejected), { headers });
+    expect(answer.status).toBe(200);
+    const action = line.split('?')[0];
+    const search = (id: string) => audit(`provider=${id}&limit=200&action=${encodeURIComponent(String(action))}`);
+    const [entry] = (await search('l-42')).items;
+    expect(entry).toMatchObject({ ranges: { provider: { count: 60, first: 'l-10', last: 'l-69' } } });
+    expect(entry?.requestId).toBe(answer.headers.get('request-id'));
+    expect(entry?.filter).toEqual(line.includes('state') ? { state: 'synced' } : {});
+    expect((await search('m-1')).items).toEqual([]);
+    expect((await audit(`subject=l-42&limit=200`)).items.map(({ id }) => id)).toContain(entry?.id);
+  });
+
+  it('is part of an import, too', async () => {
+    const { items } = await audit('provider=l-42&limit=200');
+    expect(items.filter(({ action }) => action === 'POST /v1/imports')).toMatchObject([
+      { ranges: { provider: { count: 60 } }, filter: { kind: 'providers' } },
+    ]);
+  });
+
+  it('is only repeated by a stream for other people, or a minute later', async () => {
+    const log = world.get(Audit);
+    const record: AuditRecord = {
+      by: SYSTEM,
+      action: 'stream',
+      subjects: new AuditSubjects(),
+      outcome: 'ok',
+      stored: 'no',
+    };
+    async function* sent() {
+      for (const id of ['l-10', 'l-10', 'l-11', 'l-10']) yield id;
+      await world.advance('1 min');
+      yield 'l-10';
+    }
+    const counts: number[] = [];
+    const parts = await log.run(record, () => log.parts(sent(), (id) => [['provider', id]]));
+    for await (const _ of parts)
+      counts.push((await world.sql(`SELECT FROM audit_entries WHERE action = 'stream'`)).length);
+    expect(counts).toEqual([1, 1, 2, 2, 3]);
   });
 });
 
