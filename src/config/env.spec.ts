@@ -282,6 +282,18 @@ describe('the way to other machines', () => {
     expect(fault({ ...good, ...stores, PLAINTEXT_HOSTS: 'redis' })).toMatch(/^ {2}DATABASE_URL must/m);
   });
 
+  test('a HOST beyond loopback needs a trusted proxy or a private network', () => {
+    for (const HOST of ['0.0.0.0', '::', '10.0.0.7', 'notebridge']) {
+      expect(fault({ ...good, HOST })).toMatch(
+        /^ {2}HOST must be on loopback, .* TRUSTED_PROXIES, .* PLAINTEXT_HOSTS/m,
+      );
+      expect(fault({ ...good, HOST, TRUSTED_PROXIES: '10.0.0.5' })).toBe('');
+      expect(fault({ ...good, HOST, PLAINTEXT_HOSTS: HOST })).toBe('');
+      expect(fault({ ...good, HOST, PLAINTEXT_HOSTS: 'redis' })).not.toBe('');
+    }
+    for (const HOST of ['127.0.0.1', '::1', 'localhost']) expect(fault({ ...good, HOST })).toBe('');
+  });
+
   test('neither the recorder, nor the service itself, nor a collector of traces is reached without TLS from elsewhere', () => {
     for (const name of ['PLATFORM_PARTNER_DOMAIN', 'PUBLIC_URL', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'AUDIT_HEADS_URL']) {
       expect(fault({ ...good, [name]: 'http://notes.example' })).toMatch(new RegExp(`^  ${name} must .*https://`, 'm'));

@@ -23,7 +23,7 @@ import {
   WholeNumber,
 } from './setting-rules.js';
 import { SignInSettings } from './sign-in-settings.js';
-import { ChecksCertificates, IsPostgresUrl, IsPublicUrl, IsRedisUrl } from './transport-rules.js';
+import { ChecksCertificates, IsPostgresUrl, IsPrivateHost, IsPublicUrl, IsRedisUrl } from './transport-rules.js';
 
 type Role = 'api' | 'worker';
 
@@ -55,7 +55,7 @@ export class Env extends SignInSettings {
 
   @WholeNumber(0, 65_535) PORT: number = 3000;
 
-  @IsString() HOST: string = '127.0.0.1';
+  @IsString() @IsPrivateHost() HOST: string = '127.0.0.1';
 
   @IsOptional() @IsPublicUrl() @IsHttpUrl() PUBLIC_URL?: string;
 

@@ -78,6 +78,17 @@ export function IsPublicUrl(): PropertyDecorator {
   });
 }
 
+/** The host on which this service listens, without TLS of its own: loopback, behind a named proxy, or a private network. */
+export function IsPrivateHost(): PropertyDecorator {
+  const message =
+    'must be on loopback, because this service has no TLS of its own: put a proxy with TLS in front and name it in ' +
+    'TRUSTED_PROXIES, or name this HOST in PLAINTEXT_HOSTS if its network is private';
+  return rule('isPrivateHost', message, (value, settings) => {
+    const { TRUSTED_PROXIES: proxies } = settings;
+    return (Array.isArray(proxies) && proxies.length > 0) || isPrivateWay(String(value), settings);
+  });
+}
+
 /** Node's own switch to accept any certificate, allowed only if the platform is on this machine. */
 export function ChecksCertificates(): PropertyDecorator {
   const message = 'must not be 0, which takes any certificate: name your authority in NODE_EXTRA_CA_CERTS instead';

@@ -28,6 +28,7 @@ it('a start with unencrypted connections fails and names every setting', async (
       REDIS_URL: 'redis://:hunter2@cache.example:6379',
       PLATFORM_PARTNER_DOMAIN: 'http://recorder.example',
       PUBLIC_URL: 'http://notes.example',
+      HOST: '0.0.0.0',
       NODE_TLS_REJECT_UNAUTHORIZED: '0',
     },
   });
@@ -35,6 +36,7 @@ it('a start with unencrypted connections fails and names every setting', async (
   const named = [...program.output().matchAll(/^ {2}([A-Z_]+) must/gm)].map(([, name]) => name);
   expect(named.sort()).toEqual([
     'DATABASE_URL',
+    'HOST',
     'NODE_TLS_REJECT_UNAUTHORIZED',
     'PLATFORM_API_KEY_FILE',
     'PLATFORM_PARTNER_DOMAIN',
