@@ -7,7 +7,7 @@ type Sql = Pick<Client, 'query'>;
 
 /** A fingerprint: where its plaintext is, and why a row may keep it without. */
 interface FingerprintColumn {
-  /** SQL of a column with the encrypted plaintext; `NULL` if none is stored. */
+  /** SQL of the column with the encrypted plaintext; `NULL` if none is stored. */
   source: string;
   reason: string;
 }
@@ -29,8 +29,8 @@ const INSIGHTS = INSIGHT_PARTS.map((part) => `t.${INSIGHT_COLUMNS[part]}`);
 export const FINGERPRINT_TABLES: Record<string, FingerprintTable> = {
   import_rows: {
     key: { import_id: 'uuid', row_no: 'int' },
-    columns: { profile_hash: PROFILE, email_fingerprint: PROFILE },
-    read: 't.import_id, t.row_no, t.profile',
+    columns: { profile_hash: PROFILE, email_fingerprint: { source: 'coalesce(t.profile, t.cells)', reason: '' } },
+    read: 't.import_id, t.row_no, t.profile, t.cells',
   },
   people: {
     key: { id: 'uuid' },

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'pg';
+import { usableEmail } from '../imports/parse/row/email-text.js';
+import type { RowCells } from '../imports/parse/row/import-row.js';
 import { rowPlace } from '../imports/upload/row-places.js';
 import { type Profile, ProfileSeal } from '../people/model/profile.js';
 import { INSIGHT_COLUMNS, INSIGHT_PARTS, type InsightPart, SessionSeal } from '../sessions/model/session-seal.js';
@@ -36,7 +38,7 @@ class FingerprintRotation {
 
   constructor(
     private readonly sql: Sql,
-    vault: Vault,
+    private readonly vault: Vault,
     private readonly fingerprints: Fingerprints,
     private readonly use: RotationUse,
   ) {
@@ -132,6 +134,7 @@ class FingerprintRotation {
   /** The fingerprints of a row by the first key. */
   private recomputed(name: string, row: Row): Partial<Record<string, Buffer>> {
     const { profiles } = this;
+    if (row.cells instanceof Buffer) return { email_fingerprint: this.ofCells(row, row.cells) };
     if (name === 'session_documents') return { fingerprint: this.ofNotes(row) };
     if (name === 'session_insights') return { fingerprint: this.ofInsights(row) };
     const opened = (column: string): Profile | undefined => {
@@ -147,6 +150,13 @@ class FingerprintRotation {
       ...(profile?.email && { email_fingerprint: profiles.emailFingerprint(profile.email) ?? undefined }),
       ...(attempted?.email && { attempt_email: profiles.emailFingerprint(attempted.email) ?? undefined }),
     };
+  }
+
+  /** A rejected row keeps the fingerprint of its email, as `StagingRepository` makes it. */
+  private ofCells({ import_id, row_no }: Row, sealed: Buffer): Buffer | undefined {
+    const place = rowPlace(String(import_id), Number(row_no), 'cells');
+    const { email = '' } = JSON.parse(this.vault.open(place, sealed)) as RowCells;
+    return this.profiles.emailFingerprint(usableEmail(email) || null) ?? undefined;
   }
 
   private ofNotes({ id, session, revision, notes }: Row): Buffer | undefined {

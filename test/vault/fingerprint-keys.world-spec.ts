@@ -276,6 +276,16 @@ describe('imports while fingerprints are by different keys', () => {
     ]);
   });
 
+  it('of rejected rows are recomputed from their cells', async () => {
+    await start('', [clientsCsv([clientLine('', ['p-x'], 'nameless@example.org')])]);
+    await world.settle();
+    const keys = () => keysIn('email_fingerprint', 'import_rows');
+    const before = await keys();
+    await restart(NEW_FIRST);
+    await rotateToNew();
+    expect([before, await keys()]).toEqual([['f1'], ['f2']]);
+  });
+
   it('start rows that were planned before the rotation, with fingerprints by the new key', async () => {
     const { id } = await planned('dryRun=true', [providersCsv([providerLine('p-7'), providerLine('p-8')])]);
     await restart(NEW_FIRST);
