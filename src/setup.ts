@@ -8,7 +8,8 @@ import { Clock } from './config/clock.js';
 import { Env } from './config/env.js';
 import { Stopping } from './config/stopping.js';
 import openApiMetadata from './generated/metadata.js';
-import { ArrivingBodies, jsonBodyParser } from './http/body/body-policy.js';
+import { ApiBodies } from './http/body/body-memory.js';
+import { jsonBodyParser } from './http/body/body-policy.js';
 import { validationPipe } from './http/body/validation.js';
 import { answerClientError, ProblemFilter } from './http/problem/problem.filter.js';
 import { AnswerCounts } from './http/server/answer-counts.js';
@@ -68,7 +69,7 @@ export async function setupApp(app: NestFastifyApplication): Promise<NestFastify
     clock: app.get(Clock),
     metrics: app.get(Metrics),
     answers: app.get(AnswerCounts),
-    bodies: app.get(ArrivingBodies),
+    bodies: app.get(ApiBodies),
     stopping: app.get(Stopping),
     gate,
   });
@@ -86,11 +87,10 @@ async function describeApi(app: NestFastifyApplication): Promise<void> {
   await SwaggerModule.loadPluginMetadata(openApiMetadata);
   const document = openApiDocument(app);
   if (!app.get(Env).API_DOCS) return;
-  SwaggerModule.setup('docs', app, document, {
-    jsonDocumentUrl: 'openapi.json',
-    raw: ['json'],
-    customSiteTitle: 'notebridge API',
-  });
+  SwaggerModule.setup('docs', app, document, { raw: [], customSiteTitle: 'notebridge API' });
+  const json = Buffer.from(JSON.stringify(document));
+  const fastify = app.getHttpAdapter().getInstance();
+  fastify.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(json));
 }
 
 const ABOUT = `Errors are RFC 9457 problem details with a stable \`type\`. \`Prefer: wait=N\` (at most 60) makes an

@@ -13,6 +13,7 @@ import { Audit } from '../access/audit/audit.js';
 import { CreationId, Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
 import { Env } from '../config/env.js';
+import { ApiBodies } from '../http/body/body-memory.js';
 import { Problems } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
 import { dropRest } from '../http/request/request-source.js';
@@ -37,7 +38,7 @@ import {
 } from './compliance.dto.js';
 import { ComplianceJobs } from './compliance-jobs.js';
 import type { ComplianceRequest } from './job.js';
-import { pdfFile, readComplianceForm } from './pdf-form.js';
+import { type Pdf, pdfFile, readComplianceForm } from './pdf-form.js';
 
 /** Maximum bytes of a job's JSON: signed URLs of a few hundred files. */
 const JOB_BODY_LIMIT = 1024 ** 2;
@@ -60,6 +61,7 @@ export class ComplianceController {
     private readonly contract: Contract,
     private readonly env: Env,
     private readonly audit: Audit,
+    private readonly bodies: ApiBodies,
   ) {}
 
   @Post('jobs')
@@ -142,10 +144,10 @@ export class ComplianceController {
   private async fromForm(id: string, request: FastifyRequest, signal: AbortSignal): Promise<ComplianceRequest> {
     this.audit.about('compliance-job', id);
     const signals = { asking: signal, sending: signal };
-    const upload = (pdf: Buffer) =>
-      this.uploads.send('compliance', pdfFile(pdf.length), () => Readable.from([pdf]), signals);
+    const upload = ({ chunks, size }: Pdf) =>
+      this.uploads.send('compliance', pdfFile(size), () => Readable.from(chunks), signals);
     try {
-      return await jobBody(await readComplianceForm(request.parts(), upload));
+      return await jobBody(await readComplianceForm(request.parts(), upload, this.bodies));
     } catch (error) {
       await dropRest(request.raw);
       throw error;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { MultipartFile, MultipartValue } from '@fastify/multipart';
+import type { BodyMemory, WaitingBody } from '../http/body/body-memory.js';
 import { Problem } from '../http/problem/problem.js';
 import type { ComplianceFile } from '../platform/contract/wire-types.js';
 
@@ -31,17 +32,26 @@ interface ComplianceForm {
  * of its part, or its position (`file-2`) if the name is `file` or `files`.
  *
  * @param upload uploads one PDF and returns the URL that identifies it in a job
- * @throws {Problem} 422 `not-a-pdf`, 413 `body-too-large`, 400 `unknown-part` or `repeated-part`
+ * @param memory counts the files, of which one at a time is in memory
+ * @throws {Problem} 422 `not-a-pdf`, 413 `body-too-large`, 503 `busy`, 400 `unknown-part` or `repeated-part`
  */
 export async function readComplianceForm(
   parts: AsyncIterable<MultipartFile | MultipartValue>,
-  upload: (pdf: Buffer) => Promise<string>,
+  upload: (pdf: Pdf) => Promise<string>,
+  memory: Pick<BodyMemory, 'open'>,
 ): Promise<ComplianceForm> {
   const form: ComplianceForm = { files: [] };
   for await (const part of parts) {
     if (part.type === 'file') {
       const id = fileId(part.fieldname, form.files);
-      form.files.push({ id, url: await upload(await readPdf(part.file, form.files.length)) });
+      const body = memory.open((problem) => part.file.destroy(problem));
+      try {
+        const pdf = await readPdf(part.file, form.files.length, body);
+        body.complete();
+        form.files.push({ id, url: await upload(pdf) });
+      } finally {
+        body.release();
+      }
     } else {
       const list = LISTS.find((name) => name === part.fieldname);
       const detail = `A form may hold only files, ${LISTS.join(' and ')}. Remove other parts.`;
@@ -52,8 +62,14 @@ export async function readComplianceForm(
   return form;
 }
 
+/** A PDF in memory. */
+export interface Pdf {
+  readonly chunks: readonly Buffer[];
+  readonly size: number;
+}
+
 /** Reads one file, at most up to the limit. A file that is not a PDF is rejected by its first bytes. */
-async function readPdf(content: Readable, position: number): Promise<Buffer> {
+async function readPdf(content: Readable, position: number, body: WaitingBody): Promise<Pdf> {
   const pointer = `/files/${position}`;
   const chunks: Buffer[] = [];
   let size = 0;
@@ -65,11 +81,12 @@ async function readPdf(content: Readable, position: number): Promise<Buffer> {
   for await (const chunk of content as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     size += chunk.length;
+    body.add(chunk.length);
     if (size > PDF_LIMIT_BYTES) throw new Problem(413, 'body-too-large', TOO_LARGE, { pointer });
-    if (size >= PDF_HEAD_BYTES) checkHead();
+    if (size >= PDF_HEAD_BYTES && !isPdf) checkHead();
   }
   checkHead();
-  return Buffer.concat(chunks, size);
+  return { chunks, size };
 }
 
 function fileId(name: string, before: readonly ComplianceFile[]): string {

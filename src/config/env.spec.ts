@@ -179,10 +179,10 @@ test.each(['60', '3599'])('a window of %s seconds for the age of webhooks is ref
 
 test('bodies that arrive have room for the largest webhook at least', () => {
   const room = { ...good, WEBHOOK_BODY_LIMIT: '8 MiB' };
-  expect(fault({ ...room, ARRIVING_BODIES_LIMIT: '4 MiB' })).toMatch(
-    /ARRIVING_BODIES_LIMIT .*at least WEBHOOK_BODY_LIMIT/,
+  expect(fault({ ...room, WEBHOOK_MEMORY_LIMIT: '4 MiB' })).toMatch(
+    /WEBHOOK_MEMORY_LIMIT .*at least WEBHOOK_BODY_LIMIT/,
   );
-  expect(fault({ ...room, ARRIVING_BODIES_LIMIT: '8 MiB' })).toBe('');
+  expect(fault({ ...room, WEBHOOK_MEMORY_LIMIT: '8 MiB' })).toBe('');
 });
 
 test('the platform’s minute is shortened only against a platform on a loopback host', () => {

@@ -135,8 +135,17 @@ export class Env extends SignInSettings {
   /** Seconds in which a body that is read into memory has to arrive. */
   @Seconds(1, 3_600) BODY_TIMEOUT_SECONDS: number = 30;
 
-  /** Bytes of all such bodies that have begun to arrive. */
-  @ByteSize('WEBHOOK_BODY_LIMIT') ARRIVING_BODIES_LIMIT: number = 64 * 1024 ** 2;
+  /** Bytes of all bodies that wait in memory, except webhooks. Has room for a PDF of 25 MiB. */
+  @ByteSize(32 * 1024 ** 2) BODY_MEMORY_LIMIT: number = 128 * 1024 ** 2;
+
+  /** Bytes of all webhooks that have begun to arrive. */
+  @ByteSize('WEBHOOK_BODY_LIMIT') WEBHOOK_MEMORY_LIMIT: number = 64 * 1024 ** 2;
+
+  /** Requests that one caller may have in flight in one process: a key, a person, or an address without either. */
+  @WholeNumber(1, 10_000) REQUESTS_PER_CALLER: number = 32;
+
+  /** Likewise uploads, event streams, `Prefer: wait` and whatever takes longer than two seconds. */
+  @WholeNumber(1, 10_000) WAITING_REQUESTS_PER_CALLER: number = 200;
 
   /** Streams of server-sent events that one key may have open at once in one process. */
   @WholeNumber(1, 10_000) EVENT_STREAMS_PER_KEY: number = 20;

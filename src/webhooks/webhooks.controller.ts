@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
-import { ArrivingBodies } from '../http/body/body-policy.js';
+import { WebhookBodies } from '../http/body/body-memory.js';
 import { codeOf } from '../http/problem/fault.js';
 import { ProblemFilter } from '../http/problem/problem.filter.js';
 import { Problem } from '../http/problem/problem.js';
@@ -44,7 +44,7 @@ export class WebhooksController {
     private readonly vault: Vault,
     private readonly inbox: InboxAppender,
     private readonly rejections: Rejections,
-    private readonly bodies: ArrivingBodies,
+    private readonly bodies: WebhookBodies,
     private readonly answers: AnswerCounts,
   ) {
     this.rules = { secrets: env.PLATFORM_WEBHOOK_SECRET, maxAgeSeconds: env.WEBHOOK_MAX_AGE_SECONDS };

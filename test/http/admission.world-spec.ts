@@ -1,4 +1,4 @@
-import { ArrivingBodies } from '../../src/http/body/body-policy.js';
+import { BodyMemory } from '../../src/http/body/body-memory.js';
 import { nextCall } from '../world/next-call.js';
 import { useWorld } from '../world/use-world.js';
 import { connectTo, firstAnswer, headOf } from './connection.js';
@@ -20,7 +20,7 @@ async function statusOf(method: string, path: string, key?: string): Promise<num
     ...(method !== 'GET' && { 'content-length': 1_000 }),
     ...(key !== undefined && { authorization: `Bearer ${key}` }),
   };
-  const reading = nextCall(ArrivingBodies.prototype, 'watch');
+  const reading = nextCall(BodyMemory.prototype, 'watch');
   const socket = connectTo(world, headOf(method, path, headers));
   const answer = await Promise.race([firstAnswer(socket), reading.then(() => '')]);
   socket.destroy();

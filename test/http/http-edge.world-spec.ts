@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { Logger } from '@nestjs/common';
 import { FeedStream } from '../../src/feed/feed-stream.js';
-import { ArrivingBodies } from '../../src/http/body/body-policy.js';
+import { ApiBodies } from '../../src/http/body/body-memory.js';
 import { ImportsService } from '../../src/imports/api/imports.service.js';
 import { nextCall } from '../world/next-call.js';
 import { useWorld } from '../world/use-world.js';
@@ -206,7 +206,7 @@ describe('bodies', () => {
   });
 
   test('that stall are answered 408, and their connection closes', async () => {
-    const arriving = nextCall(ArrivingBodies.prototype, 'watch');
+    const arriving = nextCall(ApiBodies.prototype, 'watch');
     const socket = connectTo(world, `${headOf('PUT', PROVIDER, { ...ADMIN, ...JSON_TYPE, 'content-length': 9 })}{`);
     const answer = wholeAnswer(socket);
     await arriving;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { ArrivingBodies } from '../../src/http/body/body-policy.js';
+import { BodyMemory } from '../../src/http/body/body-memory.js';
 import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
 import { nextCall } from '../world/next-call.js';
 import { useWorld } from '../world/use-world.js';
@@ -29,7 +29,7 @@ test('the rest of a body whose sender was answered is waited for only as long as
 });
 
 test('bodies that stall give way to those that arrive', async () => {
-  const settings = { WEBHOOK_BODY_LIMIT: '256 KiB', ARRIVING_BODIES_LIMIT: '1 MiB' };
+  const settings = { WEBHOOK_BODY_LIMIT: '256 KiB', WEBHOOK_MEMORY_LIMIT: '1 MiB' };
   const service = await world.startAnother(settings);
   const stalling = Array.from({ length: 10 }, () => connectTo(service, begun(FORGED, 256 * KIB, 200 * KIB)));
   const answers: string[] = [];
@@ -66,7 +66,7 @@ describe('with too many connections', () => {
     const service = await world.startAnother({ MAX_CONNECTIONS: String(MAX_CONNECTIONS) });
     const busy: Socket[] = [];
     while (busy.length < MAX_CONNECTIONS) {
-      const arriving = nextCall(ArrivingBodies.prototype, 'watch');
+      const arriving = nextCall(BodyMemory.prototype, 'watch');
       busy.push(connectTo(service, begun(FORGED, 1_000, 1)));
       await arriving;
     }

@@ -64,8 +64,8 @@ export class Admission extends RequestGate {
     if (needed !== undefined && needed !== 'public') await this.check(request, needed);
   }
 
-  knows(request: FastifyRequest): boolean {
-    return request.principal !== undefined;
+  callerOf(request: FastifyRequest): string | undefined {
+    return request.principal?.id;
   }
 
   /** Records requests that are rejected before their handler, for their scope, body or form. */

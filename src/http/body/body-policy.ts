@@ -1,10 +1,9 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { Inject, Injectable } from '@nestjs/common';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyBodyParser, FastifyInstance, FastifyRequest } from 'fastify';
-import { Clock } from '../../config/clock.js';
-import { Env } from '../../config/env.js';
 import { unsupportedMediaType } from '../problem/fault.js';
 import { Problem } from '../problem/problem.js';
+import { whenOver } from '../request/when-over.js';
+import type { BodyMemory } from './body-memory.js';
 import { charsetOf, decodeText, jsonShapeFault, mediaTypeOf } from './json-text.js';
 import { shapeProblem } from './validation.js';
 
@@ -24,7 +23,7 @@ declare module 'fastify' {
 }
 
 /** Makes routes take JSON only, unless they say otherwise (`@RouteOptions`), and bounds the bodies that arrive. */
-export function installBodyPolicy(fastify: FastifyInstance, bodies: ArrivingBodies): void {
+export function installBodyPolicy(fastify: FastifyInstance, bodies: BodyMemory): void {
   fastify.decorateRequest('declaredType', null);
   fastify.addContentTypeParser(STREAM, (_request, payload, done) => done(null, payload));
   fastify.addHook('onRoute', (route) => {
@@ -33,8 +32,10 @@ export function installBodyPolicy(fastify: FastifyInstance, bodies: ArrivingBodi
   fastify.addHook('preParsing', (request, reply, payload, done) => {
     const refusal = prepareBody(request);
     if (refusal) return done(refusal);
-    if (!request.raw.complete && isReadIntoMemory(request))
-      bodies.watch(payload, (problem) => void reply.send(problem));
+    if (isReadIntoMemory(request)) {
+      const body = bodies.watch(payload, (problem) => void reply.send(problem), true);
+      whenOver(reply.raw, () => body.release());
+    }
     done(null, payload);
   });
   fastify.addHook('preValidation', (request, _reply, done) => {
@@ -99,96 +100,4 @@ function prepareBody(request: FastifyRequest): Problem | undefined {
   if ((headers['content-encoding'] ?? 'identity').trim().toLowerCase() === 'identity') return undefined;
   const detail = 'Compressed bodies are not taken; send it without Content-Encoding.';
   return new Problem(415, 'unsupported-encoding', detail);
-}
-
-type Limits = Pick<Env, 'BODY_TIMEOUT_SECONDS' | 'ARRIVING_BODIES_LIMIT'>;
-
-interface ArrivingBody {
-  bytes: number;
-  /** When it must be complete, in monotonic milliseconds. */
-  readonly dueMs: number;
-  readonly refuse: (problem: Problem) => void;
-}
-
-/** The rest of a body that is refused never comes: the connection goes with the answer. */
-const CLOSING = { connection: 'close' };
-
-/**
- * The bodies on their way into memory: each has to be there in time, and together they have so many bytes. When these
- * are used up, the body that began first gives way: senders who stall can't keep out those who don't.
- */
-@Injectable()
-export class ArrivingBodies {
-  /** In the order in which they began. */
-  private readonly arriving = new Set<ArrivingBody>();
-  /** Bytes in memory of all bodies that are not complete. */
-  bytes = 0;
-  /** One for all bodies, because it would cost more than the rest of the watch. */
-  private isTimed = false;
-
-  constructor(
-    @Inject(Env) private readonly limits: Limits,
-    private readonly clock: Clock,
-  ) {}
-
-  /** Counts a body; its reader has to begin in this turn of the event loop. @param refuse answers its sender */
-  watch(payload: NodeJS.ReadableStream, refuse: (problem: Problem) => void): void {
-    const body: ArrivingBody = {
-      bytes: 0,
-      dueMs: this.clock.monotonicMs() + this.timeoutMs,
-      refuse: (problem: Problem) => {
-        leave();
-        refuse(problem);
-      },
-    };
-    const count = (chunk: Buffer) => {
-      body.bytes += chunk.length;
-      this.bytes += chunk.length;
-      this.refuseOldest();
-    };
-    const leave = () => {
-      payload.off('data', count).off('end', leave).off('close', leave);
-      if (this.arriving.delete(body)) this.bytes -= body.bytes;
-    };
-    this.arriving.add(body);
-    if (!this.isTimed) this.startTimer(this.timeoutMs);
-    payload.on('data', count).once('end', leave).once('close', leave);
-  }
-
-  /** Ends a connection whose request was answered, if its body does not end in time: Node would read on without a limit. */
-  cutUnread(raw: IncomingMessage): void {
-    if (raw.complete) return;
-    const cut = this.clock.after(this.timeoutMs, () => raw.destroy());
-    raw.once('close', cut);
-  }
-
-  private get timeoutMs(): number {
-    return this.limits.BODY_TIMEOUT_SECONDS * 1_000;
-  }
-
-  private startTimer(ms: number): void {
-    this.isTimed = true;
-    this.clock.after(ms, () => this.refuseLate());
-  }
-
-  private refuseLate(): void {
-    this.isTimed = false;
-    const nowMs = this.clock.monotonicMs();
-    const late = 'The body did not arrive in time; send it again.';
-    for (const { dueMs, refuse } of this.arriving) {
-      if (dueMs > nowMs) {
-        this.startTimer(dueMs - nowMs);
-        return;
-      }
-      refuse(new Problem(408, 'request-timeout', late, { headers: CLOSING }));
-    }
-  }
-
-  private refuseOldest(): void {
-    for (const oldest of this.arriving) {
-      if (this.bytes <= this.limits.ARRIVING_BODIES_LIMIT) return;
-      const detail = 'Too many bodies are arriving at once, and this one was among the slowest; send it again.';
-      oldest.refuse(new Problem(503, 'busy', detail, { retryAfterSeconds: 1, headers: CLOSING }));
-    }
-  }
 }

@@ -33,6 +33,7 @@ export function typesOf(name: string, problems: readonly Pick<Problem, 'status' 
 const EVERYWHERE: ProblemTypes = {
   400: ['bad-request', 'bad-url', 'bad-value', 'validation'],
   404: ['not-found'],
+  429: ['too-many-requests'],
   503: ['data-key-missing', 'data-unreadable', 'database-unavailable', 'unavailable'],
 };
 

@@ -6,22 +6,26 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Clock } from '../../config/clock.js';
 import type { Env } from '../../config/env.js';
 import type { Stopping } from '../../config/stopping.js';
-import { type ArrivingBodies, installBodyPolicy } from '../body/body-policy.js';
+import type { BodyMemory } from '../body/body-memory.js';
+import { installBodyPolicy } from '../body/body-policy.js';
 import { BROWSER_HEADERS } from '../problem/browser-headers.js';
 import { Problem } from '../problem/problem.js';
+import { sourceNetwork } from '../request/source-address.js';
+import { whenOver } from '../request/when-over.js';
 import { AnswerCounts } from './answer-counts.js';
 import { boundConnections } from './connections.js';
 import { Metrics } from './metrics.js';
 import { MinuteCounts } from './minute-counts.js';
 import { installRequestSpans } from './request-spans.js';
+import { isWaiting, RequestsInFlight } from './requests-in-flight.js';
 
 /** Decides by its headers alone whether a request may go on. */
 export abstract class RequestGate {
   /** @throws {Problem} 401, 403 or 503 if it may not */
   abstract admit(request: FastifyRequest): Promise<void>;
 
-  /** True if the caller of an admitted request is known. */
-  abstract knows(request: FastifyRequest): boolean;
+  /** The id of an admitted request's caller; undefined if it needs none. */
+  abstract callerOf(request: FastifyRequest): string | undefined;
 
   /** Receives each error of a request before it is answered. @throws the error to answer instead */
   abstract refused(error: unknown, request: FastifyRequest): Promise<void>;
@@ -34,14 +38,14 @@ interface EdgeParts {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly answers: AnswerCounts;
-  readonly bodies: ArrivingBodies;
+  readonly bodies: BodyMemory;
   readonly stopping: Stopping;
   readonly gate: RequestGate;
 }
 
 /** Installs what precedes the routes; call it before they exist. The gate decides before a body is read. */
 export function installEdge(fastify: FastifyInstance, env: Env, parts: EdgeParts): void {
-  const { stopping, gate, bodies } = parts;
+  const { stopping, gate, bodies, clock } = parts;
   boundConnections(fastify.server, env);
   installClosing(fastify, stopping);
   installBrowserHeaders(fastify);
@@ -49,10 +53,15 @@ export function installEdge(fastify: FastifyInstance, env: Env, parts: EdgeParts
   installBodyPolicy(fastify, bodies);
   installAccessLog(fastify, parts);
   installWrongMethod(fastify);
-  fastify.addHook('onRequest', async (request) => {
+  const inFlight = new RequestsInFlight(env, clock);
+  fastify.addHook('onRequest', async (request, reply) => {
     if (!request.is404) await gate.admit(request);
+    // Health has its own share: a probe is answered whatever else its source sends.
+    const source = isOfOperations(request) ? `health ${sourceNetwork(request)}` : sourceNetwork(request);
+    const leave = inFlight.enter(gate.callerOf(request) ?? source, isWaiting(request));
+    whenOver(reply.raw, () => leave(reply.raw.writableFinished));
   });
-  installRequestSpans(fastify, (request) => gate.knows(request) && !isOfOperations(request));
+  installRequestSpans(fastify, (request) => gate.callerOf(request) !== undefined && !isOfOperations(request));
 }
 
 /** Milliseconds that requests under way get to end by themselves when the service stops. */
@@ -137,7 +146,7 @@ function installAccessLog(fastify: FastifyInstance, { metrics, answers, clock, g
     done();
     if (config.edge?.hot && status < 500) return;
     const line = { method, route, status };
-    const isCounted = status >= 400 || !gate.knows(request);
+    const isCounted = status >= 400 || gate.callerOf(request) === undefined;
     if (isCounted && !repeated.isFirst([`${method} ${route} ${status}`, line], OTHER_REQUESTS)) return;
     log.log({ msg: 'request', requestId: id, ...line, ms: Math.round(elapsedTime) });
   });

@@ -1,9 +1,9 @@
 import { Global, Module } from '@nestjs/common';
-import { ArrivingBodies } from '../body/body-policy.js';
+import { ApiBodies, WebhookBodies } from '../body/body-memory.js';
 import { AnswerCounts } from './answer-counts.js';
 import { Metrics } from './metrics.js';
 
-const PARTS = [AnswerCounts, ArrivingBodies, Metrics];
+const PARTS = [AnswerCounts, ApiBodies, Metrics, WebhookBodies];
 
 /** The parts of the HTTP edge that other modules inject; `setup.ts` installs the rest. */
 @Global()
