@@ -4,6 +4,7 @@ import { RequestGate } from '../http/server/edge-hooks.js';
 import { AuditInterceptor } from './audit/audit.interceptor.js';
 import { Audit } from './audit/audit.js';
 import { AuditRepository } from './audit/audit.repository.js';
+import { DailyBytes } from './audit/daily-bytes.js';
 import { AuditController } from './audit.controller.js';
 import { AccessGuard, Admission } from './guard/admission.js';
 import { Callers } from './guard/callers.js';
@@ -34,6 +35,7 @@ import { SignInController } from './sign-in/sign-in.controller.js';
     AuditRepository,
     BrowserSessions,
     Callers,
+    DailyBytes,
     EventStreams,
     GrantsHealth,
     Idempotency,

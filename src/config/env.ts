@@ -147,6 +147,9 @@ export class Env extends SignInSettings {
   /** Likewise uploads, event streams, `Prefer: wait` and whatever takes longer than two seconds. */
   @WholeNumber(1, 10_000) WAITING_REQUESTS_PER_CALLER: number = 200;
 
+  /** Bytes that the requests of one caller may store in a day: bodies, rows of imports, entries of the audit log. */
+  @ByteSize(1024) KEY_DAILY_BYTES: number = 1024 ** 3;
+
   /** Streams of server-sent events that one key may have open at once in one process. */
   @WholeNumber(1, 10_000) EVENT_STREAMS_PER_KEY: number = 20;
 

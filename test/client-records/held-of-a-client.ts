@@ -21,7 +21,15 @@ const because = (reason: string, ...tables: string[]) => Object.fromEntries(tabl
 
 /** Every other table, with the reason why the list does not need it. */
 export const NOT_LISTED: Record<string, string> = {
-  ...because('It holds no data of people.', 'key_uses', 'call_budgets', 'circuit_breakers', 'api_keys', 'feed_epochs'),
+  ...because(
+    'It holds no data of people.',
+    'key_uses',
+    'call_budgets',
+    'daily_bytes',
+    'circuit_breakers',
+    'api_keys',
+    'feed_epochs',
+  ),
   ...because(
     'It holds no data of people.',
     'browser_sessions',

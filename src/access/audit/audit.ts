@@ -23,6 +23,7 @@ import {
   type SubjectKind,
   SYSTEM,
 } from './audit-record.js';
+import { DailyBytes } from './daily-bytes.js';
 
 /** Of entries that are stored outside a transaction: what arrives during a commit goes together in the next. */
 const TOGETHER = {
@@ -35,6 +36,9 @@ const TOGETHER = {
 /** Bytes of an entry, about; and of one of its subjects. */
 const ENTRY_BYTES = 500;
 const SUBJECT_BYTES = 100;
+
+/** Bytes of an entry about these subjects. */
+const bytesOf = (subjects: AuditSubjects) => ENTRY_BYTES + subjects.kept().subjects.length * SUBJECT_BYTES;
 
 /** How long a stream does not name a subject again. */
 const REPEAT_MS = 60_000;
@@ -73,6 +77,7 @@ export class Audit implements OnModuleDestroy {
     private readonly entries: AuditRepository,
     private readonly fingerprints: Fingerprints,
     private readonly clock: Clock,
+    private readonly bytes: DailyBytes,
   ) {
     this.together = new GroupCommit<AuditRecord>(TOGETHER, {
       commit: (records) => this.append(this.database.pool, records),
@@ -167,6 +172,14 @@ export class Audit implements OnModuleDestroy {
     })();
   }
 
+  /** Counts bytes that the request under way stores. @throws {Problem} 429 `daily-bytes-used` */
+  charge(bytes: number): void {
+    const by = this.current.getStore()?.by;
+    if (!by) return;
+    this.bytes.add(by.id, bytes);
+    this.bytes.require(by.id);
+  }
+
   /** The request under way shows nothing about anybody, so it leaves no entry. */
   forget(): void {
     const record = this.current.getStore();
@@ -229,8 +242,7 @@ export class Audit implements OnModuleDestroy {
   /** Commits the entry of a request that ended well, unless it is stored. @throws {AuditUnavailable} */
   async commitRecord(record: AuditRecord): Promise<void> {
     if (record.stored !== 'no') return;
-    const { subjects } = record.subjects.kept();
-    await this.together.add(record, ENTRY_BYTES + subjects.length * SUBJECT_BYTES).catch(() => {
+    await this.together.add(record, bytesOf(record.subjects)).catch(() => {
       throw new AuditUnavailable();
     });
     record.stored = 'committed';
@@ -261,6 +273,7 @@ export class Audit implements OnModuleDestroy {
   private async append(sql: Pick<pg.Pool, 'query'>, records: readonly AuditRecord[]): Promise<void> {
     try {
       await this.entries.append(sql, records);
+      for (const { by, subjects } of records) if (by !== SYSTEM) this.bytes.add(by.id, bytesOf(subjects));
       this.isFailing = false;
     } catch (error) {
       if (isDatabaseUnavailable(error)) throw error;

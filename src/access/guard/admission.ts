@@ -11,6 +11,7 @@ import { sourceNetwork } from '../../http/request/source-address.js';
 import { RequestGate } from '../../http/server/edge-hooks.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { Audit } from '../audit/audit.js';
+import { DailyBytes } from '../audit/daily-bytes.js';
 import { endUserOf } from '../identity/end-user.js';
 import type { Scope } from '../identity/scope.js';
 import { type Needed, neededScopes, type Principal } from '../identity/scopes.js';
@@ -28,6 +29,7 @@ const OF_CALLERS: ProblemTypes = {
   400: ['bad-on-behalf-of', 'bad-purpose', 'on-behalf-of-required'],
   401: ['signed-out', 'unauthenticated'],
   403: ['forbidden-scope', 'forged-request'],
+  429: ['daily-bytes-used'],
   503: ['audit-unavailable'],
 };
 
@@ -50,6 +52,7 @@ export class Admission extends RequestGate {
     private readonly keys: ApiKeys,
     private readonly sessions: BrowserSessions,
     private readonly audit: Audit,
+    private readonly bytes: DailyBytes,
     private readonly env: Env,
     metrics: Metrics,
   ) {
@@ -61,7 +64,9 @@ export class Admission extends RequestGate {
   async admit(request: FastifyRequest): Promise<void> {
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     const needed = this.routeOf(method, request.routeOptions.url ?? '')?.needed;
-    if (needed !== undefined && needed !== 'public') await this.check(request, needed);
+    if (needed === undefined || needed === 'public') return;
+    await this.check(request, needed);
+    if (request.principal) this.bytes.require(request.principal.id);
   }
 
   callerOf(request: FastifyRequest): string | undefined {

@@ -19,6 +19,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The caller's Content-Type while `STREAM` stands in for it. */
     declaredType: string | null | undefined;
+    /** Bytes of a JSON body. */
+    bodyBytes?: number;
   }
 }
 
@@ -56,6 +58,7 @@ export function installBodyPolicy(fastify: FastifyInstance, bodies: BodyMemory):
 export function jsonBodyParser(fastify: FastifyInstance): FastifyBodyParser<Buffer> {
   const parse = fastify.getDefaultJsonParser('error', 'error') as FastifyBodyParser<string>;
   return (request, bytes, done) => {
+    request.bodyBytes = bytes.length;
     const text = decodeText(bytes);
     if (text === undefined) return done(new Problem(400, 'bad-json', 'The body is not valid UTF-8. Send it in UTF-8.'));
     const fault = jsonShapeFault(text);

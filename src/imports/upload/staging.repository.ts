@@ -56,6 +56,13 @@ export function profileOf({ email, firstName, lastName }: ImportedPerson): Profi
   return { email: email ?? null, firstName, lastName };
 }
 
+/** Bytes of a row without its content, with index entries, its plan and its outcome; at least a tenth of what it takes. */
+const ROW_BYTES = 200;
+
+/** Bytes of encrypted values. */
+const bytesOf = (rows: readonly unknown[][]) =>
+  rows.flat().reduce<number>((sum, value) => sum + (Buffer.isBuffer(value) ? value.length : 0), 0);
+
 /** Stores the rows of an upload. */
 @Injectable()
 export class StagingRepository {
@@ -79,6 +86,7 @@ export class StagingRepository {
     const others = values.flatMap((read, at) =>
       unchanged.has(read[0]) ? [] : [[...read, ...this.rowValues(importId, rows[at] as StagedRow)]],
     );
+    this.audit.charge(rows.length * ROW_BYTES + bytesOf(others));
     if (others.length === 0) return;
     const { table, values: parameters } = unnested(ROW_COLUMNS, 2, others);
     const columns = Object.keys(ROW_COLUMNS).map((column) => (column === 'providers' ? 'providers::text[]' : column));

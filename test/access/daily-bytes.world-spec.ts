@@ -1,0 +1,56 @@
+import { Clock } from '../../src/config/clock.js';
+import { useAccess } from './use-access.js';
+
+const { world, ask, makeKey } = useAccess();
+
+const KEY_DAILY_BYTES = '40 KiB';
+const scopes = ['people:read', 'people:write', 'imports'] as const;
+const provider = { email: 'roe@example.org', firstName: 'Jane', lastName: 'Roe'.padEnd(40, 'e') };
+
+/** Sends changes until one is refused. @returns how many were accepted */
+async function useUp(key: string, on: { url: string }): Promise<number> {
+  for (let accepted = 0; accepted < 1_000; accepted += 1) {
+    const { status } = await ask(`PUT /v1/providers/P-${accepted}`, {
+      ...{ key, on, body: { ...provider, email: `roe${accepted}@example.org` } },
+    });
+    if (status === 429) return accepted;
+  }
+  throw new Error('No change was refused.');
+}
+
+describe('the bytes that a key stores in a day', () => {
+  it('have a limit for all processes, until midnight (UTC)', async () => {
+    const [first, second] = [
+      await world.startAnother({ KEY_DAILY_BYTES }),
+      await world.startAnother({ KEY_DAILY_BYTES }),
+    ];
+    const [{ key }, other] = [await makeKey(scopes), await makeKey(scopes)];
+    expect(await useUp(key, first)).toBeGreaterThan(10);
+    const refused = await ask('GET /v1/providers', { key, on: first });
+    expect(refused).toMatchObject({ status: 429, problem: 'daily-bytes-used' });
+    const midnight = new Date(world.get(Clock).now());
+    midnight.setUTCHours(24, 0, 0, 0);
+    const seconds = Number(refused.headers.get('retry-after'));
+    expect(Math.abs(seconds - (midnight.getTime() - world.get(Clock).now().getTime()) / 1_000)).toBeLessThan(2);
+    expect((await ask('GET /v1/providers', { key: other.key, on: first })).status).toBe(200);
+    await world.advance('5 s');
+    await world.settle();
+    await ask('GET /v1/providers', { key, on: second });
+    await world.advance('5 s');
+    await world.settle();
+    expect((await ask('GET /v1/providers', { key, on: second })).status).toBe(429);
+    await world.advance(`${seconds} s`);
+    expect((await ask('GET /v1/providers', { key, on: first })).status).toBe(200);
+  });
+
+  it('count the rows of an import, which leaves nothing if it exceeds the limit', async () => {
+    const on = await world.startAnother({ KEY_DAILY_BYTES });
+    const { key } = await makeKey(scopes);
+    const lines = Array.from({ length: 500 }, (_, row) => `C-${row},A,B,c${row}@example.org`);
+    const body = ['externalId,firstName,lastName,email', ...lines].join('\n');
+    const headers = { 'content-type': 'text/csv' };
+    const refused = await ask('POST /v1/imports?kind=providers', { key, on, body, headers });
+    expect(refused).toMatchObject({ status: 429, problem: 'daily-bytes-used' });
+    expect(await world.sql('SELECT count(*)::int AS rows FROM import_rows')).toEqual([{ rows: 0 }]);
+  });
+});
