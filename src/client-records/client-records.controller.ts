@@ -85,9 +85,9 @@ export class ClientRecordsController {
   }
 
   /**
-   * Sets a legal hold, which keeps everything about a client until its release
+   * Set a legal hold, which keeps everything about a client
    *
-   * @remarks Retention and erasure skip the client and those merged with it. A deletion waits with the code `legal-hold`,
+   * @remarks Until its release, retention and erasure skip the client and those merged with it. A deletion waits with the code `legal-hold`,
    * here and on the platform. The audit log keeps who set the hold, and why.
    */
   @Put('legal-hold')
@@ -98,7 +98,7 @@ export class ClientRecordsController {
   }
 
   /**
-   * Releases a legal hold
+   * Release a legal hold
    *
    * @remarks A deletion that waited for it follows.
    */

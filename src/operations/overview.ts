@@ -20,6 +20,7 @@ const WELL: Record<string, string> = {
   'audit-heads': 'The newest link of the audit log is published.',
   compliance: 'Compliance checks are submitted and looked up.',
   database: 'PostgreSQL answers and takes writes.',
+  grants: 'API keys and browser sessions are as this service wrote them.',
   imports: 'Imports are planned and applied.',
   inbox: 'Webhooks are kept and acknowledged.',
   people: 'Providers and clients are mirrored.',

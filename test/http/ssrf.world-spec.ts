@@ -66,7 +66,7 @@ test('a recording is not sent to a hostile URL from the platform', async () => {
   const { state } = world.platform.simulator;
   const { publicUrl } = state;
   state.publicUrl = 'https://127.0.0.1:65535';
-  expect(await post('/v1/recordings', 'sound', 'audio/wav')).toEqual([502, undefined]);
+  expect(await post('/v1/recordings', 'sound', 'audio/wav')).toEqual([504, undefined]);
   expect(world.platform.arrivals('recordingUploadUrl')).toBe(1);
   state.publicUrl = publicUrl;
 });

@@ -77,7 +77,11 @@ export class BrowserSessionController {
     return this.view(token);
   }
 
-  /** List signed-in browsers, newest first: one's own, or with the scope `admin` all */
+  /**
+   * List signed-in browsers, newest first
+   *
+   * @remarks One's own, or with the scope `admin` all.
+   */
   @Get('browser-sessions')
   @Problems({ 400: ['bad-cursor'] })
   list(@Query() { limit, cursor }: PageQuery, @Caller() by: Principal): Promise<ListedSessionPageResponse> {
