@@ -43,9 +43,9 @@ const OF_COMPOSE = [...PASSWORDS, 'NODE_IMAGE', 'POSTGRES_IMAGE', 'REDIS_IMAGE']
 
 const examples = [...read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z_]+)=(.*)$/gm)]
   .map(([, name = '', value = '']) => [name, value] as const)
-  .filter(([name]) => !OF_COMPOSE.includes(name) && !name.endsWith('_FILE'));
-const known = [...read('src/config/env.ts').matchAll(/^ {2}(?:@.*\) )?([A-Z][A-Z_]+)[!?]?: /gm)].map(
-  ([, name = '']) => name,
+  .filter(([name]) => !OF_COMPOSE.includes(name) && !/_(FILE|COMMAND)$/.test(name));
+const known = ['src/config/env.ts', 'src/config/sign-in-settings.ts'].flatMap((file) =>
+  [...read(file).matchAll(/^ {2}(?:@.*\) )?([A-Z][A-Z_]+)[!?]?: /gm)].map(([, name = '']) => name),
 );
 
 describe('.env.example', () => {
