@@ -5,6 +5,7 @@ import { type PlannedRun, planRuns } from './plan.js';
 import { type Outcome, runScenario } from './run-scenario.js';
 import type { Scenario } from './scenario.js';
 import { clockSkew } from './scenarios/clock-skew.js';
+import { floods } from './scenarios/floods.js';
 import { hostileRequests } from './scenarios/hostile-requests.js';
 import { importKills } from './scenarios/import-kills.js';
 import { lostAnswers } from './scenarios/lost-answers.js';
@@ -29,6 +30,7 @@ const SCENARIOS: readonly Scenario[] = [
   platformFaults,
   rotation,
   hostileRequests,
+  floods,
   rollingRestart,
   queryPlans,
   privacy,

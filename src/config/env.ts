@@ -136,13 +136,13 @@ export class Env extends SignInSettings {
   @Seconds(1, 3_600) BODY_TIMEOUT_SECONDS: number = 30;
 
   /** Bytes of all bodies that wait in memory, except webhooks. Has room for a PDF of 25 MiB. */
-  @ByteSize(32 * 1024 ** 2) BODY_MEMORY_LIMIT: number = 128 * 1024 ** 2;
+  @ByteSize(32 * 1024 ** 2) BODY_MEMORY_LIMIT: number = 96 * 1024 ** 2;
 
   /** Bytes of all webhooks that have begun to arrive. */
   @ByteSize('WEBHOOK_BODY_LIMIT') WEBHOOK_MEMORY_LIMIT: number = 64 * 1024 ** 2;
 
   /** Requests that one caller may have in flight in one process: a key, a person, or an address without either. */
-  @WholeNumber(1, 10_000) REQUESTS_PER_CALLER: number = 32;
+  @WholeNumber(1, 10_000) REQUESTS_PER_CALLER: number = 16;
 
   /** Likewise uploads, event streams, `Prefer: wait` and whatever takes longer than two seconds. */
   @WholeNumber(1, 10_000) WAITING_REQUESTS_PER_CALLER: number = 200;
