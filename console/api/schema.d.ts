@@ -152,7 +152,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List signed-in browsers, newest first: one's own, or with the scope `admin` all
+         * List signed-in browsers, newest first
          * @description Any key will do.
          */
         get: operations["BrowserSession.list"];
@@ -1439,7 +1439,7 @@ export interface paths {
         };
         get?: never;
         /**
-         * Sets a legal hold, which keeps everything about a client until its release
+         * Set a legal hold, which keeps everything about a client
          * @description Retention and erasure skip the client and those merged with it. A deletion waits with the code `legal-hold`,
          *     here and on the platform. The audit log keeps who set the hold, and why.
          *
@@ -1448,7 +1448,7 @@ export interface paths {
         put: operations["ClientRecords.hold"];
         post?: never;
         /**
-         * Releases a legal hold
+         * Release a legal hold
          * @description A deletion that waited for it follows.
          *
          *     Needs a key with the scope `admin`.

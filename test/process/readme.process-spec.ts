@@ -244,13 +244,10 @@ test.each(documents)('the links of %s lead somewhere', (page) => {
   }
 });
 
-test('every safeguard in docs/security.md names existing tests', () => {
-  const safeguards =
-    security
-      .split('\n## ')
-      .find((part) => part.startsWith('Safeguards'))
-      ?.match(/^- .*$/gm) ?? [];
-  expect(safeguards.length).toBeGreaterThan(20);
+test('every safeguard and every row of the assessor in docs/security.md names existing tests', () => {
+  const sections = security.split('\n## ').filter((part) => /^(Safeguards|The assessor's table)/.test(part));
+  const safeguards = sections.flatMap((part) => part.match(/^(- |\| \d).*$/gm) ?? []);
+  expect(safeguards.length).toBeGreaterThan(80);
   for (const safeguard of safeguards) {
     const tests = [...safeguard.matchAll(/`((?:[\w/.-]+spec|faults\/scenarios\/[\w-]+)\.ts)`/g)].map(
       ([, file = '']) => file,
