@@ -153,7 +153,9 @@ export interface paths {
         };
         /**
          * List signed-in browsers, newest first
-         * @description Any key will do.
+         * @description One's own, or with the scope `admin` all.
+         *
+         *     Any key will do.
          */
         get: operations["BrowserSession.list"];
         put?: never;
@@ -1440,7 +1442,7 @@ export interface paths {
         get?: never;
         /**
          * Set a legal hold, which keeps everything about a client
-         * @description Retention and erasure skip the client and those merged with it. A deletion waits with the code `legal-hold`,
+         * @description Until its release, retention and erasure skip the client and those merged with it. A deletion waits with the code `legal-hold`,
          *     here and on the platform. The audit log keeps who set the hold, and why.
          *
          *     Needs a key with the scope `admin`.
@@ -3075,6 +3077,18 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
+        /** @description too-many-requests */
+        429: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:too-many-requests";
+                } & components["schemas"]["Problem"];
+            };
+        };
         /** @description data-key-missing, data-unreadable, database-unavailable, unavailable */
         503: {
             headers: {
@@ -3132,6 +3146,18 @@ export interface components {
                 "application/problem+json": {
                     /** @enum {unknown} */
                     type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description daily-bytes-used, too-many-requests */
+        "429.caller": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:daily-bytes-used" | "urn:notebridge:problem:too-many-requests";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3363,15 +3389,15 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description too-many-streams */
-        "429.too-many-streams": {
+        /** @description daily-bytes-used, too-many-requests, too-many-streams */
+        "429.caller.too-many-streams": {
             headers: {
                 [name: string]: unknown;
             };
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:too-many-streams";
+                    type?: "urn:notebridge:problem:daily-bytes-used" | "urn:notebridge:problem:too-many-requests" | "urn:notebridge:problem:too-many-streams";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -4367,6 +4393,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -4404,6 +4431,7 @@ export interface operations {
             408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4445,6 +4473,7 @@ export interface operations {
             409: components["responses"]["409.already-rotated.api-key-ended"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4479,6 +4508,7 @@ export interface operations {
             408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4533,6 +4563,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -4563,6 +4594,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.no-browser-session"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -4596,6 +4628,7 @@ export interface operations {
             408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4627,6 +4660,7 @@ export interface operations {
             408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4666,6 +4700,7 @@ export interface operations {
             409: components["responses"]["409.confirm-at-provider"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4689,6 +4724,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description One's own, or with the scope `admin` all. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4701,6 +4737,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -4734,6 +4771,7 @@ export interface operations {
             408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4757,6 +4795,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             404: components["responses"]["404"];
+            429: components["responses"]["429"];
             503: components["responses"]["503"];
             default: components["responses"]["others"];
         };
@@ -4805,7 +4844,7 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
             410: components["responses"]["410.cursor-gone"];
-            429: components["responses"]["429.too-many-streams"];
+            429: components["responses"]["429.caller.too-many-streams"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -4842,6 +4881,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -4874,6 +4914,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-delivery"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -4909,6 +4950,7 @@ export interface operations {
             408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4945,6 +4987,7 @@ export interface operations {
             409: components["responses"]["409.not-waiting"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -4983,6 +5026,7 @@ export interface operations {
             409: components["responses"]["409.plan-changed"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5018,6 +5062,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5053,6 +5098,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.provider-not-found"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5105,6 +5151,7 @@ export interface operations {
             409: components["responses"]["409.former-ids"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5153,6 +5200,7 @@ export interface operations {
             409: components["responses"]["409.former-ids.provider-in-use"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5189,6 +5237,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.provider-not-found"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5232,6 +5281,7 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.bad-platform-user-id.platform-user-id-needed"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5267,6 +5317,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.client-not-found"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5320,6 +5371,7 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.unknown-provider"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5368,6 +5420,7 @@ export interface operations {
             409: components["responses"]["409.former-ids.provider-in-use"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5421,6 +5474,7 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.unknown-provider"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5457,6 +5511,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.client-not-found"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5500,6 +5555,7 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.bad-platform-user-id.platform-user-id-needed"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5535,6 +5591,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5570,6 +5627,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5602,6 +5660,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-platform-user"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5640,6 +5699,7 @@ export interface operations {
             409: components["responses"]["409.former-ids"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5678,6 +5738,7 @@ export interface operations {
             409: components["responses"]["409.former-ids"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5708,6 +5769,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5751,6 +5813,7 @@ export interface operations {
             409: components["responses"]["409.former-ids.id-taken"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5794,6 +5857,7 @@ export interface operations {
             409: components["responses"]["409.former-ids.id-taken"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5838,6 +5902,7 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.same-client.unknown-client"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5882,6 +5947,7 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.unknown-client"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -5928,6 +5994,7 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
             409: components["responses"]["409.former-ids"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -5983,6 +6050,7 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.idempotent.parties.url-not-allowed"];
+            429: components["responses"]["429.caller"];
             501: components["responses"]["501.not-configured"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
@@ -6017,6 +6085,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6054,6 +6123,7 @@ export interface operations {
             408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             501: components["responses"]["501.not-configured"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
@@ -6087,6 +6157,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-session"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6128,6 +6199,7 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.unknown-client.unknown-provider"];
+            429: components["responses"]["429.caller"];
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
@@ -6171,6 +6243,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-session"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6211,6 +6284,7 @@ export interface operations {
             409: components["responses"]["409.no-session-yet"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
@@ -6256,6 +6330,7 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.not-on-platform.other-provider.session-id-needed"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller.platform-unreachable"];
             default: components["responses"]["others"];
         };
@@ -6301,6 +6376,7 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-session"];
             406: components["responses"]["406.not-acceptable"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6339,6 +6415,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-document.unknown-session"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6407,6 +6484,7 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.no-transcript.unknown-session"];
             410: components["responses"]["410.transcript-removed"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6475,6 +6553,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-session"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6508,6 +6587,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.platform.no-recording.unknown-session"];
+            429: components["responses"]["429.caller"];
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.caller.platform"];
             504: components["responses"]["504.platform"];
@@ -6542,6 +6622,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-processing-session"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6586,6 +6667,7 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.idempotent"];
+            429: components["responses"]["429.caller"];
             499: components["responses"]["499.upload"];
             501: components["responses"]["501.platform"];
             502: components["responses"]["502.upload"];
@@ -6631,6 +6713,7 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.idempotent"];
+            429: components["responses"]["429.caller"];
             499: components["responses"]["499.upload"];
             501: components["responses"]["501.platform"];
             502: components["responses"]["502.upload"];
@@ -6670,6 +6753,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6745,6 +6829,7 @@ export interface operations {
             413: components["responses"]["413.body.too-many-rows"];
             415: components["responses"]["415.body.unknown-format"];
             422: components["responses"]["422.idempotent.no-file.rejected-rows.unclear-kind.unknown-column.unknown-provider.unreadable-file.wrong-part"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller.too-many-uploads"];
             default: components["responses"]["others"];
         };
@@ -6779,6 +6864,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.import-not-found"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6823,6 +6909,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.import-not-found"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6866,6 +6953,7 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.ambiguous-row.unknown-row"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -6898,6 +6986,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.import-not-found"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6930,7 +7019,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.import-not-found"];
-            429: components["responses"]["429.too-many-streams"];
+            429: components["responses"]["429.caller.too-many-streams"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -6971,6 +7060,7 @@ export interface operations {
             409: components["responses"]["409.threshold-exceeded.wrong-state"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -7007,6 +7097,7 @@ export interface operations {
             409: components["responses"]["409.wrong-state"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -7043,6 +7134,7 @@ export interface operations {
             409: components["responses"]["409.wrong-state"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -7079,6 +7171,7 @@ export interface operations {
             409: components["responses"]["409.wrong-state"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -7115,6 +7208,7 @@ export interface operations {
             409: components["responses"]["409.wrong-state"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -7158,6 +7252,7 @@ export interface operations {
             413: components["responses"]["413.body.too-many-rows"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.unknown-column.unknown-provider.unreadable-file"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller.too-many-uploads"];
             default: components["responses"]["others"];
         };
@@ -7197,6 +7292,7 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.parties.redirect-not-allowed"];
+            429: components["responses"]["429.caller"];
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
@@ -7238,6 +7334,7 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.parties"];
+            429: components["responses"]["429.caller"];
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
@@ -7278,6 +7375,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -7340,6 +7438,7 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.idempotent.not-a-pdf.url-not-allowed"];
+            429: components["responses"]["429.caller"];
             499: components["responses"]["499.upload"];
             501: components["responses"]["501.platform"];
             502: components["responses"]["502.upload"];
@@ -7385,6 +7484,7 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.idempotent"];
+            429: components["responses"]["429.caller"];
             499: components["responses"]["499.upload"];
             501: components["responses"]["501.platform"];
             502: components["responses"]["502.upload"];
@@ -7423,6 +7523,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.unknown-job"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -7466,6 +7567,7 @@ export interface operations {
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             422: components["responses"]["422.job-id-needed"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -7504,6 +7606,7 @@ export interface operations {
             403: components["responses"]["403.caller.step-up-required"];
             404: components["responses"]["404.client-not-found"];
             409: components["responses"]["409.former-ids"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -7547,6 +7650,7 @@ export interface operations {
             403: components["responses"]["403.caller"];
             404: components["responses"]["404.client-not-found"];
             409: components["responses"]["409.former-ids"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -7587,6 +7691,7 @@ export interface operations {
             409: components["responses"]["409.former-ids"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -7623,6 +7728,7 @@ export interface operations {
             409: components["responses"]["409.former-ids"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
             default: components["responses"]["others"];
         };
@@ -7653,6 +7759,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -7683,6 +7790,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
@@ -7706,6 +7814,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             404: components["responses"]["404"];
+            429: components["responses"]["429"];
             503: components["responses"]["503"];
             default: components["responses"]["others"];
         };
@@ -7729,6 +7838,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             404: components["responses"]["404"];
+            429: components["responses"]["429"];
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7772,7 +7882,7 @@ export interface operations {
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];
-            429: components["responses"]["429.too-many-streams"];
+            429: components["responses"]["429.caller.too-many-streams"];
             503: components["responses"]["503.caller"];
             default: components["responses"]["others"];
         };
