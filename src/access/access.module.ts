@@ -8,6 +8,7 @@ import { DailyBytes } from './audit/daily-bytes.js';
 import { AuditController } from './audit.controller.js';
 import { AccessGuard, Admission } from './guard/admission.js';
 import { Callers } from './guard/callers.js';
+import { DiskReserve } from './guard/disk-reserve.js';
 import { EventStreams } from './guard/event-streams.js';
 import { GrantsHealth } from './guard/grants-health.js';
 import { StreamedAnswers } from './guard/streamed-answers.js';
@@ -36,6 +37,7 @@ import { SignInController } from './sign-in/sign-in.controller.js';
     BrowserSessions,
     Callers,
     DailyBytes,
+    DiskReserve,
     EventStreams,
     GrantsHealth,
     Idempotency,

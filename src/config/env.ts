@@ -237,6 +237,12 @@ export class Env extends SignInSettings {
 
   @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']) LOG_LEVEL: string = 'info';
 
+  /** Bytes of the database's disk that are kept for webhooks. */
+  @ByteSize(0) DISK_RESERVE: number = 1024 ** 3;
+
+  /** How large the database may become, where its disk is not that of DATA_DIR. */
+  @IsOptional() @ByteSize('DISK_RESERVE') DATABASE_SIZE_LIMIT?: number;
+
   /** Where the embedded database and keys made at the first start are kept. */
   @IsString() DATA_DIR: string = '.data';
 

@@ -25,6 +25,7 @@ const WELL: Record<string, string> = {
   inbox: 'Webhooks are kept and acknowledged.',
   people: 'Providers and clients are mirrored.',
   platform: 'The platform answers calls to user management.',
+  disk: 'The database has room.',
   queue: 'Workers are notified of what is due.',
   'session-requests': 'Sessions are asked for.',
   sessions: 'Sessions and their notes are fetched.',

@@ -21,6 +21,7 @@ import { ApiKeys } from '../keys/api-keys.js';
 import { bearerToken } from '../keys/key-format.js';
 import { BrowserSessions, refuseForged } from '../sign-in/browser-sessions.js';
 import { sessionToken, signedOut } from '../sign-in/session-cookie.js';
+import { DiskReserve } from './disk-reserve.js';
 import { describeAccess } from './openapi-access.js';
 
 /** Problems of every route that is not public. */
@@ -31,6 +32,7 @@ const OF_CALLERS: ProblemTypes = {
   403: ['forbidden-scope', 'forged-request'],
   429: ['daily-bytes-used'],
   503: ['audit-unavailable'],
+  507: ['disk-full'],
 };
 
 /** What a controller's route requires of its caller, and the problems that it answers with. */
@@ -53,6 +55,7 @@ export class Admission extends RequestGate {
     private readonly sessions: BrowserSessions,
     private readonly audit: Audit,
     private readonly bytes: DailyBytes,
+    private readonly reserve: DiskReserve,
     private readonly env: Env,
     metrics: Metrics,
   ) {
@@ -67,6 +70,7 @@ export class Admission extends RequestGate {
     if (needed === undefined || needed === 'public') return;
     await this.check(request, needed);
     if (request.principal) this.bytes.require(request.principal.id);
+    this.reserve.require(method);
   }
 
   callerOf(request: FastifyRequest): string | undefined {
