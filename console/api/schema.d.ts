@@ -3173,6 +3173,18 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
+        /** @description disk-full */
+        "507.caller": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:disk-full";
+                } & components["schemas"]["Problem"];
+            };
+        };
         /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, purpose-required, too-deep, validation */
         "400.body.caller.purpose-required": {
             headers: {
@@ -4395,6 +4407,7 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -4433,6 +4446,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -4475,6 +4489,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -4510,6 +4525,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -4565,6 +4581,7 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -4596,6 +4613,7 @@ export interface operations {
             404: components["responses"]["404.no-browser-session"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -4630,6 +4648,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -4662,6 +4681,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -4702,6 +4722,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -4739,6 +4760,7 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -4773,6 +4795,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -4846,6 +4869,7 @@ export interface operations {
             410: components["responses"]["410.cursor-gone"];
             429: components["responses"]["429.caller.too-many-streams"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -4883,6 +4907,7 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -4916,6 +4941,7 @@ export interface operations {
             404: components["responses"]["404.unknown-delivery"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -4952,6 +4978,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -4989,6 +5016,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5028,6 +5056,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5064,6 +5093,7 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5100,6 +5130,7 @@ export interface operations {
             404: components["responses"]["404.provider-not-found"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5153,6 +5184,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5202,6 +5234,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5239,6 +5272,7 @@ export interface operations {
             404: components["responses"]["404.provider-not-found"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5283,6 +5317,7 @@ export interface operations {
             422: components["responses"]["422.bad-platform-user-id.platform-user-id-needed"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5319,6 +5354,7 @@ export interface operations {
             404: components["responses"]["404.client-not-found"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5373,6 +5409,7 @@ export interface operations {
             422: components["responses"]["422.unknown-provider"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5422,6 +5459,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5476,6 +5514,7 @@ export interface operations {
             422: components["responses"]["422.unknown-provider"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5513,6 +5552,7 @@ export interface operations {
             404: components["responses"]["404.client-not-found"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5557,6 +5597,7 @@ export interface operations {
             422: components["responses"]["422.bad-platform-user-id.platform-user-id-needed"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5593,6 +5634,7 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5629,6 +5671,7 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5662,6 +5705,7 @@ export interface operations {
             404: components["responses"]["404.unknown-platform-user"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5701,6 +5745,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5740,6 +5785,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5771,6 +5817,7 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5815,6 +5862,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5859,6 +5907,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5904,6 +5953,7 @@ export interface operations {
             422: components["responses"]["422.same-client.unknown-client"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5949,6 +5999,7 @@ export interface operations {
             422: components["responses"]["422.unknown-client"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5996,6 +6047,7 @@ export interface operations {
             409: components["responses"]["409.former-ids"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6053,6 +6105,7 @@ export interface operations {
             429: components["responses"]["429.caller"];
             501: components["responses"]["501.not-configured"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6087,6 +6140,7 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6126,6 +6180,7 @@ export interface operations {
             429: components["responses"]["429.caller"];
             501: components["responses"]["501.not-configured"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6159,6 +6214,7 @@ export interface operations {
             404: components["responses"]["404.unknown-session"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6203,6 +6259,7 @@ export interface operations {
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6245,6 +6302,7 @@ export interface operations {
             404: components["responses"]["404.unknown-session"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6288,6 +6346,7 @@ export interface operations {
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6332,6 +6391,7 @@ export interface operations {
             422: components["responses"]["422.not-on-platform.other-provider.session-id-needed"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller.platform-unreachable"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6378,6 +6438,7 @@ export interface operations {
             406: components["responses"]["406.not-acceptable"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6417,6 +6478,7 @@ export interface operations {
             404: components["responses"]["404.unknown-document.unknown-session"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6486,6 +6548,7 @@ export interface operations {
             410: components["responses"]["410.transcript-removed"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6555,6 +6618,7 @@ export interface operations {
             404: components["responses"]["404.unknown-session"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6591,6 +6655,7 @@ export interface operations {
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.caller.platform"];
             504: components["responses"]["504.platform"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6624,6 +6689,7 @@ export interface operations {
             404: components["responses"]["404.unknown-processing-session"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6673,6 +6739,7 @@ export interface operations {
             502: components["responses"]["502.upload"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6719,6 +6786,7 @@ export interface operations {
             502: components["responses"]["502.upload"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6755,6 +6823,7 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6831,6 +6900,7 @@ export interface operations {
             422: components["responses"]["422.idempotent.no-file.rejected-rows.unclear-kind.unknown-column.unknown-provider.unreadable-file.wrong-part"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller.too-many-uploads"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6866,6 +6936,7 @@ export interface operations {
             404: components["responses"]["404.import-not-found"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6911,6 +6982,7 @@ export interface operations {
             404: components["responses"]["404.import-not-found"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6955,6 +7027,7 @@ export interface operations {
             422: components["responses"]["422.ambiguous-row.unknown-row"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6988,6 +7061,7 @@ export interface operations {
             404: components["responses"]["404.import-not-found"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7021,6 +7095,7 @@ export interface operations {
             404: components["responses"]["404.import-not-found"];
             429: components["responses"]["429.caller.too-many-streams"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7062,6 +7137,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7099,6 +7175,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7136,6 +7213,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7173,6 +7251,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7210,6 +7289,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7254,6 +7334,7 @@ export interface operations {
             422: components["responses"]["422.unknown-column.unknown-provider.unreadable-file"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller.too-many-uploads"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7296,6 +7377,7 @@ export interface operations {
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7338,6 +7420,7 @@ export interface operations {
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7377,6 +7460,7 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7444,6 +7528,7 @@ export interface operations {
             502: components["responses"]["502.upload"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7490,6 +7575,7 @@ export interface operations {
             502: components["responses"]["502.upload"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7525,6 +7611,7 @@ export interface operations {
             404: components["responses"]["404.unknown-job"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7569,6 +7656,7 @@ export interface operations {
             422: components["responses"]["422.job-id-needed"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7608,6 +7696,7 @@ export interface operations {
             409: components["responses"]["409.former-ids"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7652,6 +7741,7 @@ export interface operations {
             409: components["responses"]["409.former-ids"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7693,6 +7783,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7730,6 +7821,7 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7761,6 +7853,7 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7792,6 +7885,7 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7884,6 +7978,7 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller.too-many-streams"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
