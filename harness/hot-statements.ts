@@ -58,6 +58,7 @@ const SMALL = [
   'compliance_jobs_unannounced_idx',
   'compliance_jobs_review_created_at_id_idx', // of the jobs that await a decision
   'feed_events_without_cursor_idx',
+  'audit_links_faulty_idx',
 ];
 
 /** The statements that read a growing table, or an index of one, from end to end, with what they read; except the rare ones. */

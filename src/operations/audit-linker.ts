@@ -173,8 +173,8 @@ export class AuditLinker implements OnModuleInit {
     const { rows } = await this.database.pool.query<{ seconds: number | null; faulty: boolean }>(
       `SELECT (SELECT extract(epoch FROM clock_timestamp() - queued_at) FROM audit_unlinked ORDER BY entry LIMIT 1)::float8
            AS seconds,
-         EXISTS (SELECT FROM audit_links WHERE array_position(macs, NULL) IS NOT NULL
-           AND at > now() - interval '${FAULT_DAYS} days') AS faulty`,
+         coalesce((SELECT at FROM audit_links WHERE array_position(macs, NULL) IS NOT NULL ORDER BY at DESC LIMIT 1)
+           > now() - interval '${FAULT_DAYS} days', false) AS faulty`,
     );
     const { seconds = 0, faulty = false } = rows[0] ?? {};
     const late = Math.round(seconds ?? 0);

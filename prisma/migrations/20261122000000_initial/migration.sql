@@ -331,7 +331,7 @@ CREATE TABLE "audit_links" (
     "mac" BYTEA NOT NULL,
     CONSTRAINT "audit_links_pkey" PRIMARY KEY ("no")
 );
-CREATE INDEX "audit_links_faulty" ON "audit_links"("at") WHERE array_position("macs", NULL) IS NOT NULL;
+CREATE INDEX "audit_links_faulty_idx" ON "audit_links"("at") WHERE array_position("macs", NULL) IS NOT NULL;
 
 CREATE TABLE "audit_cuts" (
     "up_to" BIGINT NOT NULL,
