@@ -41,7 +41,7 @@ export function useSession(): UseQueryResult<Session | null> {
   });
 }
 
-/** The scopes of whoever is signed in. */
+/** The scopes of the signed-in caller. */
 export function useScopes(): readonly Scope[] {
   return useQuery(SESSION).data?.caller.scopes ?? [];
 }

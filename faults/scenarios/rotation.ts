@@ -16,7 +16,7 @@ interface ApiKey {
 /** Webhook secrets, data keys, fingerprint keys and API keys are rotated under everything that the service does. */
 export const rotation: Scenario = {
   name: 'rotation',
-  says: 'webhook secrets, data keys, fingerprint keys and API keys rotated by rolling restarts, and processes killed meanwhile',
+  says: 'webhook secrets, data keys, fingerprint keys and API keys rotated by rolling restarts, while processes are killed',
   minutes: 4,
   wanted: { platform: { stepMs: 300 }, without: ['getProcessingSession'] },
   async run(world) {

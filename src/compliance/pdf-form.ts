@@ -32,7 +32,7 @@ interface ComplianceForm {
  * of its part, or its position (`file-2`) if the name is `file` or `files`.
  *
  * @param upload uploads one PDF and returns the URL that identifies it in a job
- * @param memory counts the files, of which one at a time is in memory
+ * @param memory counts the bytes of each file while it is in memory
  * @throws {Problem} 422 `not-a-pdf`, 413 `body-too-large`, 503 `busy`, 400 `unknown-part` or `repeated-part`
  */
 export async function readComplianceForm(

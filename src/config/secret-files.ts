@@ -38,8 +38,8 @@ interface SecretFault {
 const isSet = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '';
 
 /**
- * Puts the content of files, and for keys the output of commands, in the place of the variables that name them, without
- * the line break at its end.
+ * Replaces variables that name files, or for keys commands, by their content or output, without the line break at its
+ * end.
  *
  * @returns the settings, and one fault for each source that is not accepted; faults contain no value
  */

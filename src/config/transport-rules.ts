@@ -81,7 +81,7 @@ export function IsPublicUrl(): PropertyDecorator {
 /** The host on which this service listens, without TLS of its own: loopback, behind a named proxy, or a private network. */
 export function IsPrivateHost(): PropertyDecorator {
   const message =
-    'must be on loopback, because this service has no TLS of its own: put a proxy with TLS in front and name it in ' +
+    'must be on loopback, because this service has no TLS listener: put a proxy with TLS in front and name it in ' +
     'TRUSTED_PROXIES, or name this HOST in PLAINTEXT_HOSTS if its network is private';
   return rule('isPrivateHost', message, (value, settings) => {
     const { TRUSTED_PROXIES: proxies } = settings;

@@ -23,7 +23,7 @@ export default function BrowsersPage() {
         name={['browsers']}
         read={(cursor) => api.GET('/v1/browser-sessions', { params: { query: { cursor } } })}
         empty="No browser is signed in."
-        caption="Signed-in browsers, the newest first"
+        caption="Signed-in browsers, newest first"
         keyOf={({ id }) => id}
         columns={[
           ['Who', ({ caller }) => <strong>{caller.name}</strong>],

@@ -172,7 +172,7 @@ export class Audit implements OnModuleDestroy {
     })();
   }
 
-  /** Counts bytes that the request under way stores. @throws {Problem} 429 `daily-bytes-used` */
+  /** Counts bytes that the request in progress stores. @throws {Problem} 429 `daily-bytes-used` */
   charge(bytes: number): void {
     const by = this.current.getStore()?.by;
     if (!by) return;

@@ -116,8 +116,8 @@ export class Admission extends RequestGate {
   }
 
   /**
-   * Identifies the caller by its key, or without one by its browser session. A valid one is accepted whatever its source
-   * sent before: 256 random bits cannot be guessed, so failures are only counted.
+   * Identifies the caller by its key, or without one by its browser session. A valid one is accepted even if its
+   * source sent wrong ones before: 256 random bits cannot be guessed, so failures are only counted.
    */
   private async identify(request: FastifyRequest): Promise<Principal> {
     const { headers } = request;

@@ -9,7 +9,7 @@ const EXPIRES_SOON_MS = 30 * DAY_MS;
 /** How long a key is not used before it is reported. */
 const UNUSED_MS = 90 * DAY_MS;
 
-/** Names that the audit log gives to callers without a key of their own. */
+/** Names that the audit log gives to callers without a key. */
 const RESERVED_NAMES = ['admin', 'system', 'unknown'];
 
 /** True unless a terminal or an auditor would read another name than the one that is stored. */

@@ -16,7 +16,7 @@ import { hashOf } from '../keys/key-format.js';
 import type { ListedSessionResponse } from './browser-session.dto.js';
 import { csrfTokenOf } from './session-cookie.js';
 
-/** Sessions that a key or a person has at once. The oldest ends if there is one more. */
+/** Maximum open sessions of a key or a person. The oldest ends if there is one more. */
 const MAX_SESSIONS = 20;
 
 /** A browser has to sign in again after a working day. */
@@ -63,7 +63,7 @@ export const SESSION_GRANTS = new GrantTable<Session>('browser_sessions', {
 const NOW = `date_trunc('milliseconds', clock_timestamp()) AS now`;
 const FIND = `SELECT ${SESSION_GRANTS.selected}, ${NOW} FROM browser_sessions WHERE token_hash = $1 AND ${SESSION_IS_ALIVE}`;
 
-/** Whoever signs in. @property key the key, unless it is a person */
+/** The caller that signs in. @property key the key, unless it is a person */
 interface SignIn {
   by: Principal;
   key?: string;
@@ -199,7 +199,7 @@ export class BrowserSessions {
     return new Set(rows.filter((row) => SESSION_GRANTS.isGenuine(this.macs, row)).map(({ id }) => id));
   }
 
-  /** Whoever a row stands for. A row that this service did not write grants nothing. */
+  /** The caller that a row stands for. A row that this service did not write grants nothing. */
   private async principalOf(session: StoredSession): Promise<Principal | undefined> {
     const { keyHash, issuer, subject: id, name, scopes } = session;
     if (!SESSION_GRANTS.isGenuine(this.macs, session)) return undefined;
@@ -207,7 +207,7 @@ export class BrowserSessions {
     return issuer && scopes ? { id, name, issuer, scopes: new Set(scopes) } : undefined;
   }
 
-  /** Stores use of a session, unless another request did meanwhile. @returns its end */
+  /** Stores use of a session, unless another request did so first. @returns its end */
   private async extend({ now, mac, ...session }: StoredSession): Promise<Date> {
     const next = { ...session, lastSeenAt: now, endsAt: this.endOf(session.createdAt, now) };
     await this.database.pool.query(
@@ -238,5 +238,5 @@ export function refuseForged({ method, headers }: FastifyRequest, token: string)
 
 const digest = (text: string) => createHash('sha256').update(text, 'utf8').digest();
 
-/** Takes the same time wherever the two differ. */
+/** Takes the same time for any difference. */
 const isSame = (given: string, right: string) => timingSafeEqual(digest(given), digest(right));

@@ -33,7 +33,7 @@ export class SignInRefused extends Error {
   }
 }
 
-/** A sign-in that is under way at the provider. The browser keeps it in a cookie, so only that browser can complete it. */
+/** A sign-in in progress at the provider. The browser keeps it in a cookie, so only that browser can complete it. */
 interface Pending {
   state: string;
   nonce: string;

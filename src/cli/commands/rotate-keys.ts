@@ -44,7 +44,7 @@ interface RotationReport {
   unreadable: UnreadableRow[];
 }
 
-/** What is wrong with a row that is not made again. */
+/** Why the rotation left a row as it was. */
 const FAULTS: Record<KeySetting, string> = {
   DATA_KEYS: 'does not open',
   FINGERPRINT_KEYS: 'does not open',

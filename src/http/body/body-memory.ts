@@ -24,7 +24,7 @@ interface Arriving {
 }
 
 /**
- * Limits the bytes of all bodies that wait in memory, whichever parser holds them. If there are too many, the arriving body
+ * Limits the bytes of all bodies that wait in memory, in any parser. If there are too many, the arriving body
  * that began first gives way: senders who stall cannot keep out those who don't.
  */
 export class BodyMemory {
