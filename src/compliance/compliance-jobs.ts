@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Audit } from '../access/audit/audit.js';
+import { Audit } from '../audit/audit.js';
 import { Database } from '../database/database.js';
 import { confirmed } from '../database/retries.js';
 import { Problem } from '../http/problem/problem.js';

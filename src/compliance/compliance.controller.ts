@@ -9,9 +9,8 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Audit } from '../access/audit/audit.js';
-import { CreationId, Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
+import { Audit } from '../audit/audit.js';
 import { Env } from '../config/env.js';
 import { ApiBodies } from '../http/body/body-memory.js';
 import { Problems } from '../http/problem/described-problems.js';
@@ -19,6 +18,7 @@ import { Problem } from '../http/problem/problem.js';
 import { dropRest } from '../http/request/request-source.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect, PreferWait, type Wait } from '../http/request/waiting.js';
+import { CreationId, Idempotent } from '../idempotency/idempotency.interceptor.js';
 import { FileUploads } from '../platform/clients/file-uploads.js';
 import { UploadAddressResponse } from '../platform/clients/upload-address.dto.js';
 import { requireCapability } from '../platform/contract/capabilities.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { Audit, BEGUN } from '../access/audit/audit.js';
+import { Audit, BEGUN } from '../audit/audit.js';
 import { Database } from '../database/database.js';
 import { decodeCursor, type Page, pageOf } from '../http/request/page.js';
 import { UUID } from '../http/request/uuid-param.js';

@@ -107,6 +107,13 @@ describe('unfinished files', () => {
     expect(memory.bytes).toBe(4 * MIB);
   });
 
+  it('share their limit with the lists of forms', async () => {
+    const memory = memoryOf(MIB);
+    const lists = Array.from({ length: 50 }, () => field('criteria', 'a'.repeat(64 * 1024)));
+    await expect(read(lists, [], memory)).rejects.toMatchObject({ type: 'busy' });
+    expect(memory.bytes).toBe(0);
+  });
+
   it('release their bytes after the upload', async () => {
     const memory = memoryOf(4 * MIB);
     await read([file('a', pdf(MIB)), file('b', pdf(2 * MIB)), file('c', pdf(3 * MIB))], [], memory);

@@ -32,7 +32,7 @@ interface ComplianceForm {
  * of its part, or its position (`file-2`) if the name is `file` or `files`.
  *
  * @param upload uploads one PDF and returns the URL that identifies it in a job
- * @param memory counts the bytes of each file while it is in memory
+ * @param memory counts the bytes of lists, and of each file while it is in memory
  * @throws {Problem} 422 `not-a-pdf`, 413 `body-too-large`, 503 `busy`, 400 `unknown-part` or `repeated-part`
  */
 export async function readComplianceForm(
@@ -41,25 +41,44 @@ export async function readComplianceForm(
   memory: Pick<BodyMemory, 'open'>,
 ): Promise<ComplianceForm> {
   const form: ComplianceForm = { files: [] };
-  for await (const part of parts) {
-    if (part.type === 'file') {
-      const id = fileId(part.fieldname, form.files);
-      const body = memory.open((problem) => part.file.destroy(problem));
-      try {
-        const pdf = await readPdf(part.file, form.files.length, body);
-        body.complete();
-        form.files.push({ id, url: await upload(pdf) });
-      } finally {
-        body.release();
+  let refused: Problem | undefined;
+  const fields = memory.open((problem) => {
+    refused = problem;
+  });
+  try {
+    for await (const part of parts) {
+      if (part.type === 'file') form.files.push(await uploadedFile(part, form.files, upload, memory));
+      else {
+        const list = LISTS.find((name) => name === part.fieldname);
+        const detail = `A form may hold only files, ${LISTS.join(' and ')}. Remove other parts.`;
+        if (!list) throw new Problem(400, 'unknown-part', detail);
+        const text = String(part.value);
+        fields.add(text.length);
+        form[list] = [...(form[list] ?? []), ...splitList(text)];
       }
-    } else {
-      const list = LISTS.find((name) => name === part.fieldname);
-      const detail = `A form may hold only files, ${LISTS.join(' and ')}. Remove other parts.`;
-      if (!list) throw new Problem(400, 'unknown-part', detail);
-      form[list] = [...(form[list] ?? []), ...splitList(String(part.value))];
+      if (refused) throw refused;
     }
+    return form;
+  } finally {
+    fields.release();
   }
-  return form;
+}
+
+async function uploadedFile(
+  part: MultipartFile,
+  earlier: readonly ComplianceFile[],
+  upload: (pdf: Pdf) => Promise<string>,
+  memory: Pick<BodyMemory, 'open'>,
+): Promise<ComplianceFile> {
+  const id = fileId(part.fieldname, earlier);
+  const body = memory.open((problem) => part.file.destroy(problem));
+  try {
+    const pdf = await readPdf(part.file, earlier.length, body);
+    body.complete();
+    return { id, url: await upload(pdf) };
+  } finally {
+    body.release();
+  }
 }
 
 /** A PDF in memory. */
