@@ -130,7 +130,7 @@ function diskRows(name: string, from: Size, to: Size, count: number): BenchRow[]
   return [
     { name: `${name}: disk, kept`, value: grown('data'), unit: 'B' },
     { name: '… disk, history', value: grown('history'), unit: 'B' },
-    { name: '… disk, audit trail', value: grown('audit'), unit: 'B' },
+    { name: '… disk, audit log', value: grown('audit'), unit: 'B' },
   ];
 }
 

@@ -1,5 +1,5 @@
 -- Creates the role with which the service runs, and grants it what it needs in this database. It owns nothing, so it can
--- change neither the schema nor the audit trail. Run it with psql (14 or later) as the role of DATABASE_OWNER_URL, which
+-- change neither the schema nor the audit log. Run it with psql (14 or later) as the role of DATABASE_OWNER_URL, which
 -- needs CREATEROLE unless the role exists:
 --
 --   SERVICE_PASSWORD=… psql "$DATABASE_OWNER_URL" --set=ON_ERROR_STOP=1 --file=prisma/roles.sql

@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AccessModule } from './access/access.module.js';
+import { AuditModule } from './audit/audit.module.js';
 import { ClientRecordsModule } from './client-records/client-records.module.js';
 import { ComplianceModule, ComplianceWorkerModule } from './compliance/compliance.module.js';
 import { ConfigModule } from './config/config.module.js';
@@ -8,6 +9,7 @@ import { ConsoleModule } from './console/console.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { FeedModule } from './feed/feed.module.js';
 import { HttpModule } from './http/server/http.module.js';
+import { IdempotencyModule } from './idempotency/idempotency.module.js';
 import { ImportsModule, ImportsWorkerModule } from './imports/imports.module.js';
 import { OperationsModule } from './operations/operations.module.js';
 import { PeopleModule, PeopleWorkerModule } from './people/people.module.js';
@@ -25,7 +27,9 @@ const MODULES = [
   DatabaseModule,
   VaultModule,
   QueueModule,
+  AuditModule,
   AccessModule,
+  IdempotencyModule,
   FeedModule,
   PlatformModule,
   WebhooksModule,

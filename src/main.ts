@@ -15,7 +15,7 @@ import { httpAdapter, setupApp } from './setup.js';
 import { startTracing } from './tracing/start-tracing.js';
 
 /**
- * Percent by which the heap may grow between two collections. By default V8 lets it grow to four times what is in use, so
+ * Maximum growth of the heap between two collections, in percent. By default V8 lets it grow to four times what is in use, so
  * that a flood of requests took 720 MiB.
  */
 const HEAP_GROWTH_PERCENT = 50;

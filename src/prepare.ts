@@ -9,10 +9,10 @@ import { applyMigrations, missingMigrations } from './database/migrations.js';
 import {
   checkRuntimeRights,
   commitFault,
-  mayChangeTrail,
+  mayChangeAuditLog,
   mayMigrate,
-  OPEN_TRAIL,
   OWNER_ALONE,
+  UNPROTECTED_AUDIT_LOG,
 } from './database/runtime-role.js';
 import { prepareQueueStore } from './queue/backend/backend.js';
 import { KEY_SETTINGS, keptKeys } from './vault/keys.js';
@@ -53,7 +53,7 @@ export async function prepare(env: Env, task: 'serve' | 'migrate' = 'serve'): Pr
   const { DATABASE_URL: url, DATABASE_OWNER_URL: ownerUrl } = env;
   env.DATABASE_OWNER_URL = undefined; // nothing that serves needs it
   notes.push(...(await prepareStores(env, url, ownerUrl)));
-  if (await withClient(url, mayChangeTrail)) warnings.push(OPEN_TRAIL);
+  if (await withClient(url, mayChangeAuditLog)) warnings.push(UNPROTECTED_AUDIT_LOG);
   return { env, notes, warnings, release };
 }
 
@@ -61,7 +61,7 @@ const noKey = (name: string) =>
   `${name} is not set. With a database of your own, give one as id:base64 (openssl rand -base64 32).`;
 
 const OWNER_AT_HAND =
-  'DATABASE_OWNER_URL is set for a process that serves, so whoever takes it over may change the audit trail: let migrate ' +
+  'DATABASE_OWNER_URL is set for a process that serves, so an attacker who takes it over can change the audit log: let migrate ' +
   'alone have it.';
 
 /** What the queues' store is known by. */

@@ -18,7 +18,7 @@ const STEP_UPS: ReadonlySet<string> = new Set(['step-up-required', 'purpose-requ
 /** Asks who is there and why. @returns the reason; undefined if the request shall not be repeated */
 let onStepUp: (needsSignIn: boolean) => Promise<string | undefined> = async () => undefined;
 
-/** Reads the token again: another tab may have signed in anew. */
+/** Reads the token again: another tab may have signed in since. */
 let onTokenStale: () => Promise<unknown> = async () => undefined;
 
 export function whenTokenStale(reads: typeof onTokenStale): void {

@@ -13,7 +13,7 @@ export function usePolling(ms: number): number | false {
 }
 
 /**
- * What shows a person or a session. Each reading of it stands in the audit trail, so it is made when somebody asks for
+ * What shows a person or a session. Each reading of it stands in the audit log, so it is made when somebody asks for
  * it, and never by itself.
  */
 const ON_RECORD: ReadonlySet<unknown> = new Set([

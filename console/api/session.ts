@@ -63,7 +63,7 @@ export async function tellUse(): Promise<void> {
   if (queries.getQueryData(SESSION.queryKey)) await readAgain(true).catch(() => undefined);
 }
 
-/** Looks who is signed in now: another tab may have signed in anew. Nobody is signed in by it again after a sign-out. */
+/** Reads who is signed in now, because another tab may have signed in since. After a sign-out it signs nobody in again. */
 export async function readAgain(isInUse = false): Promise<Session | null> {
   const session = await readSession(undefined, isInUse);
   const before = queries.getQueryData<Session | null>(SESSION.queryKey);

@@ -37,7 +37,7 @@ export function SignIn() {
   );
 }
 
-/** The page to which a sign-in in a tab of its own leads. */
+/** The page that opens after a sign-in in a separate tab. */
 export function SignedIn() {
   const isRefused = new URLSearchParams(useSearch()).has('refused');
   return (

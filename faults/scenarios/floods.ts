@@ -43,7 +43,7 @@ const STORED = `SELECT sum(pg_total_relation_size(oid))::float8 AS bytes FROM pg
 /** One process is flooded, and must answer genuine deliveries in time, within its memory and its disk. */
 export const floods: Scenario = {
   name: 'floods',
-  says: 'floods of descriptions, lists, unfinished PDFs, refused and accepted requests, beside genuine deliveries',
+  says: 'floods of descriptions, lists, unfinished PDFs, refused and accepted requests, alongside genuine deliveries',
   minutes: 4,
   wanted: { calls: 60_000, env: { KEY_DAILY_BYTES: `${DAILY_MIB} MiB` } },
   async run(world) {

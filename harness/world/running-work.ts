@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { INestApplication } from '@nestjs/common';
-import { AuditLinker } from '../../src/operations/audit-linker.js';
+import { AuditLinker } from '../../src/audit/audit-linker.js';
 import { Vault } from '../../src/vault/vault.js';
 
 /** Background work in progress, some of it without a caller that waits for it. */

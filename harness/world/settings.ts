@@ -16,7 +16,7 @@ export const settingsFor = (platformUrl: string, databaseUrl: string) => ({
   PLATFORM_TIMEOUT_SECONDS: '20',
   ADMIN_API_KEY: ADMIN_KEY,
   USER_MANAGEMENT_CALLS_PER_MINUTE: '6000',
-  // Tests send much at once with one key.
+  // Tests send many concurrent requests with one key.
   REQUESTS_PER_CALLER: '1000',
   WAITING_REQUESTS_PER_CALLER: '1000',
   // The service sets its own search path, in which the world's time would be missing.

@@ -1,11 +1,11 @@
 import type { INestApplicationContext, Type } from '@nestjs/common';
+import { AuditHeads } from '../../src/audit/audit-heads.js';
+import { AuditLinker } from '../../src/audit/audit-linker.js';
 import { JobOutcomes } from '../../src/compliance/job-outcomes.repository.js';
 import { JobSender } from '../../src/compliance/job-sender.js';
 import { ComplianceProcessor, ResultRefresher } from '../../src/compliance/result-refresher.js';
 import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
 import { ImportsProcessor } from '../../src/imports/run/imports.processor.js';
-import { AuditHeads } from '../../src/operations/audit-heads.js';
-import { AuditLinker } from '../../src/operations/audit-linker.js';
 import { Retention } from '../../src/operations/retention.js';
 import { PeopleProcessor } from '../../src/people/reconcile/people.processor.js';
 import { Reconciler } from '../../src/people/reconcile/reconciler.js';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Type } from '@nestjs/common';
 import type { Settings } from '../../simulator/settings.js';
-import { Audit } from '../../src/access/audit/audit.js';
+import { Audit } from '../../src/audit/audit.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
 import { until } from '../until.js';
 import { ApiDescription } from './api-description.js';

@@ -1,10 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { APP_GUARD, APP_INTERCEPTOR, DiscoveryModule } from '@nestjs/core';
+import { AuditInterceptor } from '../audit/audit.interceptor.js';
 import { RequestGate } from '../http/server/edge-hooks.js';
-import { AuditInterceptor } from './audit/audit.interceptor.js';
-import { Audit } from './audit/audit.js';
-import { AuditRepository } from './audit/audit.repository.js';
-import { DailyBytes } from './audit/daily-bytes.js';
 import { AuditController } from './audit.controller.js';
 import { AccessGuard, Admission } from './guard/admission.js';
 import { Callers } from './guard/callers.js';
@@ -14,7 +11,6 @@ import { GrantsHealth } from './guard/grants-health.js';
 import { StreamedAnswers } from './guard/streamed-answers.js';
 import { AnswerVisibility, VisibilityInterceptor } from './guard/visible-to.js';
 import { WaitedReadsInterceptor } from './guard/waited-reads.interceptor.js';
-import { Idempotency } from './idempotency/idempotency.js';
 import { ApiKeysController } from './keys/api-keys.controller.js';
 import { ApiKeys } from './keys/api-keys.js';
 import { BrowserSessionController } from './sign-in/browser-session.controller.js';
@@ -22,7 +18,7 @@ import { BrowserSessions } from './sign-in/browser-sessions.js';
 import { OpenIdConnect } from './sign-in/openid-connect.js';
 import { SignInController } from './sign-in/sign-in.controller.js';
 
-/** Who may do what, who did what, and what was asked for twice. */
+/** Who may do what, and see what. */
 @Global()
 @Module({
   imports: [DiscoveryModule],
@@ -32,15 +28,11 @@ import { SignInController } from './sign-in/sign-in.controller.js';
     AnswerVisibility,
     { provide: RequestGate, useExisting: Admission },
     ApiKeys,
-    Audit,
-    AuditRepository,
     BrowserSessions,
     Callers,
-    DailyBytes,
     DiskReserve,
     EventStreams,
     GrantsHealth,
-    Idempotency,
     OpenIdConnect,
     StreamedAnswers,
     { provide: APP_GUARD, useClass: AccessGuard },
@@ -48,6 +40,6 @@ import { SignInController } from './sign-in/sign-in.controller.js';
     { provide: APP_INTERCEPTOR, useClass: WaitedReadsInterceptor },
     { provide: APP_INTERCEPTOR, useClass: VisibilityInterceptor },
   ],
-  exports: [AnswerVisibility, Audit, Callers, EventStreams, Idempotency, StreamedAnswers],
+  exports: [AnswerVisibility, Callers, EventStreams, StreamedAnswers],
 })
 export class AccessModule {}

@@ -1,13 +1,13 @@
 import { Controller, Get, Headers, Query, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
+import { AuditPageResponse, AuditQuery, AuditResponse } from '../audit/audit.dto.js';
+import { Audit } from '../audit/audit.js';
+import { AuditRepository, namedSubjects } from '../audit/audit.repository.js';
+import { SUBJECT_KINDS, type Subject, type SubjectKind } from '../audit/audit-record.js';
 import { Problems } from '../http/problem/described-problems.js';
 import { preferredType } from '../http/request/accept.js';
 import { decodeCursor, pageOf } from '../http/request/page.js';
-import { AuditPageResponse, AuditQuery, AuditResponse } from './audit/audit.dto.js';
-import { Audit } from './audit/audit.js';
-import { AuditRepository, namedSubjects } from './audit/audit.repository.js';
-import { SUBJECT_KINDS, type Subject, type SubjectKind } from './audit/audit-record.js';
 import { StreamedAnswers } from './guard/streamed-answers.js';
 import { Caller, type Principal, Scopes } from './identity/scopes.js';
 

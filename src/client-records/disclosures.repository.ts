@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { SYSTEM } from '../access/audit/audit-record.js';
+import { SYSTEM } from '../audit/audit-record.js';
 import { Database } from '../database/database.js';
 import { type Family, familyOf } from '../database/former-ids.js';
 import { FormerIdsRepository } from '../people/store/former-ids.repository.js';

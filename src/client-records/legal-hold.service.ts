@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { Audit } from '../access/audit/audit.js';
+import { Audit } from '../audit/audit.js';
 import { Database } from '../database/database.js';
 import { familyOf } from '../database/former-ids.js';
 import { PeopleService } from '../people/api/people.service.js';
@@ -44,7 +44,7 @@ export class LegalHolds {
       );
       for (const id of rowCount === 0 ? [] : ids) {
         const row = await this.people.mustLock(tx, id);
-        // The names of a merged client stay with its survivor, unless its own account is to be deleted.
+        // The names of a merged client stay with its survivor, unless its own account must be deleted.
         if (row.wanted || (row.mergedInto !== null && row.state === 'deleted')) continue;
         await this.people.wantAbsence(tx, row, ON_RELEASE);
         const erased = await this.people.mustLock(tx, id);

@@ -209,7 +209,7 @@ test('proxies are trusted by address or range, and none of them may be everybody
     expect(fault({ ...good, TRUSTED_PROXIES: wrong })).toMatch(/TRUSTED_PROXIES must be addresses or ranges/);
 });
 
-test('what is kept is kept for whole days, or for ever, and the audit trail for a year at least', () => {
+test('retention is in whole days or off, and at least a year for the audit log', () => {
   expect(env()).toMatchObject({ RETENTION_DAYS: 90, NOTES_RETENTION_DAYS: 'off', AUDIT_RETENTION_DAYS: 2_192 });
   expect(env({ NOTES_RETENTION_DAYS: '3650', FEED_RETENTION_DAYS: ' OFF ' })).toMatchObject({
     NOTES_RETENTION_DAYS: 3_650,

@@ -144,7 +144,7 @@ export class Env extends SignInSettings {
   /** Requests that one caller may have in flight in one process: a key, a person, or an address without either. */
   @WholeNumber(1, 10_000) REQUESTS_PER_CALLER: number = 16;
 
-  /** Likewise uploads, event streams, `Prefer: wait` and whatever takes longer than two seconds. */
+  /** The same for uploads, event streams, `Prefer: wait` and requests that take longer than two seconds. */
   @WholeNumber(1, 10_000) WAITING_REQUESTS_PER_CALLER: number = 200;
 
   /** Bytes that the requests of one caller may store in a day: bodies, rows of imports, entries of the audit log. */

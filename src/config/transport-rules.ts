@@ -78,7 +78,7 @@ export function IsPublicUrl(): PropertyDecorator {
   });
 }
 
-/** The host on which this service listens, without TLS of its own: loopback, behind a named proxy, or a private network. */
+/** The host on which this service listens without TLS: loopback, behind a named proxy, or a private network. */
 export function IsPrivateHost(): PropertyDecorator {
   const message =
     'must be on loopback, because this service has no TLS listener: put a proxy with TLS in front and name it in ' +

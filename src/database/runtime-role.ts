@@ -30,8 +30,8 @@ async function ownsTables(client: Pick<pg.Client | pg.Pool, 'query'>): Promise<b
 /** True if the role of a connection may apply migrations: it owns the tables, if there are any. */
 export const mayMigrate = async (client: pg.Client): Promise<boolean> => (await ownsTables(client)) ?? true;
 
-/** True if the role of a connection may change or remove entries of the audit trail, because it may drop its triggers. */
-export const mayChangeTrail = async (client: Pick<pg.Client | pg.Pool, 'query'>): Promise<boolean> =>
+/** True if the role of a connection may change or remove entries of the audit log, because it may drop its triggers. */
+export const mayChangeAuditLog = async (client: Pick<pg.Client | pg.Pool, 'query'>): Promise<boolean> =>
   (await ownsTables(client)) ?? false;
 
 /** @throws {Error} naming the setting, if the role of DATABASE_URL may not read and write a table */
@@ -46,9 +46,9 @@ export async function checkRuntimeRights(url: string): Promise<void> {
 export const OWNER_ALONE =
   'DATABASE_OWNER_URL is set and DATABASE_URL is not: set both, or neither for the embedded PostgreSQL.';
 
-/** For the operator of a service that can change its own audit trail. */
-export const OPEN_TRAIL =
-  'The audit trail is not protected from the service itself, because the role of DATABASE_URL owns it. Create a role with ' +
+/** For the operator of a service that can change its own audit log. */
+export const UNPROTECTED_AUDIT_LOG =
+  'The audit log is not protected from the service itself, because the role of DATABASE_URL owns it. Create a role with ' +
   'prisma/roles.sql for DATABASE_URL, and name the owner in DATABASE_OWNER_URL, for migrate only.';
 
 const LOSSY_COMMITS =

@@ -28,7 +28,7 @@ const NUMBERING = {
 
 /**
  * What retention adds to the numbers of events that a legal hold keeps: they become negative, and keep their order. Readers
- * of the feed do not see them any more, only exports do.
+ * of the feed no longer see them, only exports do.
  */
 export const KEPT_CURSORS = -(2n ** 62n);
 

@@ -80,7 +80,7 @@ class FingerprintRotation {
     const own = Object.entries(columns).map(
       ([column, { source }]) => `(${isStale(`t.${column}`)} AND ${source} IS NOT NULL)`,
     );
-    // Claims stand in a table of their own, but are recomputed with their person, whose row protects them.
+    // Claims have their own table, but are recomputed with their person, whose row protects them.
     const claims = `(SELECT true FROM email_claims c WHERE c.person_id = t.id AND ${isStale('c.fingerprint')} LIMIT 1) IS NOT NULL`;
     return `(${[...own, ...(name === 'people' ? [claims] : [])].join(' OR ')})`;
   }

@@ -1,8 +1,8 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiProduces, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { Unaudited } from '../access/audit/audit.interceptor.js';
 import { Public, Scopes } from '../access/identity/scopes.js';
+import { Unaudited } from '../audit/audit.interceptor.js';
 import { Env } from '../config/env.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { Metrics } from '../http/server/metrics.js';

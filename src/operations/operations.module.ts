@@ -1,8 +1,6 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { PlatformModule } from '../platform/platform.module.js';
-import { AuditHeads } from './audit-heads.js';
-import { AuditLinker } from './audit-linker.js';
 import { HealthChecks } from './health-checks.js';
 import { OperationsController } from './operations.controller.js';
 import { OverviewRepository } from './overview/overview.repository.js';
@@ -16,6 +14,6 @@ import { WaitingWork } from './waiting-work.js';
 @Module({
   imports: [DiscoveryModule, PlatformModule],
   controllers: [OperationsController, OverviewController],
-  providers: [AuditHeads, AuditLinker, HealthChecks, Overview, OverviewRepository, PartHealth, Retention, WaitingWork],
+  providers: [HealthChecks, Overview, OverviewRepository, PartHealth, Retention, WaitingWork],
 })
 export class OperationsModule {}

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
-import { mayChangeTrail } from '../database/runtime-role.js';
+import { mayChangeAuditLog } from '../database/runtime-role.js';
 import { isDatabaseUnavailable } from '../http/problem/fault.js';
 import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
 import { Metrics } from '../http/server/metrics.js';
@@ -49,7 +49,7 @@ export class PartHealth {
         `SELECT current_setting('transaction_read_only')::boolean AS "readOnly"`,
       );
       if (rows[0]?.readOnly) return { status: 'down', reason: READ_ONLY };
-      return { status: 'ok', facts: { auditTrailProtected: !(await mayChangeTrail(this.database.pool)) } };
+      return { status: 'ok', facts: { auditLogProtected: !(await mayChangeAuditLog(this.database.pool)) } };
     } catch (error) {
       if (!isDatabaseUnavailable(error)) throw error;
       return { status: 'down', reason: AWAY };

@@ -35,7 +35,7 @@ interface Rule {
 }
 
 /**
- * What is removed, by the kind that the audit trail names, except what belongs to clients under a legal hold. Events of the
+ * What is removed, by the kind that the audit log names, except what belongs to clients under a legal hold. Events of the
  * feed leave
  * in the order of their cursors, so that the oldest one left shows which cursors are gone; the last one stays. A plan that nobody applied is cancelled, which the imports' own count brings to its end.
  * Of a finished import the outcomes stay; what could still be retried by what its row says no longer can. Notes and

@@ -1,5 +1,5 @@
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
-import { Audit } from '../access/audit/audit.js';
+import { Audit } from '../audit/audit.js';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000;
 /** Milliseconds between two rounds: well under a day, since a process that restarts begins to count anew. */
 const EVERY_MS = DAY_MS / 8;
 
-/** Removes what was kept long enough, by kind, and says so in the audit trail. */
+/** Removes what was kept long enough, by kind, and records it in the audit log. */
 @Injectable()
 export class Retention implements OnModuleInit, OnModuleDestroy {
   private readonly log = new Logger(Retention.name);

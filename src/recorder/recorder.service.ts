@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Audit } from '../access/audit/audit.js';
+import { Audit } from '../audit/audit.js';
 import { Env } from '../config/env.js';
 import { Problem } from '../http/problem/problem.js';
 import { ResolvedPartiesRepository } from '../people/store/resolved-parties.js';

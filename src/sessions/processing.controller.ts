@@ -1,7 +1,7 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Audit } from '../access/audit/audit.js';
 import { Scopes } from '../access/identity/scopes.js';
+import { Audit } from '../audit/audit.js';
 import { PrismaService } from '../database/prisma.service.js';
 import { Problems } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';

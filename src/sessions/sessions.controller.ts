@@ -8,9 +8,8 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { Unaudited } from '../access/audit/audit.interceptor.js';
-import { CreationId, Idempotent } from '../access/idempotency/idempotency.interceptor.js';
 import { Scopes } from '../access/identity/scopes.js';
+import { Unaudited } from '../audit/audit.interceptor.js';
 import { Clock } from '../config/clock.js';
 import { Problems, type ProblemTypes } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
@@ -18,6 +17,7 @@ import { preferredType } from '../http/request/accept.js';
 import { PageQuery } from '../http/request/page.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect, PreferWait, type Wait } from '../http/request/waiting.js';
+import { CreationId, Idempotent } from '../idempotency/idempotency.interceptor.js';
 import { FORMER_ID_PROBLEMS } from '../people/store/former-ids.repository.js';
 import { PARTY_PROBLEMS } from '../people/store/resolved-parties.js';
 import { NOT_CONFIGURED, PLATFORM_PROBLEMS } from '../platform/contract/platform-errors.js';

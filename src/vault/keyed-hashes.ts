@@ -43,7 +43,7 @@ export class KeyedHashes {
     return this.keys.map(({ id }) => this.by(id, purpose, value));
   }
 
-  /** True if a hash is one of this value by an accepted key. Takes the same time wherever the two differ. */
+  /** True if a hash is one of this value by an accepted key. Takes constant time. */
   matches(purpose: string, value: string, hash: Uint8Array): boolean {
     const id = keyIdOf(hash);
     if (id === undefined || !this.keys.some((key) => key.id === id)) return false;

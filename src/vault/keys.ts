@@ -21,7 +21,7 @@ export function parseKeys(pairs: readonly string[]): SecretKey[] {
 }
 
 /**
- * Reads the keys that an earlier start made beside the embedded database, or makes the first one.
+ * Reads the keys that an earlier start made next to the embedded database, or makes the first one.
  *
  * @param folder the data folder, `.data` by default
  * @returns pairs as the setting holds them
@@ -31,7 +31,7 @@ export async function keptKeys(folder: string, setting: KeySetting, random: Rand
   await mkdir(folder, { recursive: true });
   const draft = `${file}.${random.bytes(8).toString('hex')}`;
   await writeFile(draft, `k1:${random.bytes(32).toString('base64')}\n`, { mode: 0o600, flush: true });
-  // link() fails when the file is there: of two first starts at once, one key wins, and it is never seen half-written.
+  // link() fails when the file is there: of two concurrent first starts, one key wins, and it is never seen half-written.
   await link(draft, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
   });

@@ -82,7 +82,7 @@ export async function rotate(sql: Sql, vault: Vault, firstKey: string, use: Rota
   }
 }
 
-/** Makes a connection read by primary keys, whatever the planner believes: a sort for each batch would read the whole table. */
+/** Makes a connection read by primary keys, even with stale statistics: a sort for each batch would read the whole table. */
 export async function readByKeys(sql: Sql): Promise<void> {
   for (const way of ['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin']) {
     await sql.query(`SET enable_${way} = off`);

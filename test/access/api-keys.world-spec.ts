@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { AuditPageResponse } from '../../src/access/audit/audit.dto.js';
 import { rowsWithoutMac } from '../../src/access/guard/grants-health.js';
 import { SCOPES } from '../../src/access/identity/scope.js';
 import type { ApiKeyResponse } from '../../src/access/keys/api-keys.dto.js';
 import { API_KEY_GRANTS } from '../../src/access/keys/api-keys.js';
 import { hashOf } from '../../src/access/keys/key-format.js';
+import type { AuditPageResponse } from '../../src/audit/audit.dto.js';
 import { Env } from '../../src/config/env.js';
 import { Database } from '../../src/database/database.js';
 import type { Page } from '../../src/http/request/page.js';

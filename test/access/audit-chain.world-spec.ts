@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AUDIT_KEYS } from '../../harness/world/settings.js';
-import { type ChainFault, signCut } from '../../src/access/audit/chain.js';
-import { lastLink } from '../../src/access/audit/chain.repository.js';
-import { verifyLog } from '../../src/access/audit/verify-log.js';
+import { type ChainFault, signCut } from '../../src/audit/chain.js';
+import { lastLink } from '../../src/audit/chain.repository.js';
+import { verifyLog } from '../../src/audit/verify-log.js';
 import { AuditRotation } from '../../src/cli/commands/rotate-audit.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';
 import { KeyedHashes } from '../../src/vault/keyed-hashes.js';
@@ -289,7 +289,7 @@ describe('a rotation of AUDIT_KEYS', () => {
   const NEW_KEY = keyPair('a2', 5);
   const both = parseKeys([NEW_KEY, AUDIT_KEYS]);
 
-  it('is resumed after an interruption, while requests go on, and the old key can be removed', async () => {
+  it('is resumed after an interruption, alongside requests, and the old key can be removed', async () => {
     await world.call('POST', '/v1/api-keys', { body: { name: 'ehr', scopes: ['imports'] } });
     await linkedEntries();
     await world.advance('2300 d');

@@ -1,10 +1,10 @@
 import { planOf } from '../../harness/query-plans.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
-import type { AuditPageResponse, AuditResponse } from '../../src/access/audit/audit.dto.js';
-import { Audit } from '../../src/access/audit/audit.js';
-import { AuditRepository } from '../../src/access/audit/audit.repository.js';
-import { type AuditRecord, AuditSubjects, SYSTEM } from '../../src/access/audit/audit-record.js';
+import type { AuditPageResponse, AuditResponse } from '../../src/audit/audit.dto.js';
+import { Audit } from '../../src/audit/audit.js';
+import { AuditRepository } from '../../src/audit/audit.repository.js';
+import { type AuditRecord, AuditSubjects, SYSTEM } from '../../src/audit/audit-record.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';
 import { statementsOf } from '../support/statements.js';
 import { useAccess } from './use-access.js';

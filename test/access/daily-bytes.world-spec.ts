@@ -1,3 +1,4 @@
+import { BrowserSessions } from '../../src/access/sign-in/browser-sessions.js';
 import { Clock } from '../../src/config/clock.js';
 import { useAccess } from './use-access.js';
 
@@ -41,6 +42,42 @@ describe('the bytes that a key stores in a day', () => {
     expect((await ask('GET /v1/providers', { key, on: second })).status).toBe(429);
     await world.advance(`${seconds} s`);
     expect((await ask('GET /v1/providers', { key, on: first })).status).toBe(200);
+  });
+
+  it('are no others: not those of a person whose id is the id of the key', async () => {
+    const on = await world.startAnother({ KEY_DAILY_BYTES });
+    const { key, id } = await makeKey(scopes);
+    await useUp(key, on);
+    const by = { id, issuer: 'https://id.example.org', name: 'Pat Doe', scopes: new Set(scopes) };
+    const cookie = `__Host-notebridge_session=${await world.get(BrowserSessions).open({ by })}`;
+    expect((await ask('GET /v1/providers', { key, on })).status).toBe(429);
+    expect((await ask('GET /v1/providers', { headers: { cookie }, on })).status).toBe(200);
+  });
+
+  it('may be as many again for deletions', async () => {
+    const on = await world.startAnother({ KEY_DAILY_BYTES });
+    const { key } = await makeKey(scopes);
+    await useUp(key, on);
+    expect((await ask('DELETE /v1/providers/P-1', { key, on })).status).toBeLessThan(300);
+    const statuses: number[] = [];
+    while (statuses.at(-1) !== 429 && statuses.length < 1_000)
+      statuses.push((await ask('DELETE /v1/providers/P-1', { key, on })).status);
+    expect(statuses.at(-1)).toBe(429);
+  });
+
+  it('include the answers that are kept for an Idempotency-Key', async () => {
+    const stored = async (more: Record<string, string>) => {
+      const { id, key } = await makeKey(scopes);
+      const body = 'externalId,firstName,lastName,email\nP-1,Jane,Roe,roe@example.org';
+      const headers = { 'content-type': 'text/csv', ...more };
+      const { text } = await ask('POST /v1/imports?kind=providers', { key, body, headers });
+      await world.advance('5 s');
+      await world.settle();
+      const [row] = await world.sql<{ bytes: number }>(`SELECT bytes::int FROM daily_bytes WHERE caller = '${id}'`);
+      return { answer: text.length, bytes: row?.bytes ?? 0 };
+    };
+    const [plain, kept] = [await stored({}), await stored({ 'idempotency-key': 'one' })];
+    expect(kept.bytes - plain.bytes).toBeGreaterThan(plain.answer);
   });
 
   it('count the rows of an import, which leaves nothing if it exceeds the limit', async () => {

@@ -30,7 +30,7 @@ describe('repeated refusals', () => {
     expect(new Set(refused.map(({ problem }) => problem))).toEqual(new Set([outcome]));
     expect(await entriesOf(id)).toMatchObject([{ outcome, requestId: expect.any(String) }]);
     await world.advance('1 min');
-    // The end of a minute writes its counts beside the work that the world waits for.
+    // The end of a minute writes its counts alongside the work that the world waits for.
     await world.eventually('the counts are written', async () => (await entriesOf(id)).length > 1);
     expect((await entriesOf(id)).slice(1)).toMatchObject([{ outcome: `${outcome}, 14 times`, requestId: null }]);
     await ask(line, { key, body });

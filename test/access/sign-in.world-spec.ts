@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { AuditPageResponse } from '../../src/access/audit/audit.dto.js';
 import type {
   BrowserSessionResponse,
   ListedSessionPageResponse,
 } from '../../src/access/sign-in/browser-session.dto.js';
+import type { AuditPageResponse } from '../../src/audit/audit.dto.js';
 import { ADMIN_KEY } from '../support/app.js';
 import { HttpBrowser, useOpenId } from '../support/openid.js';
 
@@ -100,7 +100,7 @@ describe('sign-in at the OpenID provider', () => {
       return ada.go(callback.href);
     },
     'another browser': (_, callback) => browser().go(callback.href),
-    'a browser with a sign-in of its own': async (_, callback) => {
+    'a browser that started its own sign-in': async (_, callback) => {
       const other = browser();
       await other.toProvider();
       return other.go(callback.href);
@@ -154,7 +154,7 @@ describe('sign-in at the OpenID provider', () => {
     expect(target(answer)).toBe('/console');
   });
 
-  test('takes a name without control characters, or the id in its place', async () => {
+  test('takes a name without control characters, or the id if there is none', async () => {
     provider.people.set('p-1', { name: '\u001b[31mAda\u202e\n Osei', groups: ['admins'] });
     provider.people.set('p-2', { groups: ['admins'] });
     expect((await session(await signedIn('p-1'))).body.caller.name).toBe('[31mAda Osei');
@@ -180,7 +180,7 @@ describe('sign-in at the OpenID provider', () => {
 });
 
 describe('a session', () => {
-  test('ends without use, whatever a page reads by itself', async () => {
+  test('ends without use, even if a page refreshes its data', async () => {
     const ada = await signedIn('ada');
     for (let minutes = 0; minutes < 28; minutes += 7) {
       await world.advance('7 min');
@@ -260,7 +260,7 @@ describe('a session', () => {
     expect(await sessions(cleo)).toHaveLength(1);
   });
 
-  test('is ended by its owner or an administrator, in the log by whom', async () => {
+  test('is ended by its owner or an administrator, and the audit log names them', async () => {
     const [ada, cleo] = [await signedIn('ada'), await signedIn('cleo')];
     const idOf = async (of: HttpBrowser) => (await sessions(of)).find(({ isCurrent }) => isCurrent)?.id;
     const [adaId, cleoId] = [await idOf(ada), await idOf(cleo)];
@@ -317,7 +317,7 @@ describe('keys', () => {
     await signedIn('ada');
   });
 
-  test('must name whom they act for where REQUIRE_ON_BEHALF_OF is true; people need not', async () => {
+  test('must name their end user if REQUIRE_ON_BEHALF_OF is true, people need not', async () => {
     await world.restart({ REQUIRE_ON_BEHALF_OF: 'true' });
     const status = async (headers = {}) => (await world.call('GET', '/v1/clients', { headers })).status;
     expect([await status(), await status({ 'notebridge-on-behalf-of': 'u-17' })]).toEqual([400, 200]);

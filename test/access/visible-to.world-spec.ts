@@ -37,7 +37,7 @@ async function both<Body>(method: string, path: string, options: CallOptions = {
 
 const request = (noteTemplateId: string) => ({
   ...{ provider: 'p-1', noteTemplateIds: [noteTemplateId] },
-  input: { text: { text: 'He slept well.' } },
+  input: { text: { text: 'Slept well.' } },
 });
 
 describe('a key without clinical text is not shown', () => {

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { planOf } from '../../harness/query-plans.js';
 import { ADMIN_KEY } from '../../harness/world/settings.js';
 import type { FaultKind } from '../../simulator/gate/fault-rule.js';
-import type { AuditResponse } from '../../src/access/audit/audit.dto.js';
+import type { AuditResponse } from '../../src/audit/audit.dto.js';
 import type { DisclosureResponse } from '../../src/client-records/client-records.dto.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';

@@ -1,5 +1,5 @@
 import { ADMIN_KEY } from '../../harness/world/settings.js';
-import type { AuditResponse } from '../../src/access/audit/audit.dto.js';
+import type { AuditResponse } from '../../src/audit/audit.dto.js';
 import type { Page } from '../../src/http/request/page.js';
 import { Retention } from '../../src/operations/retention.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';

@@ -7,10 +7,10 @@ const world = useWorld();
 /** An id with characters that have a meaning in a URL. */
 const SECOND = 'C/2 50%25';
 
-describeInBrowser('people and the audit trail in the console', () => {
+describeInBrowser('people and the audit log in the console', () => {
   const { open } = useBrowser();
 
-  test('finds a person by email and resolves it; the audit trail shows that', async () => {
+  test('finds a person by email and resolves it; the audit log shows that', async () => {
     const put = (path: string, more: object) =>
       world.call('PUT', `/v1/${path}`, { body: { firstName: 'Noor', lastName: 'Haddad', ...more }, wait: 30 });
     const second = `clients/${encodeURIComponent(SECOND)}`;
@@ -70,7 +70,7 @@ describeInBrowser('people and the audit trail in the console', () => {
     await page.goto(`/console/audit?client=nobody&entry=${new URL(page.url()).searchParams.get('entry')}`);
     await dialog.getByText(SECOND).waitFor();
     await page.goto('/console/audit?entry=999999999');
-    await dialog.getByText('The trail has no such entry').waitFor();
+    await dialog.getByText('The audit log has no such entry').waitFor();
   });
 
   test('names the field of a rejected search as the form does', async () => {

@@ -79,7 +79,7 @@ describe('a value that the database cannot store', () => {
     }
   });
 
-  test('is in the audit trail as a hash', async () => {
+  test('is in the audit log as a hash', async () => {
     await ask('GET', '/v1/sessions/a%00b/notes');
     expect(await audited('GET /v1/sessions/:id/notes')).toMatchObject([
       { outcome: 'bad-value', subjects: { path: [HASH] } },
@@ -140,7 +140,7 @@ test.each([
   expect(await ask(method, path)).toEqual([400, 'bad-id']);
 });
 
-test('every read of names and addresses is in the audit trail', async () => {
+test('every read of names and addresses is in the audit log', async () => {
   await newProvider();
   const { id } = (await upload({ 'providers.csv': 'externalId,email,firstName,lastName\np-2,nobody,A,B\n' })).json;
   const reads: [path: string, action: string, outcome: string, subjects: object][] = [

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beginRegeneration } from '../../simulator/sessions/session-run.js';
-import { Audit } from '../../src/access/audit/audit.js';
+import { Audit } from '../../src/audit/audit.js';
 import { Clock } from '../../src/config/clock.js';
 import { Env } from '../../src/config/env.js';
 import { Database } from '../../src/database/database.js';

@@ -10,7 +10,7 @@ import { until } from '../../harness/until.js';
 import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { beginRegeneration, takeStep } from '../../simulator/sessions/session-run.js';
-import type { AuditResponse } from '../../src/access/audit/audit.dto.js';
+import type { AuditResponse } from '../../src/audit/audit.dto.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { UploadAddressResponse } from '../../src/platform/clients/upload-address.dto.js';
 import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';

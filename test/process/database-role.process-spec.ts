@@ -73,8 +73,8 @@ describe('a service whose role owns nothing', () => {
   afterAll(() => sql(process.env.TEST_PG_URL ?? '', `DROP ROLE ${role}`));
 
   it('has the rights that it needs by roles.sql, and starts without a warning', async () => {
-    expect((await partIs(service, 'database', 'ok')).facts).toEqual({ auditTrailProtected: true });
-    expect(service.output()).not.toMatch(/audit trail|DATABASE_OWNER_URL/);
+    expect((await partIs(service, 'database', 'ok')).facts).toEqual({ auditLogProtected: true });
+    expect(service.output()).not.toMatch(/audit log|DATABASE_OWNER_URL/);
     const owned = 'SELECT FROM pg_class WHERE relowner = $1::regrole';
     expect(await mirror.sql(owned, [role])).toEqual([]);
   });
@@ -179,11 +179,11 @@ describe('a service whose role owns nothing', () => {
     expect(said).not.toMatch(/^\s+at /m);
   });
 
-  it('warns when the service can change the audit trail', async () => {
+  it('warns when the service can change the audit log', async () => {
     const { url } = mirror.database;
     const one = await mirror.start({ DATABASE_OWNER_URL: url });
-    expect((await partIs(one, 'database', 'ok')).facts).toEqual({ auditTrailProtected: false });
-    expect(one.output()).toMatch(/"warn".*The audit trail is not protected from the service itself/);
+    expect((await partIs(one, 'database', 'ok')).facts).toEqual({ auditLogProtected: false });
+    expect(one.output()).toMatch(/"warn".*The audit log is not protected from the service itself/);
     expect(one.output()).toMatch(/"warn".*DATABASE_OWNER_URL is set for a process that serves/);
     await one.kill();
     expect(await refusal({ DATABASE_URL: undefined, DATABASE_OWNER_URL: url })).toMatch(

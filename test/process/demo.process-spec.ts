@@ -80,7 +80,7 @@ describe('the demo', () => {
     for (const text of texts) expect(text).not.toMatch(/@example|Castellan|Lindqvist/);
   });
 
-  it('leaves an audit trail that is verified without settings', async () => {
+  it('leaves an audit log that is verified without settings', async () => {
     const program = await startProgram({
       file: 'dist/src/cli/main.js',
       args: ['audit', 'verify'],

@@ -263,8 +263,8 @@ describe('the embedded PostgreSQL', () => {
       ready: READY,
     });
     const service = serviceOf(program, ADMIN_KEY);
-    expect((await partIs(service, 'database', 'ok')).facts).toEqual({ auditTrailProtected: true });
-    expect(service.output()).not.toMatch(/audit trail|DATABASE_OWNER_URL|denied/);
+    expect((await partIs(service, 'database', 'ok')).facts).toEqual({ auditLogProtected: true });
+    expect(service.output()).not.toMatch(/audit log|DATABASE_OWNER_URL|denied/);
     await service.kill('SIGTERM');
 
     const owner = await own(dataRoot);

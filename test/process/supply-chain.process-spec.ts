@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 
 const script = (name: string) => pathToFileURL(path.resolve('scripts', name)).href;
 
-/** Runs a module's code in a process of its own, because Jest loads no ES modules. */
+/** Runs a module's code in a new process, because Jest loads no ES modules. */
 function run(code: string, env: NodeJS.ProcessEnv = {}): Promise<{ exitCode: number; output: string }> {
   return new Promise((resolve) => {
     const args = ['--input-type=module', '-e', code];

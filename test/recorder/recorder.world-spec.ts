@@ -116,14 +116,14 @@ describe('a recovery', () => {
   });
 });
 
-test('tokens are kept nowhere, and each launch is in the audit trail with its ids', async () => {
+test('tokens are kept nowhere, and each launch is in the audit log with its ids', async () => {
   const tokens = [await launch(), await recover({ provider: 'p-1' })].map(tokenOf);
-  const trail = await world.call<{ items: { action: string; subjects: object }[] }>('GET', '/v1/audit');
-  expect(trail.body.items.map(({ action, subjects }) => ({ action, subjects }))).toEqual([
+  const log = await world.call<{ items: { action: string; subjects: object }[] }>('GET', '/v1/audit');
+  expect(log.body.items.map(({ action, subjects }) => ({ action, subjects }))).toEqual([
     { action: 'POST /v1/recorder/recoveries', subjects: { provider: ['p-1'] } },
     { action: 'POST /v1/recorder/launches', subjects: { provider: ['p-1'], client: ['c-1'] } },
   ]);
-  const kept = `${await dumpOf(world.database.url)}\n${trail.text}`;
+  const kept = `${await dumpOf(world.database.url)}\n${log.text}`;
   for (const token of tokens) {
     const forms = [token, Buffer.from(token).toString('hex')]; // as text, and as a dump shows bytes
     expect([token.length > 20, forms.some((form) => kept.includes(form))]).toEqual([true, false]);

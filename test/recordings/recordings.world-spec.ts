@@ -63,7 +63,7 @@ describe('a recording', () => {
     await writeBytes(sending, MB);
     await world.eventually('the store has the first half', () => (uploads()[0]?.bytes ?? 0) > 0);
     sending.destroy();
-    await world.eventually('the audit trail has the outcome', async () => {
+    await world.eventually('the audit log has the outcome', async () => {
       const rows = await world.sql(`SELECT 1 FROM audit_entries WHERE outcome = 'upload-broken-off'`);
       return rows.length > 0;
     });

@@ -1,6 +1,6 @@
 import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
-import type { AuditPageResponse } from '../../src/access/audit/audit.dto.js';
+import type { AuditPageResponse } from '../../src/audit/audit.dto.js';
 import { peopleOf } from '../people/mirroring.js';
 import { identitiesIn } from '../people/renamed-people.js';
 import { SOAP } from '../world/mirrored-people.js';

@@ -14,7 +14,7 @@ export function testSettings(databaseUrl: string): Record<string, string> {
     DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
     FINGERPRINT_KEYS: `f1:${Buffer.alloc(32, 8).toString('base64')}`,
     AUDIT_KEYS: `a1:${Buffer.alloc(32, 9).toString('base64')}`,
-    // Tests send much at once with one key.
+    // Tests send many concurrent requests with one key.
     REQUESTS_PER_CALLER: '1000',
     QUEUE_PREFIX: `test-${randomBytes(6).toString('hex')}`,
   };

@@ -8,13 +8,13 @@ import { State } from '../../parts/state.js';
 import { Copyable, Moment, number } from '../../parts/values.js';
 import { KINDS, personAddress } from '../people/person.js';
 
-/** The whole of one entry, read by itself: a link to it holds wherever in the trail it stands. */
+/** One whole entry, read by its id, so that links to it keep working. */
 export function AuditEntry({ id, onClose }: { id: string; onClose: () => void }) {
   return (
     <Dialog title={`Entry ${id}`} close="Close" onClose={onClose}>
       <Read name={['audit', 'entry', id]} call={() => api.GET('/v1/audit', { params: { query: { id } } })}>
         {({ items: [entry] }) =>
-          entry ? <Shown entry={entry} /> : <p className="quiet">The trail has no such entry, or no longer.</p>
+          entry ? <Shown entry={entry} /> : <p className="quiet">The audit log has no such entry, or no longer.</p>
         }
       </Read>
     </Dialog>

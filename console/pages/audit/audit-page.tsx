@@ -6,7 +6,7 @@ import { List } from '../../parts/read.js';
 import { Moment } from '../../parts/values.js';
 import { About, AuditEntry, Outcome } from './audit-entry.js';
 
-/** What the trail can be asked for; the names are those of `GET /v1/audit`. */
+/** What the audit log can be asked for; the names are those of `GET /v1/audit`. */
 const FIELDS = [
   { name: 'client', label: 'Client', example: 'external id' },
   { name: 'provider', label: 'Provider', example: 'external id' },
@@ -35,9 +35,11 @@ export default function AuditPage() {
         name={['audit', filters]}
         read={(cursor) => api.GET('/v1/audit', { params: { query: { ...filters, cursor } } })}
         empty={
-          isFiltered ? 'The trail has no such entry. Each id must be whole.' : 'Nothing was asked of the service yet.'
+          isFiltered
+            ? 'The audit log has no such entry. Each id must be whole.'
+            : 'Nothing was asked of the service yet.'
         }
-        caption="Entries of the audit trail, the newest first"
+        caption="Audit log, newest first"
         keyOf={({ id }) => id}
         columns={[
           [

@@ -20,7 +20,7 @@ export function NewKey({ onMade }: { onMade: OnMade }) {
       <div className="fields">
         <Field label="Name" name="name" required maxLength={100} aria-describedby="key-name-help" />
         <span id="key-name-help" className="help">
-          The audit trail names it: say what uses it, such as “ehr” or “on-call”.
+          The audit log names it: say what uses it, such as “ehr” or “on-call”.
         </span>
         <fieldset className="checks">
           <legend>Scopes</legend>

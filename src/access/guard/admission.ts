@@ -3,6 +3,9 @@ import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
+import { Audit } from '../../audit/audit.js';
+import { callerOf } from '../../audit/audit-record.js';
+import { DailyBytes } from '../../audit/daily-bytes.js';
 import { Env } from '../../config/env.js';
 import { describeProblems, OF_BODIES, type ProblemTypes, problemsOf } from '../../http/problem/described-problems.js';
 import { problemOf } from '../../http/problem/fault.js';
@@ -10,8 +13,6 @@ import { Problem } from '../../http/problem/problem.js';
 import { sourceNetwork } from '../../http/request/source-address.js';
 import { RequestGate } from '../../http/server/edge-hooks.js';
 import { Metrics } from '../../http/server/metrics.js';
-import { Audit } from '../audit/audit.js';
-import { DailyBytes } from '../audit/daily-bytes.js';
 import { endUserOf } from '../identity/end-user.js';
 import type { Scope } from '../identity/scope.js';
 import { type Needed, neededScopes, type Principal } from '../identity/scopes.js';
@@ -69,12 +70,12 @@ export class Admission extends RequestGate {
     const needed = this.routeOf(method, request.routeOptions.url ?? '')?.needed;
     if (needed === undefined || needed === 'public') return;
     await this.check(request, needed);
-    if (request.principal) this.bytes.require(request.principal.id);
+    if (request.principal) this.bytes.require(request.principal, method);
     this.reserve.require(method);
   }
 
   callerOf(request: FastifyRequest): string | undefined {
-    return request.principal?.id;
+    return request.principal && callerOf(request.principal);
   }
 
   /** Records requests that are rejected before their handler, for their scope, body or form. */

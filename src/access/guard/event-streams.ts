@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
+import { callerOf } from '../../audit/audit-record.js';
 import { Env } from '../../config/env.js';
 import type { ProblemTypes } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
@@ -32,7 +33,7 @@ export const STREAM_PROBLEMS: ProblemTypes = { 429: ['too-many-streams'] };
 /** Answers with server-sent events (WHATWG HTML §9.2): so many streams at once for each key, in this process. */
 @Injectable()
 export class EventStreams {
-  /** How many are open, by the ids of their keys. */
+  /** How many are open, by caller. */
   private readonly open = new Map<string, number>();
 
   constructor(
@@ -46,25 +47,22 @@ export class EventStreams {
     by: Principal,
     events: () => AsyncIterable<SentTogether> | Promise<AsyncIterable<SentTogether>>,
   ): Promise<void> {
-    const open = this.openOf(by);
+    const caller = callerOf(by);
+    const open = this.open.get(caller) ?? 0;
     if (open >= this.env.EVENT_STREAMS_PER_KEY) {
       const detail = `This key has ${open} streams of events open, and may have no more; close one, or share it among its readers.`;
       throw new Problem(429, 'too-many-streams', detail, { retryAfterSeconds: RETRY_SECONDS });
     }
     if (reply.raw.closed) return;
-    this.open.set(by.id, open + 1);
+    this.open.set(caller, open + 1);
     reply.raw.once('close', () => {
-      const left = this.openOf(by) - 1;
-      if (left > 0) this.open.set(by.id, left);
-      else this.open.delete(by.id);
+      const left = (this.open.get(caller) ?? 0) - 1;
+      if (left > 0) this.open.set(caller, left);
+      else this.open.delete(caller);
     });
     const text = textOf(await events());
     reply.header('content-type', 'text/event-stream').header('x-accel-buffering', 'no');
     await this.answers.send(reply, by, text);
-  }
-
-  private openOf({ id }: Principal): number {
-    return this.open.get(id) ?? 0;
   }
 }
 

@@ -1,6 +1,7 @@
 import { type CustomDecorator, createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common';
 import type { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
+import type { Actor } from '../../audit/audit-record.js';
 import type { Scope } from './scope.js';
 
 /** Metadata keys of the decorators below. */
@@ -41,12 +42,7 @@ interface BrowserSession {
 }
 
 /** Who is calling. */
-export interface Principal {
-  /** Id of the API key, or `admin` for ADMIN_API_KEY; a person's id at the issuer. */
-  id: string;
-  name: string;
-  /** The OpenID provider of a person; undefined for a key. */
-  issuer?: string;
+export interface Principal extends Actor {
   scopes: ReadonlySet<Scope>;
   /** The browser session; undefined for a caller that showed its key. */
   session?: BrowserSession;

@@ -1,6 +1,7 @@
 import { randomUUID, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
+import { Audit } from '../../audit/audit.js';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
@@ -9,7 +10,6 @@ import { requestFault } from '../../http/body/validation.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { Macs } from '../../vault/macs.js';
-import { Audit } from '../audit/audit.js';
 import { type GrantRow, GrantTable } from '../identity/grants.js';
 import { SCOPES, type Scope } from '../identity/scope.js';
 import type { Principal } from '../identity/scopes.js';

@@ -16,7 +16,7 @@ export function newApiKey(randomness: Buffer): { key: string; prefix: string; ha
   return { key, prefix: key.slice(0, PREFIX_LENGTH), hash: hashOf(key) };
 }
 
-/** The stored start of a key; undefined for a text that is no key, of which nothing may be stored. */
+/** The stored start of a key; undefined for a text that is no key: it may be a password and must not be stored. */
 export function prefixOf(key: string): string | undefined {
   return KEY.test(key) ? key.slice(0, PREFIX_LENGTH) : undefined;
 }

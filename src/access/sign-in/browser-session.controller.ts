@@ -1,12 +1,12 @@
 import { Body, Controller, Delete, Get, HttpCode, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Unaudited } from '../../audit/audit.interceptor.js';
 import { Env } from '../../config/env.js';
 import { Problems } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import { PageQuery } from '../../http/request/page.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
-import { Unaudited } from '../audit/audit.interceptor.js';
 import { Caller, type Principal, Scopes } from '../identity/scopes.js';
 import { bearerToken } from '../keys/key-format.js';
 import { BrowserSessionResponse, ListedSessionPageResponse, StepUpRequest } from './browser-session.dto.js';
@@ -23,7 +23,7 @@ export class BrowserSessionController {
     private readonly env: Env,
   ) {}
 
-  /** Exchange a key for a cookie by which a browser acts as that key */
+  /** Exchange a key for a cookie that acts as the key */
   @Post('browser-session')
   @Problems({ 400: ['key-needed'], 403: ['key-sign-in-off'] })
   async open(

@@ -1,13 +1,13 @@
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { Audit } from '../../audit/audit.js';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { Macs } from '../../vault/macs.js';
-import { Audit } from '../audit/audit.js';
 import { type GrantRow, GrantTable } from '../identity/grants.js';
 import type { Scope } from '../identity/scope.js';
 import type { Principal } from '../identity/scopes.js';
@@ -46,7 +46,7 @@ interface Session {
   /** Fixed when a person signs in; null for a key, whose own scopes count. */
   scopes: Scope[] | null;
   createdAt: Date;
-  /** When whoever uses it last proved who they are; null if the provider does not tell. */
+  /** When its user last proved their identity; null if the provider does not tell. */
   authenticatedAt: Date | null;
   lastSeenAt: Date;
   endsAt: Date;
@@ -227,7 +227,7 @@ export function noSession(): Problem {
   return new Problem(404, 'no-browser-session', 'There is no such session; GET /v1/browser-sessions lists them.');
 }
 
-/** A page of another site can neither read the token nor send a header of its own. @throws {Problem} 403 `forged-request` */
+/** A page of another site can neither read the token nor add a header. @throws {Problem} 403 `forged-request` */
 export function refuseForged({ method, headers }: FastifyRequest, token: string): void {
   const site = headers['sec-fetch-site'];
   const isOwn = site === undefined || site === 'same-origin' || site === 'none';

@@ -24,7 +24,7 @@ const MAX_NAME_LENGTH = 100;
 type RefusalCode = 'expired' | 'no-scopes' | 'not-configured' | 'provider-refused' | 'provider-unavailable';
 
 export class SignInRefused extends Error {
-  /** @param person whom the provider identified */
+  /** @param person the person that the provider identified */
   constructor(
     readonly code: RefusalCode,
     readonly person?: Principal,

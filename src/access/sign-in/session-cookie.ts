@@ -47,7 +47,7 @@ function setCookie(name: string, value: string | undefined, sameSite: string, se
 
 /**
  * To a browser whose session is unknown or has ended. The cookie stays: a late answer would remove the cookie of a session
- * that was opened meanwhile.
+ * that was opened since.
  */
 export function signedOut(): Problem {
   return new Problem(401, 'signed-out', 'This session has ended, or its key was revoked; sign in again.');

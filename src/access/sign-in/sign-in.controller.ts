@@ -1,9 +1,9 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiExcludeEndpoint, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Audit } from '../../audit/audit.js';
+import { recordOf } from '../../audit/audit-record.js';
 import { Env } from '../../config/env.js';
-import { Audit } from '../audit/audit.js';
-import { recordOf } from '../audit/audit-record.js';
 import { Public } from '../identity/scopes.js';
 import { SignInMethodsResponse } from './browser-session.dto.js';
 import { BrowserSessions } from './browser-sessions.js';

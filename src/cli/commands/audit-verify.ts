@@ -1,8 +1,8 @@
 import 'reflect-metadata';
 import { readFile } from 'node:fs/promises';
-import type { ChainFault } from '../../access/audit/chain.js';
-import { MAX_FAULTS, type Verification, verifyLog } from '../../access/audit/verify-log.js';
 import { rowsWithoutMac } from '../../access/guard/grants-health.js';
+import type { ChainFault } from '../../audit/chain.js';
+import { MAX_FAULTS, type Verification, verifyLog } from '../../audit/verify-log.js';
 import { KeyedHashes } from '../../vault/keyed-hashes.js';
 import { Macs } from '../../vault/macs.js';
 import { CliFault } from '../api/cli-fault.js';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { AuditResponse } from '../../access/audit/audit.dto.js';
+import type { AuditResponse } from '../../audit/audit.dto.js';
 import type { Api } from '../api/api.js';
 import { examples } from '../output/help.js';
 import { listing, valued } from '../output/list-command.js';

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { GRANTS } from '../../access/guard/grants-health.js';
 import {
   BEGINNING,
   continues,
@@ -9,10 +10,9 @@ import {
   signCut,
   signEntry,
   signLink,
-} from '../../access/audit/chain.js';
-import { cutsOf, entriesOf, linksAfter, renewCut, renewLink, type Sql } from '../../access/audit/chain.repository.js';
-import { GRANTS } from '../../access/guard/grants-health.js';
-import { mayChangeTrail } from '../../database/runtime-role.js';
+} from '../../audit/chain.js';
+import { cutsOf, entriesOf, linksAfter, renewCut, renewLink, type Sql } from '../../audit/chain.repository.js';
+import { mayChangeAuditLog } from '../../database/runtime-role.js';
 import { hashHeader, KeyedHashes } from '../../vault/keyed-hashes.js';
 import type { SecretKey } from '../../vault/keys.js';
 import { Macs } from '../../vault/macs.js';
@@ -73,7 +73,7 @@ export class AuditRotation {
 
   /** Renews everything, and waits until workers have linked the entries of the old key. */
   async run(use: RotationUse, passes = PASSES): Promise<void> {
-    if (!(await mayChangeTrail(this.sql))) {
+    if (!(await mayChangeAuditLog(this.sql))) {
       throw new CliFault(
         'Only the owner of the tables can renew the audit log. Set DATABASE_OWNER_URL for this command.',
       );

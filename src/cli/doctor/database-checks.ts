@@ -13,10 +13,10 @@ import { missingMigrations } from '../../database/migrations.js';
 import {
   checkRuntimeRights,
   commitFault,
-  mayChangeTrail,
+  mayChangeAuditLog,
   mayMigrate,
-  OPEN_TRAIL,
   OWNER_ALONE,
+  UNPROTECTED_AUDIT_LOG,
 } from '../../database/runtime-role.js';
 import { codeOf } from '../../http/problem/fault.js';
 import { keyFaults, type ServiceKeys } from '../../vault/key-uses.js';
@@ -65,7 +65,7 @@ export async function databaseFinding(
         await checkRuntimeRights(url);
       }
       const advice = missing.length > 0 ? ['They are applied when the service starts, or by migrate.'] : [];
-      if (isServing && (await mayChangeTrail(client))) advice.push(OPEN_TRAIL);
+      if (isServing && (await mayChangeAuditLog(client))) advice.push(UNPROTECTED_AUDIT_LOG);
       return ok(`PostgreSQL ${rows[0]?.version.split(' ')[0]}, ${missing.length} migrations to apply`, ...advice);
     });
   } catch (error) {

@@ -132,7 +132,8 @@ export class BodyMemory {
   private giveWay(): void {
     for (const oldest of this.arriving) {
       if (this.bytes <= this.limit) return;
-      const detail = 'Too many bodies are arriving at once, and this one was among the slowest; send it again.';
+      const detail =
+        'Too many bodies are arriving at the same time, and this one was among the slowest; send it again.';
       oldest.refuse(new Problem(503, 'busy', detail, { retryAfterSeconds: 1, headers: CLOSING }));
     }
   }

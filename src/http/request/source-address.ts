@@ -17,7 +17,7 @@ export function sourceAddress({ ip, socket }: Pick<FastifyRequest, 'ip' | 'socke
 /** Bits of an IPv6 address that name one customer, who chooses the others (RFC 6177 §2). */
 const IPV6_NETWORK_BITS = 64;
 
-/** The source by which requests without a key are counted: an IPv4 address, or the network of an IPv6 address. */
+/** The source of requests without a key, as they are counted: an IPv4 address, or the network of an IPv6 address. */
 export function sourceNetwork(request: Pick<FastifyRequest, 'ip' | 'socket'>): string {
   const address = sourceAddress(request);
   if (isIP(address) !== 6) return address || 'unknown';

@@ -56,7 +56,7 @@ export function installEdge(fastify: FastifyInstance, env: Env, parts: EdgeParts
   const inFlight = new RequestsInFlight(env, clock);
   fastify.addHook('onRequest', async (request, reply) => {
     if (!request.is404) await gate.admit(request);
-    // Health has its own share: a probe is answered whatever else its source sends.
+    // Health has its own share: a probe is answered regardless of what else its source sends.
     const source = isOfOperations(request) ? `health ${sourceNetwork(request)}` : sourceNetwork(request);
     const leave = inFlight.enter(gate.callerOf(request) ?? source, isWaiting(request));
     whenOver(reply.raw, () => leave(reply.raw.writableFinished));

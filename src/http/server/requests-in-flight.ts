@@ -7,7 +7,7 @@ import { preferredWait } from '../request/waiting.js';
 /** How long a request may take before it counts as one that waits for something, such as the platform. */
 const LONG_MS = 2_000;
 
-/** How long a request counts whose caller has gone, because its handler goes on. */
+/** How long a request still counts after its caller disconnects, because its handler continues. */
 const ABANDONED_MS = 1_000;
 
 /** A request in flight. */

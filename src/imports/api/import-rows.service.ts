@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { Audit } from '../../access/audit/audit.js';
-import type { Subject } from '../../access/audit/audit-record.js';
+import { Audit } from '../../audit/audit.js';
+import type { Subject } from '../../audit/audit-record.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { messageFor } from '../../people/model/person-codes.js';
 import type { ImportFile } from '../model/import.js';

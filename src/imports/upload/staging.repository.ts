@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { Audit } from '../../access/audit/audit.js';
+import { Audit } from '../../audit/audit.js';
 import { type Profile, ProfileSeal } from '../../people/model/profile.js';
 import { Vault } from '../../vault/vault.js';
 import { usableEmail } from '../parse/row/email-text.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
-import { Audit } from '../../access/audit/audit.js';
+import { Audit } from '../../audit/audit.js';
 import { unguarded } from '../../http/csv-line.js';
 import type { PersonKind } from '../../people/model/person.js';
 import { Vault } from '../../vault/vault.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { Audit } from '../../access/audit/audit.js';
+import { Audit } from '../../audit/audit.js';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { FormerIdsRepository } from '../../people/store/former-ids.repository.js';

@@ -1,10 +1,10 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { Audit } from '../../access/audit/audit.js';
-import type { Subject } from '../../access/audit/audit-record.js';
 import { StreamedAnswers } from '../../access/guard/streamed-answers.js';
 import { Caller, type Principal, Scopes } from '../../access/identity/scopes.js';
+import { Audit } from '../../audit/audit.js';
+import type { Subject } from '../../audit/audit-record.js';
 import { Database, prepared } from '../../database/database.js';
 import { csvLine } from '../../http/csv-line.js';
 import { PERSON_KINDS, type PersonKind } from '../model/person.js';

@@ -153,7 +153,7 @@ describe('a client’s list', () => {
 });
 
 describe('a person to delete', () => {
-  test('is kept here and on the platform by a legal hold, whatever else is open', () => {
+  test('is kept here and on the platform by a legal hold, regardless of other work', () => {
     const faults: Partial<Person>[] = [
       {},
       { fault: 'rejected' },

@@ -70,7 +70,7 @@ export class ProfileSeal {
   /**
    * The fingerprint of an email address; null without one.
    *
-   * @param stored kept if it is one of this email, so that an email that stays the same is not taken for a new one
+   * @param stored kept if it is one of this email, so that an unchanged email is not mistaken for a new one
    */
   emailFingerprint(email: string | null, stored: Buffer | null = null): Buffer | null {
     return email === null ? null : this.fingerprints.keep('email', normaliseEmail(email), stored);

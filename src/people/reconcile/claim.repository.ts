@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { Audit, BEGUN } from '../../access/audit/audit.js';
+import { Audit, BEGUN } from '../../audit/audit.js';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { Stopping } from '../../config/stopping.js';

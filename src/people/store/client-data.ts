@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
-import { Audit } from '../../access/audit/audit.js';
+import { Audit } from '../../audit/audit.js';
 import { familyOf } from '../../database/former-ids.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import type { PersonKind } from '../model/person.js';

@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { Audit } from '../../access/audit/audit.js';
+import { Audit } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
 import { type Family, familyOf, STANDS_FOR } from '../../database/former-ids.js';
 import { SubjectIds } from '../../feed/subject-ids.js';

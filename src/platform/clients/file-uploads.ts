@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
-import { Audit } from '../../access/audit/audit.js';
+import { Audit } from '../../audit/audit.js';
 import { Env } from '../../config/env.js';
 import { requireCapability } from '../contract/capabilities.js';
 import { Contract } from '../contract/contract.js';

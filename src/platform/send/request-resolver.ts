@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { type Audit, BEGUN } from '../../access/audit/audit.js';
+import { type Audit, BEGUN } from '../../audit/audit.js';
 import type { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
 import { RELEASE } from '../../queue/due-rows/lease.js';

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Audit, BEGUN } from '../../access/audit/audit.js';
+import { Audit, BEGUN } from '../../audit/audit.js';
 import { PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';
 
 /** The outcome of a second entry, if nothing was sent after all. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { Audit } from '../../access/audit/audit.js';
+import { Audit } from '../../audit/audit.js';
 import { rowOfEvent } from '../../platform/send/request-rows.js';
 import { ATTEMPT_IN_FLIGHT, type RequestOutcomes as Outcomes } from '../../platform/send/send-once.js';
 import { RELEASE } from '../../queue/due-rows/lease.js';

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Audit, BEGUN } from '../../access/audit/audit.js';
+import { Audit, BEGUN } from '../../audit/audit.js';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
 import { confirmed } from '../../database/retries.js';

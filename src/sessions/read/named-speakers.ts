@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Audit } from '../../access/audit/audit.js';
+import { Audit } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
 import type { PersonKey } from '../../people/model/profile.js';
 import { peopleOf } from '../../people/store/person-users.js';

@@ -121,7 +121,7 @@ export async function renewLink(sql: Sql, link: Link, mac: Buffer): Promise<void
   ]);
 }
 
-/** Stores a cut with a new MAC, likewise. */
+/** Stores a cut with a new MAC, under the same conditions. */
 export async function renewCut(sql: Sql, { upTo, mac }: Cut): Promise<void> {
   await sql.query('UPDATE audit_cuts SET mac = $2 WHERE up_to = $1', [upTo, mac]);
 }

@@ -1,4 +1,4 @@
-import type { MacFields, Macs } from '../../vault/macs.js';
+import type { MacFields, Macs } from '../vault/macs.js';
 import type { KeptSubjects } from './audit-record.js';
 
 /** Everything that an entry says, as its MAC covers it. */

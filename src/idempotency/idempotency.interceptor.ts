@@ -13,9 +13,9 @@ import {
 import { ApiHeader } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
-import { Problems, type ProblemTypes } from '../../http/problem/described-problems.js';
-import { Problem } from '../../http/problem/problem.js';
-import { routeOf } from '../audit/audit-record.js';
+import { callerOf, routeOf } from '../audit/audit-record.js';
+import { Problems, type ProblemTypes } from '../http/problem/described-problems.js';
+import { Problem } from '../http/problem/problem.js';
 import { Idempotency, type KeyedRequest } from './idempotency.js';
 
 declare module 'fastify' {
@@ -98,7 +98,8 @@ function keyedRequest(request: FastifyRequest, key: string): KeyedRequest {
   const { raw, body, principal } = request;
   const isStreamed = body === raw || (body === undefined && request.isMultipart());
   return {
-    scope: `${principal?.issuer ?? ''} ${principal?.id ?? 'public'}\n${routeOf(request)}\n${key}`,
+    by: principal,
+    scope: `${principal ? callerOf(principal) : 'public'}\n${routeOf(request)}\n${key}`,
     compared: `${request.originalUrl}\n${isStreamed ? describedBody(raw.headers) : canonicalJson(body)}`,
   };
 }

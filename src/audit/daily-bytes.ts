@@ -1,9 +1,10 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
-import { Clock } from '../../config/clock.js';
-import { Env } from '../../config/env.js';
-import { Database } from '../../database/database.js';
-import { errorTrace } from '../../http/problem/error-trace.js';
-import { Problem } from '../../http/problem/problem.js';
+import { Clock } from '../config/clock.js';
+import { Env } from '../config/env.js';
+import { Database } from '../database/database.js';
+import { errorTrace } from '../http/problem/error-trace.js';
+import { Problem } from '../http/problem/problem.js';
+import { type Actor, callerOf } from './audit-record.js';
 
 /** How long counted bytes may be unknown to other processes. */
 const WRITE_AFTER_MS = 5_000;
@@ -38,17 +39,19 @@ export class DailyBytes implements OnModuleDestroy {
   }
 
   /** Counts bytes that a request stores. */
-  add(caller: string, bytes: number): void {
+  add(by: Actor, bytes: number): void {
+    const caller = callerOf(by);
     this.startDay();
     this.counted.set(caller, (this.counted.get(caller) ?? 0) + Math.ceil(bytes));
     this.cancelWrite ??= this.clock.after(WRITE_AFTER_MS, () => void this.write());
   }
 
-  /** @throws {Problem} 429 `daily-bytes-used` until midnight (UTC) */
-  require(caller: string): void {
+  /** Deletions may use as much again. @throws {Problem} 429 `daily-bytes-used` until midnight (UTC) */
+  require(by: Actor, method = 'POST'): void {
     const now = this.startDay();
+    const caller = callerOf(by);
     const used = (this.written.get(caller) ?? 0) + (this.counted.get(caller) ?? 0);
-    if (used < this.env.KEY_DAILY_BYTES) return;
+    if (used < this.env.KEY_DAILY_BYTES * (method === 'DELETE' ? 2 : 1)) return;
     const detail = 'This caller has stored as much as KEY_DAILY_BYTES allows for a day. Continue after midnight (UTC).';
     const retryAfterSeconds = (DAY_MS - (now.getTime() % DAY_MS)) / 1_000;
     throw new Problem(429, 'daily-bytes-used', detail, { retryAfterSeconds });

@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { sourceAddress } from '../../http/request/source-address.js';
-import type { Principal } from '../identity/scopes.js';
+import { sourceAddress } from '../http/request/source-address.js';
 
 /** What an entry can be about. `path` is the keyed fingerprint of a path that led to nothing. */
 export const SUBJECT_KINDS = [
@@ -67,7 +66,7 @@ export interface KeptSubjects {
   ranges: [kind: string, count: number, first: string, last: string][];
 }
 
-/** Whom and what one entry is about. */
+/** The subjects of one entry. */
 export class AuditSubjects {
   private readonly kinds = new Map<SubjectKind, NamedIds>();
 
@@ -101,7 +100,16 @@ function storable(text: string): string {
 }
 
 /** Who acts. */
-export type Actor = Pick<Principal, 'id' | 'name' | 'issuer'>;
+export interface Actor {
+  /** Id of the API key, or `admin` for ADMIN_API_KEY; a person's id at the issuer. */
+  id: string;
+  name: string;
+  /** The OpenID provider of a person; undefined for a key. */
+  issuer?: string;
+}
+
+/** What limits count by: a person's id may be the id of a key, or of a person at another provider. */
+export const callerOf = ({ id, issuer }: Actor): string => (issuer === undefined ? id : `${issuer} ${id}`);
 
 /** The service itself, which acts without a request. */
 export const SYSTEM: Actor = { id: 'system', name: 'system' };

@@ -1,15 +1,12 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
-import { Audit } from '../access/audit/audit.js';
-import {
-  BEGINNING,
-  continues,
-  headOf,
-  isOldEnough,
-  isSignedLink,
-  type Link,
-  linkEntries,
-  signCut,
-} from '../access/audit/chain.js';
+import { Clock } from '../config/clock.js';
+import { Env } from '../config/env.js';
+import { Database } from '../database/database.js';
+import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
+import { Poller } from '../queue/notifier/poller.js';
+import { Macs } from '../vault/macs.js';
+import { Audit } from './audit.js';
+import { BEGINNING, continues, headOf, isOldEnough, isSignedLink, type Link, linkEntries, signCut } from './chain.js';
 import {
   cutLinks,
   entriesOf,
@@ -21,13 +18,7 @@ import {
   storeLink,
   UNLINKED,
   unlinkedIds,
-} from '../access/audit/chain.repository.js';
-import { Clock } from '../config/clock.js';
-import { Env } from '../config/env.js';
-import { Database } from '../database/database.js';
-import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
-import { Poller } from '../queue/notifier/poller.js';
-import { Macs } from '../vault/macs.js';
+} from './chain.repository.js';
 
 /** Maximum entries of one link. */
 const BATCH = 2_000;

@@ -2,7 +2,7 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 import { catchError, mergeMap, type Observable } from 'rxjs';
-import { problemOf } from '../../http/problem/fault.js';
+import { problemOf } from '../http/problem/fault.js';
 import { Audit, AuditUnavailable } from './audit.js';
 import { recordOf } from './audit-record.js';
 import { DailyBytes } from './daily-bytes.js';
@@ -38,7 +38,7 @@ export class AuditInterceptor implements NestInterceptor {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     request.reachedHandler = true;
     const by = request.principal;
-    if (by) this.bytes.add(by.id, LOG_LINE_BYTES + (request.bodyBytes ?? 0));
+    if (by) this.bytes.add(by, LOG_LINE_BYTES + (request.bodyBytes ?? 0));
     if (!by || this.reflector.get<boolean>(UNAUDITED, context.getHandler())) return next.handle();
 
     const record = recordOf(by, request);

@@ -1,4 +1,4 @@
-import type { Macs } from '../../vault/macs.js';
+import type { Macs } from '../vault/macs.js';
 import { type ChainFault, ChainVerifier, headOf, isEntryOf, isOldEnough, isSignedCut } from './chain.js';
 import { cutsOf, entriesOf, linksAfter, type Sql, strayEntries, unlinkedIds } from './chain.repository.js';
 

@@ -2,20 +2,21 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type pg from 'pg';
-import { Clock } from '../../config/clock.js';
-import { Database } from '../../database/database.js';
-import { GroupCommit } from '../../database/group-commit.js';
-import { errorTrace } from '../../http/problem/error-trace.js';
-import { isDatabaseUnavailable } from '../../http/problem/fault.js';
-import { Problem } from '../../http/problem/problem.js';
-import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
-import { MinuteCounts } from '../../http/server/minute-counts.js';
-import { Fingerprints } from '../../vault/fingerprints.js';
+import { Clock } from '../config/clock.js';
+import { Database } from '../database/database.js';
+import { GroupCommit } from '../database/group-commit.js';
+import { errorTrace } from '../http/problem/error-trace.js';
+import { isDatabaseUnavailable } from '../http/problem/fault.js';
+import { Problem } from '../http/problem/problem.js';
+import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
+import { MinuteCounts } from '../http/server/minute-counts.js';
+import { Fingerprints } from '../vault/fingerprints.js';
 import { AuditRepository } from './audit.repository.js';
 import {
   type Actor,
   type AuditRecord,
   AuditSubjects,
+  callerOf,
   failedAuthentication,
   MAX_IDS,
   recordOf,
@@ -43,7 +44,7 @@ const bytesOf = (subjects: AuditSubjects) => ENTRY_BYTES + subjects.kept().subje
 /** How long a stream does not name a subject again. */
 const REPEAT_MS = 60_000;
 
-/** What is on its way: the entry is stored before it leaves. */
+/** Outcome of an entry that is stored before data leaves. */
 export const BEGUN = 'begun';
 
 const RETRY_SECONDS = 5;
@@ -93,16 +94,16 @@ export class Audit implements OnModuleDestroy {
     await Promise.all([this.refusals.reportAll(), this.failures.reportAll()]);
   }
 
-  /** Says whom the request under way is about, once that is known to exist. */
+  /** Adds subjects to the current request, once they are known to exist. */
   about(kind: SubjectKind, ...ids: readonly (string | null | undefined)[]): void {
     this.current.getStore()?.subjects.add(kind, ...ids);
   }
 
   /**
-   * Stores the entry of the request under way in the transaction of its change: both stand, or neither does. Nothing
-   * happens where no request is under way.
+   * Stores the entry of the current request in the transaction of its change: both are committed, or neither. Without a
+   * current request, it does nothing.
    *
-   * @param outcome a word, where `ok` does not say all
+   * @param outcome another word than `ok`, if that says more
    * @throws {AuditUnavailable}
    */
   async store(tx: pg.PoolClient, outcome = 'ok'): Promise<void> {
@@ -113,15 +114,15 @@ export class Audit implements OnModuleDestroy {
     record.stored = 'with-change';
   }
 
-  /** Commits the entry of the request under way now: before its answer, where that is streamed. @throws {AuditUnavailable} */
+  /** Commits the entry of the current request immediately, as streamed answers need. @throws {AuditUnavailable} */
   async commit(): Promise<void> {
     const record = this.current.getStore();
     if (record) await this.commitRecord(record);
   }
 
   /**
-   * Commits the entry of the request under way before something leaves that can't be taken back, and how it ends is not
-   * known. One that fails afterwards leaves a second.
+   * Commits the entry of the current request before something leaves that can't be taken back. A request that fails
+   * afterwards leaves a second entry.
    *
    * @throws {AuditUnavailable}
    */
@@ -176,18 +177,18 @@ export class Audit implements OnModuleDestroy {
   charge(bytes: number): void {
     const by = this.current.getStore()?.by;
     if (!by) return;
-    this.bytes.add(by.id, bytes);
-    this.bytes.require(by.id);
+    this.bytes.add(by, bytes);
+    this.bytes.require(by);
   }
 
-  /** The request under way shows nothing about anybody, so it leaves no entry. */
+  /** Leaves no entry for the current request, because it shows nothing about anybody. */
   forget(): void {
     const record = this.current.getStore();
     if (record) record.stored = 'committed';
   }
 
   /**
-   * Records what the service does by itself.
+   * Records what the service does without a request.
    *
    * @param action a word such as `retention.deliveries`
    * @param about subjects by their kinds
@@ -224,10 +225,10 @@ export class Audit implements OnModuleDestroy {
    */
   async commitRefusal(record: AuditRecord): Promise<void> {
     const { by, action, outcome } = record;
-    const kind = `${by.id} ${action} ${outcome}`;
+    const kind = `${callerOf(by)} ${action} ${outcome}`;
     const alike = { by, action, outcome, subjects: new AuditSubjects(), stored: 'no' as const };
     const others = { ...alike, action: 'others', outcome: 'refused' };
-    if (!this.refusals.isFirst([kind, alike], [by.id, others])) return;
+    if (!this.refusals.isFirst([kind, alike], [callerOf(by), others])) return;
     await this.commitRecord(record).catch((error: unknown) => {
       this.refusals.forget(kind);
       throw error;
@@ -248,7 +249,7 @@ export class Audit implements OnModuleDestroy {
     record.stored = 'committed';
   }
 
-  /** A request that failed, whatever of it may have been stored. Its path leaves a trace where it led to nothing. */
+  /** The record of a failed request, to be stored again. If it has no subjects, it names the fingerprint of the path. */
   failed(record: AuditRecord, request: FastifyRequest, outcome: string): AuditRecord {
     if (record.subjects.isEmpty && Object.keys(request.params as object).length > 0) {
       const [path = ''] = request.originalUrl.split('?', 1);
@@ -273,7 +274,7 @@ export class Audit implements OnModuleDestroy {
   private async append(sql: Pick<pg.Pool, 'query'>, records: readonly AuditRecord[]): Promise<void> {
     try {
       await this.entries.append(sql, records);
-      for (const { by, subjects } of records) if (by !== SYSTEM) this.bytes.add(by.id, bytesOf(subjects));
+      for (const { by, subjects } of records) if (by !== SYSTEM) this.bytes.add(by, bytesOf(subjects));
       this.isFailing = false;
     } catch (error) {
       if (isDatabaseUnavailable(error)) throw error;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { propertyRuns } from '../../config/property-runs.spec-support.js';
-import { Problem } from '../../http/problem/problem.js';
+import { propertyRuns } from '../config/property-runs.spec-support.js';
+import { Problem } from '../http/problem/problem.js';
 import { canonicalJson, describedBody, idempotencyKeyOf } from './idempotency.interceptor.js';
 
 test.each(['a', '"8e03978e-40d5-43dd-bc93-6894a57f9324"', 'x'.repeat(255), 'with a space'])('%.20j is a key', (key) => {
