@@ -19,6 +19,19 @@ async function useUp(key: string, on: { url: string }): Promise<number> {
   throw new Error('No change was refused.');
 }
 
+/** Uploads providers with a new key. @returns the length of the answer, and the bytes that were counted for the key */
+async function upload(lastNames: readonly string[], more: Record<string, string> = {}) {
+  const { id, key } = await makeKey(scopes);
+  const lines = lastNames.map((lastName, row) => `P-${row},Jane,${lastName},roe${row}@example.org`);
+  const body = ['externalId,firstName,lastName,email', ...lines].join('\n');
+  const headers = { 'content-type': 'text/csv', ...more };
+  const { text } = await ask('POST /v1/imports?kind=providers', { key, body, headers });
+  await world.advance('5 s');
+  await world.settle();
+  const [row] = await world.sql<{ bytes: number }>(`SELECT bytes::int FROM daily_bytes WHERE caller = '${id}'`);
+  return { answer: text.length, bytes: row?.bytes ?? 0 };
+}
+
 describe('the bytes that a key stores in a day', () => {
   it('have a limit for all processes, until midnight (UTC)', async () => {
     const [first, second] = [
@@ -66,18 +79,15 @@ describe('the bytes that a key stores in a day', () => {
   });
 
   it('include the answers that are kept for an Idempotency-Key', async () => {
-    const stored = async (more: Record<string, string>) => {
-      const { id, key } = await makeKey(scopes);
-      const body = 'externalId,firstName,lastName,email\nP-1,Jane,Roe,roe@example.org';
-      const headers = { 'content-type': 'text/csv', ...more };
-      const { text } = await ask('POST /v1/imports?kind=providers', { key, body, headers });
-      await world.advance('5 s');
-      await world.settle();
-      const [row] = await world.sql<{ bytes: number }>(`SELECT bytes::int FROM daily_bytes WHERE caller = '${id}'`);
-      return { answer: text.length, bytes: row?.bytes ?? 0 };
-    };
-    const [plain, kept] = [await stored({}), await stored({ 'idempotency-key': 'one' })];
+    const [plain, kept] = [await upload(['Roe']), await upload(['Roe'], { 'idempotency-key': 'one' })];
     expect(kept.bytes - plain.bytes).toBeGreaterThan(plain.answer);
+  });
+
+  it('include the encrypted values of the rows of an import', async () => {
+    const rows = 100;
+    const lists = ['R', 'R'.repeat(50)].map((lastName) => Array<string>(rows).fill(lastName));
+    const [short, long] = [await upload(lists[0] ?? []), await upload(lists[1] ?? [])];
+    expect(long.bytes - short.bytes).toBe(49 * rows);
   });
 
   it('count the rows of an import, which leaves nothing if it exceeds the limit', async () => {

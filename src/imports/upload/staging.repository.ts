@@ -59,9 +59,12 @@ export function profileOf({ email, firstName, lastName }: ImportedPerson): Profi
 /** Bytes of a row without its content, with index entries, its plan and its outcome; at least a tenth of what it takes. */
 const ROW_BYTES = 200;
 
-/** Bytes of encrypted values. */
+/** Bytes of a value that is encrypted or a fingerprint: only these are sent in hexadecimal. */
+const contentBytes = (value: unknown) =>
+  typeof value === 'string' && value.startsWith('\\x') ? (value.length - 2) / 2 : 0;
+
 const bytesOf = (rows: readonly unknown[][]) =>
-  rows.flat().reduce<number>((sum, value) => sum + (Buffer.isBuffer(value) ? value.length : 0), 0);
+  rows.flat().reduce<number>((sum, value) => sum + contentBytes(value), 0);
 
 /** Stores the rows of an upload. */
 @Injectable()
