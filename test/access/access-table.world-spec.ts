@@ -11,7 +11,6 @@ type Verdict = 'granted' | `${401 | 403 | 400} ${string}`;
 /** The problems of a caller who is not let in. After any other answer, access was granted. */
 const REFUSALS = [
   ...['unauthenticated', 'signed-out', 'forbidden-scope', 'forged-request', 'step-up-required', 'purpose-required'],
-  'too-many-failures',
 ];
 
 interface Shown {
@@ -29,7 +28,7 @@ async function verdictOf({ operation, isRead, isPublic }: Row, shown: Shown, exp
     // A refused request is answered before its body is read.
     ...(!isRead && (isPublic || !expected.startsWith('401')) && { body: {} }),
     headers: {
-      // Failures are counted by source.
+      // Requests in flight are limited for each source.
       'x-forwarded-for': `10.0.${requests >> 8}.${requests & 255}`,
       ...(shown.cookie !== undefined && { cookie: shown.cookie }),
       ...shown.headers,
@@ -39,36 +38,28 @@ async function verdictOf({ operation, isRead, isPublic }: Row, shown: Shown, exp
   return REFUSALS.includes(problem ?? '') ? (`${status} ${problem}` as Verdict) : 'granted';
 }
 
-/** Keys by name. Failures are counted by key, too, so that each wrong key is used a few times only. */
-const USES_OF_WRONG_KEY = 5;
-let keys: Map<string, Promise<string>[]>;
+/** Keys by name. */
+let keys: Map<string, Promise<string>>;
 beforeEach(() => {
   keys = new Map();
 });
 
-async function keyFor(name: string, row: Row, make: () => Promise<string>, uses = Number.POSITIVE_INFINITY) {
-  const made = keys.get(name) ?? [];
-  keys.set(name, made);
-  const at = Math.floor(ROWS.indexOf(row) / uses);
-  made[at] ??= make();
-  return made[at];
+function keyFor(name: string, make: () => Promise<string>): Promise<string> {
+  const key = keys.get(name) ?? make();
+  keys.set(name, key);
+  return key;
 }
 
 const validKey = (row: Row, scopes: readonly Scope[] = row.scopes) => {
   const given: readonly Scope[] = scopes.length > 0 ? scopes : ['imports'];
-  return keyFor(`valid ${given}`, row, async () => (await makeKey(given)).key);
+  return keyFor(`valid ${given}`, async () => (await makeKey(given)).key);
 };
-const wrongKey = (name: string, row: Row, spoil: (id: string) => Promise<unknown>) =>
-  keyFor(
-    name,
-    row,
-    async () => {
-      const { id, key } = await makeKey(SCOPES);
-      await spoil(id);
-      return key;
-    },
-    USES_OF_WRONG_KEY,
-  );
+const wrongKey = (name: string, spoil: (id: string) => Promise<unknown>) =>
+  keyFor(name, async () => {
+    const { id, key } = await makeKey(SCOPES);
+    await spoil(id);
+    return key;
+  });
 const set = (assignment: string) => (id: string) => world.sql(`UPDATE api_keys SET ${assignment} WHERE id = $1`, [id]);
 
 interface Session {
@@ -100,13 +91,13 @@ const CREDENTIALS: [name: string, shown: (row: Row) => Promise<Shown>, verdict: 
   ['an unknown key', async () => ({ key: `nb_${randomBytes(32).toString('base64url')}` }), UNAUTHENTICATED],
   [
     'a revoked key',
-    async (row) => ({ key: await wrongKey('revoked', row, (id) => ask(`DELETE /v1/api-keys/${id}`)) }),
+    async () => ({ key: await wrongKey('revoked', (id) => ask(`DELETE /v1/api-keys/${id}`)) }),
     UNAUTHENTICATED,
   ],
   [
     'a revoked key that was revived in the database',
-    async (row) => ({
-      key: await wrongKey('revived', row, async (id) => {
+    async () => ({
+      key: await wrongKey('revived', async (id) => {
         await ask(`DELETE /v1/api-keys/${id}`);
         await set('revoked_at = NULL')(id);
       }),
@@ -115,7 +106,7 @@ const CREDENTIALS: [name: string, shown: (row: Row) => Promise<Shown>, verdict: 
   ],
   [
     'a key that was widened in the database',
-    async (row) => ({ key: await wrongKey('widened', row, set(`scopes = scopes || '{admin}'`)) }),
+    async () => ({ key: await wrongKey('widened', set(`scopes = scopes || '{admin}'`)) }),
     UNAUTHENTICATED,
   ],
   ['a key with exactly the scopes', async (row) => ({ key: await validKey(row) }), () => 'granted'],
@@ -238,17 +229,9 @@ test('every operation rejects a key and a session that lack one of its scopes', 
 
 test('every operation rejects an expired key', async () => {
   const expiresAt = new Date(world.now().getTime() + 60_000).toISOString();
-  const made = await Promise.all(
-    ROWS.map((row) =>
-      keyFor('expired', row, async () => (await makeKey(SCOPES, { expiresAt })).key, USES_OF_WRONG_KEY),
-    ),
-  );
+  const { key } = await makeKey(SCOPES, { expiresAt });
   await world.advance('1 min');
-  const credential: (typeof CREDENTIALS)[number] = [
-    'an expired key',
-    async (row) => ({ key: made[ROWS.indexOf(row)] as string }),
-    UNAUTHENTICATED,
-  ];
+  const credential: (typeof CREDENTIALS)[number] = ['an expired key', async () => ({ key }), UNAUTHENTICATED];
   expect(await differences([credential])).toEqual([]);
 });
 
