@@ -16,7 +16,7 @@ test('what Nest hands over becomes a line with its context', () => {
   });
   expect(lines).toMatchObject([
     { level: 'info', context: 'Room', msg: 'hello' },
-    { level: 'warn', context: 'Room', msg: 'careful', count: 2 },
+    { level: 'warn', context: 'Room', msg: 'careful', count: 2, time: expect.stringMatching(/^\d{4}-.*Z$/) },
   ]);
 });
 

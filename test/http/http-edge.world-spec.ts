@@ -307,7 +307,7 @@ test('forwarding headers are honoured only from a trusted proxy', async () => {
     expect(await sources(behind.url, invalid)).toBe('127.0.0.1');
 });
 
-test('every answer has the security headers of browsers and forbids caching', async () => {
+test('every answer has the security headers of browsers, and forbids caching, frames and other origins', async () => {
   const raw = async (request: string) => {
     const [head = ''] = (await wholeAnswer(connectTo(world, `${request}\r\n\r\n`))).split('\r\n\r\n', 1);
     return new Map(head.split('\r\n').map((line) => line.split(': ') as [string, string]));
@@ -330,9 +330,15 @@ test('every answer has the security headers of browsers and forbids caching', as
     name,
     headers.get('cache-control'),
     headers.get('x-content-type-options'),
-    headers.get('content-security-policy')?.includes("default-src 'self'"),
+    headers.get('referrer-policy'),
+    headers.get('strict-transport-security')?.startsWith('max-age=31536000'),
+    ["default-src 'self'", "frame-ancestors 'none'"].every((rule) =>
+      headers.get('content-security-policy')?.includes(rule),
+    ),
+    headers.get('access-control-allow-origin') ?? 'none',
   ]);
-  expect(shown).toEqual(Object.keys(answers).map((name) => [name, 'no-store', 'nosniff', true]));
+  const wanted = ['no-store', 'nosniff', 'no-referrer', true, true, 'none'];
+  expect(shown).toEqual(Object.keys(answers).map((name) => [name, ...wanted]));
 });
 
 describe('a silent connection', () => {

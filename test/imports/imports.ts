@@ -149,7 +149,9 @@ export function importsIn(world: World) {
 
     /** The lines of the file of rejected rows. */
     async rejected(id: string): Promise<string[]> {
-      return (await world.call('GET', `/v1/imports/${id}/rejected.csv`)).text.trim().split('\r\n');
+      const { headers, text } = await world.call('GET', `/v1/imports/${id}/rejected.csv`);
+      expect(headers.get('content-disposition')).toBe('attachment; filename="rejected.csv"');
+      return text.trim().split('\r\n');
     },
 
     /** Makes calls to the platform, one after the other, until `count` more have arrived. */

@@ -244,10 +244,10 @@ test.each(documents)('the links of %s lead somewhere', (page) => {
   }
 });
 
-test('every safeguard and every row of the assessor in docs/security.md names existing tests', () => {
+test('every safeguard and every requirement in docs/security.md names existing tests', () => {
   const sections = security.split('\n## ').filter((part) => /^(Safeguards|The assessor's table)/.test(part));
   const safeguards = sections.flatMap((part) => part.match(/^(- |\| \d).*$/gm) ?? []);
-  expect(safeguards.length).toBeGreaterThan(80);
+  expect(safeguards.length).toBeGreaterThan(50);
   for (const safeguard of safeguards) {
     const tests = [...safeguard.matchAll(/`((?:[\w/.-]+spec|faults\/scenarios\/[\w-]+)\.ts)`/g)].map(
       ([, file = '']) => file,
