@@ -37,7 +37,7 @@ const DAY_SECONDS = 86_400;
  */
 const NARROWEST_AGE_WINDOW_SECONDS = 3_600;
 
-/** The whole environment of one process, read once and validated with every fault listed at once. */
+/** The whole environment of one process. It is read once, and its validation lists every fault. */
 export class Env extends SignInSettings {
   @IsPlatformUrl() PLATFORM_BASE_URL!: string;
 
@@ -59,7 +59,7 @@ export class Env extends SignInSettings {
 
   @IsOptional() @IsPublicUrl() @IsHttpUrl() PUBLIC_URL?: string;
 
-  /** Proxies whose word on where a request comes from counts (X-Forwarded-For); anybody else's is his own invention. */
+  /** Proxies whose X-Forwarded-For is trusted. */
   @AreAddressRanges() TRUSTED_PROXIES: string[] = [];
 
   @List()
@@ -73,7 +73,7 @@ export class Env extends SignInSettings {
 
   @IsOptional() @IsRedisUrl() REDIS_URL?: string;
 
-  /** Hosts of PostgreSQL, Redis and PUBLIC_URL that are reached without TLS, since the network to them is private. */
+  /** Hosts of PostgreSQL, Redis and PUBLIC_URL that are reached without TLS, because the network to them is private. */
   @List() PLAINTEXT_HOSTS: string[] = [];
 
   @IsOptional() @ChecksCertificates() NODE_TLS_REJECT_UNAUTHORIZED?: string;
@@ -108,49 +108,49 @@ export class Env extends SignInSettings {
   /** Seconds; a session that has not ended by this age is looked up, whether or not an event came. */
   @Seconds(1, 30 * DAY_SECONDS) SESSION_REFRESH_AFTER_SECONDS: number = 900;
 
-  /** Seconds between two such look-ups; they become rarer as a session gets old. */
+  /** Seconds between two such lookups; they become rarer as a session gets old. */
   @Seconds(1, 30 * DAY_SECONDS) SESSION_REFRESH_EVERY_SECONDS: number = 600;
 
   /** Seconds; a compliance job that has not ended by this age is looked up. */
   @Seconds(0.1, 30 * DAY_SECONDS) COMPLIANCE_REFRESH_AFTER_SECONDS: number = 5;
 
-  /** Seconds between two such look-ups at first; they become rarer as a job gets old. */
+  /** Seconds between two such lookups at first; they become rarer as a job gets old. */
   @Seconds(0.1, 30 * DAY_SECONDS) COMPLIANCE_REFRESH_EVERY_SECONDS: number = 5;
 
-  /** Connections that one process takes at once; beyond them the one that was idle the longest is closed. */
+  /** Maximum connections of one process. Above it, the one that was idle the longest is closed. */
   @WholeNumber(1, 1_000_000) MAX_CONNECTIONS: number = 2_000;
 
   /**
-   * Seconds between the signal to stop, from when on /health/ready answers 503, and the moment when the listener closes:
-   * load balancers find out meanwhile.
+   * Seconds from the signal to stop until the listener closes. /health/ready answers 503 from the signal on, so that load
+   * balancers notice in time.
    */
   @Seconds(0, 60) SHUTDOWN_DELAY_SECONDS: number = 0;
 
-  /** Seconds in which the headers of a request have to arrive, from the connection or the first of their bytes on. */
+  /** Timeout for the headers of a request, from the connection or the first of their bytes on. */
   @Seconds(0.1, 3_600) HEADERS_TIMEOUT_SECONDS: number = 10;
 
-  /** Seconds without a byte after which a sender in the middle of a request, or a reader of an answer, is given up. */
+  /** Timeout for the next byte of a request, or for the reader of an answer to take one. */
   @Seconds(0.1, 3_600) SILENCE_TIMEOUT_SECONDS: number = 120;
 
-  /** Seconds in which a body that is read into memory has to arrive. */
+  /** Timeout for a body that is read into memory. */
   @Seconds(1, 3_600) BODY_TIMEOUT_SECONDS: number = 30;
 
-  /** Bytes of all bodies that wait in memory, except webhooks. Has room for a PDF of 25 MiB. */
+  /** Maximum bytes of all bodies in memory, except webhooks. Has room for a PDF of 25 MiB. */
   @ByteSize(32 * 1024 ** 2) BODY_MEMORY_LIMIT: number = 96 * 1024 ** 2;
 
-  /** Bytes of all webhooks that have begun to arrive. */
+  /** Maximum bytes of all webhooks that arrive. */
   @ByteSize('WEBHOOK_BODY_LIMIT') WEBHOOK_MEMORY_LIMIT: number = 64 * 1024 ** 2;
 
-  /** Requests that one caller may have in flight in one process: a key, a person, or an address without either. */
+  /** Maximum requests that one caller has in flight in one process: a key, a person, or an address without either. */
   @WholeNumber(1, 10_000) REQUESTS_PER_CALLER: number = 16;
 
   /** The same for uploads, event streams, `Prefer: wait` and requests that take longer than two seconds. */
   @WholeNumber(1, 10_000) WAITING_REQUESTS_PER_CALLER: number = 200;
 
-  /** Bytes that the requests of one caller may store in a day: bodies, rows of imports, entries of the audit log. */
+  /** Maximum bytes that the requests of one caller store in a day (UTC). Deletions may use as much again. */
   @ByteSize(1024) KEY_DAILY_BYTES: number = 1024 ** 3;
 
-  /** Streams of server-sent events that one key may have open at once in one process. */
+  /** Maximum streams of server-sent events that one caller has open in one process. */
   @WholeNumber(1, 10_000) EVENT_STREAMS_PER_KEY: number = 20;
 
   @ByteSize(1024) WEBHOOK_BODY_LIMIT: number = 5 * 1024 * 1024;
@@ -181,10 +181,10 @@ export class Env extends SignInSettings {
   /** Receives the newest link of the audit log each minute. */
   @IsOptional() @IsPublicUrl() @IsHttpUrl() AUDIT_HEADS_URL?: string;
 
-  /** An import that would delete more than this needs an override: per cent of those there are, and people. */
+  /** An import that would delete more needs an override: a percentage of the existing people, and a number of people. */
   @IsThreshold() IMPORT_MAX_DELETES: string = '10%,5';
 
-  /** Likewise for clients from whose list an import takes a provider. */
+  /** The same for clients from whose list an import removes a provider. */
   @IsThreshold() IMPORT_MAX_PROVIDER_REMOVALS: string = '10%,5';
 
   /** Bytes of all files of one import. */
@@ -193,7 +193,7 @@ export class Env extends SignInSettings {
   /** Rows of one import; what is stored of each is many times a short line. */
   @WholeNumber(1, 10_000_000) IMPORT_MAX_ROWS: number = 3_000_000;
 
-  /** Days for which histories and copies are kept, unless the setting of their kind says otherwise. */
+  /** How many days histories and copies are kept if their kind has no setting. */
   @WholeNumber(1, 36_500) RETENTION_DAYS: number = 90;
 
   @IsOptional() @KeptDays() CALLS_RETENTION_DAYS?: Days;
@@ -212,16 +212,16 @@ export class Env extends SignInSettings {
   /** Of transcripts and insights, from their fetch. */
   @KeptDays() TRANSCRIPTS_RETENTION_DAYS: Days = 'off';
 
-  /** Of what an ended compliance job was asked for and what came of it, from its end. */
+  /** Of the request and the outcome of a compliance job, from its end. */
   @KeptDays() COMPLIANCE_RETENTION_DAYS: Days = 'off';
 
   /** Six years, as 45 CFR 164.316(b)(2)(i) asks of the record of actions. */
   @KeptDays(365) AUDIT_RETENTION_DAYS: Days = 2_192;
 
-  /** What becomes of notes, transcripts and insights when the EHR deletes their client. */
+  /** Whether notes, transcripts and insights are erased when the EHR deletes their client. */
   @IsIn(['keep', 'erase']) ERASE_NOTES_OF_DELETED_CLIENTS: 'keep' | 'erase' = 'keep';
 
-  /** Whether /docs and /openapi.json are served, to whoever asks. */
+  /** Whether /docs and /openapi.json are served. They need no key. */
   @Flag() API_DOCS: boolean = true;
 
   /** Where traces are delivered, by OTLP over HTTP as JSON; unset: there are none. */
@@ -237,10 +237,10 @@ export class Env extends SignInSettings {
 
   @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']) LOG_LEVEL: string = 'info';
 
-  /** Bytes of the database's disk that are kept for webhooks. */
+  /** Bytes of the database's disk that are kept for webhooks and deletions. */
   @ByteSize(0) DISK_RESERVE: number = 1024 ** 3;
 
-  /** How large the database may become, where its disk is not that of DATA_DIR. */
+  /** Maximum size of a database whose disk is not that of DATA_DIR. */
   @IsOptional() @ByteSize('DISK_RESERVE') DATABASE_SIZE_LIMIT?: number;
 
   /** Where the embedded database and keys made at the first start are kept. */
@@ -251,12 +251,12 @@ export class Env extends SignInSettings {
     return this.PRIVATE_HOSTS_ALLOWED ?? isLoopbackHost(new URL(this.PLATFORM_BASE_URL).hostname);
   }
 
-  /** The first key of all; undefined once it is switched off. */
+  /** The first key; undefined if it is off. */
   get adminKey(): string | undefined {
     return this.ADMIN_API_KEY === OFF ? undefined : this.ADMIN_API_KEY;
   }
 
-  /** Answers whether this process runs the given part. */
+  /** True if this process has the role. */
   hasRole(role: Role): boolean {
     return this.ROLES.includes(role);
   }
@@ -284,7 +284,7 @@ export function validateEnv(raw: Record<string, unknown>): Env {
     return `  ${property} ${unset ? `is not set: it ${rules[0]}` : rules.join('; ')}`;
   });
   lines.push(...faults.map(({ name, fault }) => `  ${name} ${fault}`));
-  throw new Error(`The environment is not usable; mend these settings (see .env.example):\n${lines.join('\n')}`);
+  throw new Error(`The environment is not usable; fix these settings (see .env.example):\n${lines.join('\n')}`);
 }
 
 /** The environment of this process. @throws {Error} as `validateEnv` */

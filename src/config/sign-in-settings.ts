@@ -24,13 +24,13 @@ export abstract class SignInSettings {
   /** The scopes of each group or role, as JSON. */
   @SetTogether(OIDC_SETTINGS) OIDC_SCOPES?: string;
 
-  /** Whether somebody with a key may sign in to the console. */
+  /** Whether a key can sign in to the console. */
   @Flag() CONSOLE_KEY_SIGN_IN: boolean = true;
 
-  /** A browser in which nobody used the console for this long is signed out. */
+  /** How long the console may be unused before the session of its browser ends. */
   @WholeNumber(1, 480) SESSION_IDLE_MINUTES: number = 30;
 
-  /** Whether each request with a key must name the EHR's user. It also ends sign-in with keys, which name nobody. */
+  /** Whether each request with a key must name the EHR's user. Then keys cannot sign in, because they name no person. */
   @Flag() REQUIRE_ON_BEHALF_OF: boolean = false;
 
   /** True if a key opens a browser session. */

@@ -114,7 +114,7 @@ test.each<Row>([
     'a secret whose file is missing',
     () => told('Settings', { PLATFORM_API_KEY: undefined, PLATFORM_API_KEY_FILE: '/nowhere/key' }),
     /PLATFORM_API_KEY_FILE/,
-    /mend these settings/,
+    /fix these settings/,
   ],
   [
     'a wrong password',

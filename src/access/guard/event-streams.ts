@@ -30,7 +30,7 @@ export const prefersStream = (accept: string | undefined): boolean =>
 /** The problems of a route that streams. */
 export const STREAM_PROBLEMS: ProblemTypes = { 429: ['too-many-streams'] };
 
-/** Answers with server-sent events (WHATWG HTML §9.2): so many streams at once for each key, in this process. */
+/** Answers with server-sent events (WHATWG HTML §9.2), and limits how many streams each caller has open in this process. */
 @Injectable()
 export class EventStreams {
   /** How many are open, by caller. */
@@ -50,7 +50,7 @@ export class EventStreams {
     const caller = callerOf(by);
     const open = this.open.get(caller) ?? 0;
     if (open >= this.env.EVENT_STREAMS_PER_KEY) {
-      const detail = `This key has ${open} streams of events open, and may have no more; close one, or share it among its readers.`;
+      const detail = `This caller has ${open} streams of events open, which is the maximum. Close one, or share it among its readers.`;
       throw new Problem(429, 'too-many-streams', detail, { retryAfterSeconds: RETRY_SECONDS });
     }
     if (reply.raw.closed) return;
