@@ -108,7 +108,7 @@ export interface paths {
         get: operations["BrowserSession.read"];
         put?: never;
         /**
-         * Exchange a key for a cookie by which a browser acts as that key
+         * Exchange a key for a cookie that acts as the key
          * @description Any key will do.
          */
         post: operations["BrowserSession.open"];
@@ -1697,7 +1697,7 @@ export interface components {
             keyName: string;
             /** @description Who signed the person in that `keyId` and `keyName` identify; null for a key */
             issuer: string | null;
-            /** @description The EHR's end user, as the EHR named him */
+            /** @description The EHR's id of its end user */
             onBehalfOf: string | null;
             purpose: string | null;
             /** @example PUT /v1/providers/:externalId */
@@ -4538,11 +4538,11 @@ export interface operations {
                 cursor?: string;
                 /** @description Only what was done to, or seen of, the client with this external id */
                 client?: string;
-                /** @description Likewise a provider */
+                /** @description The same for the provider with this external id */
                 provider?: string;
-                /** @description Likewise a session, by our id or the platform's */
+                /** @description The same for the session with this id, here or on the platform */
                 session?: string;
-                /** @description Likewise anything with this id */
+                /** @description The same for anything with this id */
                 subject?: string;
                 /** @description Only what this key did */
                 keyId?: string;

@@ -25,15 +25,15 @@ export class AuditQuery extends PageQuery {
   @OptionalText(SUBJECT_MAX)
   client?: string;
 
-  /** Likewise a provider */
+  /** The same for the provider with this external id */
   @OptionalText(SUBJECT_MAX)
   provider?: string;
 
-  /** Likewise a session, by our id or the platform's */
+  /** The same for the session with this id, here or on the platform */
   @OptionalText(SUBJECT_MAX)
   session?: string;
 
-  /** Likewise anything with this id */
+  /** The same for anything with this id */
   @OptionalText(SUBJECT_MAX)
   subject?: string;
 
@@ -73,7 +73,7 @@ export class AuditResponse {
   keyName!: string;
   /** Who signed the person in that `keyId` and `keyName` identify; null for a key */
   issuer!: string | null;
-  /** The EHR's end user, as the EHR named him */
+  /** The EHR's id of its end user */
   onBehalfOf!: string | null;
   purpose!: string | null;
   /** @example "PUT /v1/providers/:externalId" */

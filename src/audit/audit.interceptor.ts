@@ -9,7 +9,7 @@ import { DailyBytes } from './daily-bytes.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whether its entry is this interceptor's: what is refused before has one from whoever refuses it. */
+    /** Set if this interceptor writes its audit entry. Requests rejected earlier are recorded where they are rejected. */
     reachedHandler?: boolean;
   }
 }
@@ -19,12 +19,12 @@ const LOG_LINE_BYTES = 200;
 
 const UNAUDITED = Symbol('notebridge:unaudited');
 
-/** Leaves no entries: the route shows settings or numbers, and touches nobody. */
+/** The route leaves no entries, because it shows only settings or numbers. */
 export const Unaudited = (): MethodDecorator => SetMetadata(UNAUDITED, true);
 
 /**
- * Leaves one entry for each request of a known caller, whatever its outcome, before it is answered. A change stores it
- * with its own transaction, and what is streamed before its first byte.
+ * Stores one entry for each request of a known caller, regardless of its outcome, before the answer. A change stores it
+ * in its own transaction, a stream before its first byte.
  */
 @Injectable()
 export class AuditInterceptor implements NestInterceptor {

@@ -17,7 +17,7 @@ test('the first start makes a key, later ones find it', async () => {
   expect(await keptKeys(folder, 'DATA_KEYS', new Random())).toEqual(made);
 });
 
-test('the folder is made when it is not there', async () => {
+test('the folder is made if it is missing', async () => {
   const [made] = await keptKeys(path.join(folder, 'new', '.data'), 'DATA_KEYS', new Random());
   expect(made).toMatch(/^k1:/);
 });

@@ -14,13 +14,13 @@ type ServerSentEvent = { id?: string; event: string; data: object } | { id: stri
 /** Events that are sent together; none at all are a comment, which keeps an idle connection open. */
 export type SentTogether = readonly ServerSentEvent[];
 
-/** Milliseconds after which an idle stream sends a comment, so that no proxy closes it. */
+/** How long a stream is idle before it sends a comment, so that no proxy closes it. */
 export const KEEP_ALIVE_MS = 15_000;
 
-/** Seconds after which a reader that was refused may try again. */
+/** `Retry-After` of a rejected reader. */
 const RETRY_SECONDS = 5;
 
-/** The body of a stream, as OpenAPI has it. */
+/** The body of a stream in OpenAPI. */
 export const EVENT_STREAM = { 'text/event-stream': { schema: { type: 'string' } } };
 
 /** True if the caller prefers a stream to a JSON document. */
