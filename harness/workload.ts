@@ -187,6 +187,7 @@ export async function readAsOperator({ service, adminKey }: Target): Promise<voi
     'client=c-1',
     'session=s-1',
     'subject=c-1',
+    'client=c-b-1&provider=p-b-1&after=2020-01-01',
     'keyId=none',
     'action=none',
     'after=2020-01-01',

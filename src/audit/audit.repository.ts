@@ -30,11 +30,15 @@ const APPEND = `
   INSERT INTO audit_subjects (entry, kind, subject)
   SELECT given.id, pair ->> 0, pair ->> 1 FROM given, jsonb_array_elements(given.subjects) AS pair`;
 
-/** The columns of an entry `e`, with its subjects, as the API shows them. */
+/**
+ * The columns of an entry `e`, with its subjects, as the API shows them. OFFSET 0 prevents the planner from searching a
+ * larger index in the order of kinds.
+ */
 const SHOWN = `e.id::text AS id, e.at, e.key_id AS "keyId", e.key_name AS "keyName", e.issuer,
   e.on_behalf_of AS "onBehalfOf", e.purpose, e.action, e.outcome, e.request_id AS "requestId", e.source, e.filter,
   coalesce((SELECT jsonb_object_agg(of_kind.kind, of_kind.ids) FROM (
-    SELECT kind, jsonb_agg(subject ORDER BY subject) AS ids FROM audit_subjects WHERE entry = e.id GROUP BY kind
+    SELECT kind, jsonb_agg(subject ORDER BY subject) AS ids
+    FROM (SELECT kind, subject FROM audit_subjects WHERE entry = e.id OFFSET 0) AS of_entry GROUP BY kind
   ) AS of_kind), '{}') AS subjects,
   coalesce((SELECT jsonb_object_agg(kind, jsonb_build_object('count', count, 'first', first, 'last', last))
     FROM audit_ranges WHERE entry = e.id), '{}') AS ranges`;
@@ -43,7 +47,7 @@ const SHOWN = `e.id::text AS id, e.at, e.key_id AS "keyId", e.key_name AS "keyNa
  * Makes the planner read a page of a subject's entries in index order. Otherwise, if it expects few, it collects and sorts
  * all of them, which takes seconds for a subject with 100,000 entries among ten million.
  */
-const IN_ORDER_OF_INDEX =
+export const IN_ORDER_OF_INDEX =
   'SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off; SET LOCAL enable_hashagg = off';
 
 /**
@@ -55,8 +59,8 @@ const SLACK = `interval '1 day'`;
 /** An id that a query names, and the kinds of subjects that it may be an id of. */
 type NamedSubject = [kinds: readonly [SubjectKind, ...SubjectKind[]], id: string];
 
-/** The same with all current and former ids of a person. */
-type KnownSubject = [kinds: NamedSubject[0], ids: string[]];
+/** Ids of a subject, by what they are ids of: of a person all current and former ones. */
+type KnownSubject = readonly (readonly [kind: SubjectKind, ids: readonly string[]])[];
 
 /** The subjects that a query names. */
 export function namedSubjects({ client, provider, session, subject }: AuditFilter): NamedSubject[] {
@@ -75,18 +79,18 @@ export function namedSubjects({ client, provider, session, subject }: AuditFilte
 type AuditFilter = Omit<AuditQuery, 'limit' | 'cursor'>;
 
 /**
- * SQL of the entries about subjects: those that name one, and those whose range may contain one. They come in the order of
- * indexes, for any statistics, if there is one id.
+ * SQL of the entries about a subject: those that name one of its ids, and those with a range that may contain one. Each part
+ * comes in the order of an index, for any statistics, so that parts are merged without a sort.
  *
- * @param ids placeholders of the ids
+ * @param subject placeholders of the ids
  * @param and conditions on `entry`
  */
-export function entriesAbout(kinds: readonly SubjectKind[], ids: readonly string[], and = ''): string {
-  const isKind = kinds.length === 1 ? `= '${kinds[0]}'` : `IN ('${kinds.join("', '")}')`;
-  const isId = ids.length === 1 ? `= ${ids[0]}` : `IN (${ids})`;
-  const isInRange = ids.map((id) => `first <= ${id} AND last >= ${id}`).join(' OR ');
-  return `SELECT entry FROM audit_subjects WHERE kind ${isKind} AND subject ${isId} ${and}
-    UNION ALL SELECT entry FROM audit_ranges WHERE kind ${isKind} AND (${isInRange}) ${and}`;
+function entriesAbout(subject: KnownSubject, and: string): string {
+  const parts = subject.flatMap(([kind, ids]) => [
+    ...ids.map((id) => `FROM audit_subjects WHERE kind = '${kind}' AND subject = ${id}`),
+    `FROM audit_ranges WHERE kind = '${kind}' AND (${ids.map((id) => `first <= ${id} AND last >= ${id}`).join(' OR ')})`,
+  ]);
+  return parts.map((part) => `(SELECT entry ${part} ${and} ORDER BY entry DESC)`).join(' UNION ALL ');
 }
 
 /** The rows of the audit log. */
@@ -130,10 +134,12 @@ export class AuditRepository {
 
 /** Adds the other ids of a person, which older entries name. */
 async function allIdsOf(tx: pg.PoolClient, [kinds, id]: NamedSubject): Promise<KnownSubject> {
-  const ids = new Set([id]);
-  for (const kind of ['client', 'provider'] as const)
-    if (kinds.includes(kind)) for (const each of (await familyOf(tx, kind, id)).externalIds) ids.add(each);
-  return [kinds, [...ids]];
+  const known: [SubjectKind, string[]][] = [];
+  for (const kind of kinds) {
+    const isPerson = kind === 'client' || kind === 'provider';
+    known.push([kind, isPerson ? (await familyOf(tx, kind, id)).externalIds : [id]]);
+  }
+  return known;
 }
 
 /**
@@ -150,35 +156,39 @@ function searchStatement(
   const values: unknown[] = [];
   const value = (given: unknown) => `$${values.push(given)}`;
   const conditions: string[] = [];
-  const when = (given: string | undefined, condition: (place: string) => string) => {
-    if (given !== undefined) conditions.push(condition(value(given)));
+  /** Comparisons of the id of an entry. */
+  const bounds: string[] = [];
+  const when = (given: string | undefined, condition: (place: string) => string, list = conditions) => {
+    if (given !== undefined) list.push(condition(value(given)));
   };
-  when(id, (entry) => `e.id = ${entry}::bigint`);
+  const [since, afterId] = isMoment(after) ? [after] : [undefined, after];
   when(keyId, (key) => `e.key_id = ${key}`);
   when(action, (name) => `e.action = ${name}`);
-  when(beforeId, (id) => `e.id < ${id}::bigint`);
-  when(isMoment(after) ? undefined : after, (id) => `e.id > ${id}::bigint`);
-  when(
-    isMoment(after) ? after : undefined,
-    (at) => `e.at >= ${at}::timestamptz AND e.id > coalesce((SELECT id FROM audit_entries
-    WHERE at < ${at}::timestamptz - ${SLACK} ORDER BY at DESC LIMIT 1), 0)`,
+  when(since, (at) => `e.at >= ${at}::timestamptz`);
+  when(before, (at) => `e.at < ${at}::timestamptz`);
+  when(id, (entry) => `= ${entry}::bigint`, bounds);
+  when(beforeId, (entry) => `< ${entry}::bigint`, bounds);
+  when(afterId, (entry) => `> ${entry}::bigint`, bounds);
+  const olderThan = (at: string) => `SELECT id FROM audit_entries
+    WHERE at < ${at}::timestamptz - ${SLACK} ORDER BY at DESC LIMIT 1`;
+  const newerThan = (at: string) => `SELECT id FROM audit_entries
+    WHERE at >= ${at}::timestamptz + ${SLACK} ORDER BY at LIMIT 1`;
+  when(since, (at) => `> coalesce((${olderThan(at)}), 0)`, bounds);
+  when(before, (at) => `< coalesce((${newerThan(at)}), 9223372036854775807)`, bounds);
+  const [first, ...others] = subjects.map((subject) =>
+    subject.map(([kind, ids]) => [kind, ids.map((id) => value(id))] as const),
   );
-  when(
-    before,
-    (at) => `e.at < ${at}::timestamptz AND e.id < coalesce((SELECT id FROM audit_entries
-    WHERE at >= ${at}::timestamptz + ${SLACK} ORDER BY at LIMIT 1), 9223372036854775807)`,
-  );
-  const [first, ...others] = subjects.map(([kinds, ids]) => [kinds, ids.map((id) => value(id))] as const);
-  for (const [kinds, ids] of others) conditions.push(`EXISTS (${entriesAbout(kinds, ids, 'AND entry = e.id')})`);
-  const where = conditions.length === 0 ? 'true' : conditions.join(' AND ');
+  for (const subject of others) conditions.push(`EXISTS (${entriesAbout(subject, 'AND entry = e.id')})`);
   const most = value(limit);
   if (!first) {
+    const where = ['true', ...conditions, ...bounds.map((bound) => `e.id ${bound}`)].join(' AND ');
     return { text: `SELECT ${SHOWN} FROM audit_entries e WHERE ${where} ORDER BY e.id DESC LIMIT ${most}`, values };
   }
-  const page = beforeId === undefined ? '' : `AND entry < ${value(beforeId)}::bigint`;
+  const page = bounds.map((bound) => `AND entry ${bound}`).join(' ');
+  const where = ['e.id = named.entry', ...conditions].join(' AND ');
   const text = `SELECT ${SHOWN}
-    FROM (SELECT DISTINCT entry FROM (${entriesAbout(...first, page)}) AS every ORDER BY entry DESC) AS named
-    CROSS JOIN LATERAL (SELECT * FROM audit_entries e WHERE e.id = named.entry AND ${where} OFFSET 0) AS e
+    FROM (SELECT DISTINCT entry FROM (${entriesAbout(first, page)}) AS every ORDER BY entry DESC) AS named
+    CROSS JOIN LATERAL (SELECT * FROM audit_entries e WHERE ${where} OFFSET 0) AS e
     ORDER BY named.entry DESC LIMIT ${most}`;
   return { text, values };
 }

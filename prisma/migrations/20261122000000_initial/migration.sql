@@ -314,6 +314,7 @@ CREATE TABLE "audit_ranges" (
     CONSTRAINT "audit_ranges_pkey" PRIMARY KEY ("entry", "kind"),
     CONSTRAINT "audit_ranges_entry_fkey" FOREIGN KEY ("entry") REFERENCES "audit_entries"("id") ON DELETE CASCADE ON UPDATE CASCADE
 );
+CREATE INDEX "audit_ranges_kind_entry_idx" ON "audit_ranges"("kind", "entry");
 
 CREATE TABLE "audit_unlinked" (
     "entry" BIGINT NOT NULL,
