@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { AuditPageResponse, AuditQuery, AuditResponse } from '../audit/audit.dto.js';
 import { Audit } from '../audit/audit.js';
 import { AuditRepository, namedSubjects } from '../audit/audit.repository.js';
-import { SUBJECT_KINDS, type Subject, type SubjectKind } from '../audit/audit-record.js';
+import { SUBJECT_KINDS, type Subject, type SubjectKind, type SubjectRange } from '../audit/audit-record.js';
 import { Problems } from '../http/problem/described-problems.js';
 import { preferredType } from '../http/request/accept.js';
 import { decodeCursor, pageOf } from '../http/request/page.js';
@@ -49,13 +49,7 @@ export class AuditController {
   ): Promise<void> {
     const [beforeId] = decodeCursor<[string]>(query.cursor, 'bigint') ?? [];
     if (preferredType(accept, ['application/json', LINES]) === LINES) {
-      const shown = ({ subjects, ranges }: AuditResponse): Subject[] => [
-        ...Object.entries(subjects).flatMap(([kind, ids]) => ids.map((id): Subject => [kind as SubjectKind, id])),
-        ...Object.entries(ranges).flatMap(([kind, { first, last }]): Subject[] =>
-          [first, last].map((id) => [kind as SubjectKind, id]),
-        ),
-      ];
-      const parts = await this.audit.parts(this.batches(query, beforeId), (rows) => rows.flatMap(shown));
+      const parts = await this.audit.parts(this.batches(query, beforeId), (rows) => rows.flatMap(subjectsOf));
       await this.answers.send(reply.header('content-type', LINES), caller, linesOf(parts));
       return;
     }
@@ -63,6 +57,7 @@ export class AuditController {
     for (const [kinds, id] of rows.length > 0 ? namedSubjects(query) : []) {
       if (kinds !== SUBJECT_KINDS) this.audit.about(kinds[0], id);
     }
+    this.audit.aboutAll(rows.slice(0, query.limit).flatMap(subjectsOf));
     await this.audit.commit();
     await reply.send(pageOf(rows, query.limit, ({ id }) => [id]));
   }
@@ -77,6 +72,14 @@ export class AuditController {
     }
   }
 }
+
+/** Whom and what an entry shows. */
+const subjectsOf = ({ subjects, ranges }: AuditResponse): (Subject | SubjectRange)[] => [
+  ...Object.entries(subjects).flatMap(([kind, ids]) => ids.map((id): Subject => [kind as SubjectKind, id])),
+  ...Object.entries(ranges).map(
+    ([kind, { count, first, last }]): SubjectRange => [kind as SubjectKind, count, first, last],
+  ),
+];
 
 /** One line of JSON for each entry. */
 async function* linesOf(batches: AsyncIterable<AuditResponse[]>): AsyncGenerator<string> {

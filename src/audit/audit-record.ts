@@ -23,7 +23,10 @@ export type SubjectKind = (typeof SUBJECT_KINDS)[number];
 /** An id and what it is an id of; ids that are null or empty are ignored. */
 export type Subject = readonly [SubjectKind, string | null | undefined];
 
-/** Maximum ids of one kind that an entry names. Of more it keeps the range. */
+/** Many ids of one kind, of which only the smallest and the largest are known. */
+export type SubjectRange = readonly [kind: SubjectKind, count: number, first: string, last: string];
+
+/** Maximum ids of one kind that an entry names. Of more it keeps only the range. */
 export const MAX_IDS = 50;
 
 /** Maximum characters of an id, and of a value of a filter. */
@@ -35,7 +38,7 @@ const FILTERS =
     ' ',
   );
 
-/** The ids of one kind: each one, or their number and range. */
+/** The ids of one kind: up to 50, and the number and range of all if there are others. */
 class NamedIds {
   readonly ids = new Set<string>();
   private first = '';
@@ -43,15 +46,31 @@ class NamedIds {
   private others = 0;
 
   add(id: string): void {
-    if (this.ids.size > MAX_IDS) this.others += 1;
+    if (this.areTooMany) this.others += 1;
     else this.ids.add(id);
-    if (this.last === '' || isBefore(id, this.first)) this.first = id;
-    if (isBefore(this.last, id)) this.last = id;
+    this.extend(id, id);
+  }
+
+  /** Counts only the largest range, because ranges overlap: those of the log's own exports would double with each export. */
+  addRange(count: number, first: string, last: string): void {
+    this.others = Math.max(this.others, count);
+    this.extend(first, last);
+  }
+
+  /** True if the ids are not kept one by one. */
+  get areTooMany(): boolean {
+    return this.ids.size > MAX_IDS;
   }
 
   /** Null if each id is kept. */
   get range(): [count: number, first: string, last: string] | null {
-    return this.ids.size > MAX_IDS ? [this.ids.size + this.others, this.first, this.last] : null;
+    const isPartial = this.areTooMany || this.others > 0;
+    return isPartial ? [this.ids.size + this.others, this.first, this.last] : null;
+  }
+
+  private extend(first: string, last: string): void {
+    if (this.last === '' || isBefore(first, this.first)) this.first = first;
+    if (isBefore(this.last, last)) this.last = last;
   }
 }
 
@@ -72,11 +91,14 @@ export class AuditSubjects {
 
   /** Adds subjects of one kind. */
   add(kind: SubjectKind, ...ids: readonly (string | null | undefined)[]): void {
-    for (const id of ids) {
-      if (!id) continue;
-      const named = this.kinds.get(kind) ?? new NamedIds();
-      named.add(storable(id));
-      this.kinds.set(kind, named);
+    for (const id of ids) if (id) this.named(kind).add(storable(id));
+  }
+
+  /** Adds subjects of any kind, and ranges as ranges, so that a search for an id within one finds this entry. */
+  addAll(subjects: readonly (Subject | SubjectRange)[]): void {
+    for (const subject of subjects) {
+      if (subject.length === 2) this.add(...subject);
+      else this.named(subject[0]).addRange(subject[1], subject[2], subject[3]);
     }
   }
 
@@ -88,9 +110,15 @@ export class AuditSubjects {
     const kept: KeptSubjects = { subjects: [], ranges: [] };
     for (const [kind, named] of this.kinds) {
       if (named.range) kept.ranges.push([kind, ...named.range]);
-      else for (const id of named.ids) kept.subjects.push([kind, id]);
+      if (!named.areTooMany) for (const id of named.ids) kept.subjects.push([kind, id]);
     }
     return kept;
+  }
+
+  private named(kind: SubjectKind): NamedIds {
+    const named = this.kinds.get(kind) ?? new NamedIds();
+    this.kinds.set(kind, named);
+    return named;
   }
 }
 

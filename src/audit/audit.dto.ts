@@ -57,7 +57,7 @@ export class AuditQuery extends PageQuery {
 
 /** Of many ids, which an entry does not name one by one */
 export class AuditRangeResponse {
-  /** How many ids; one that was shown twice may count twice */
+  /** How many ids; one that was shown twice may count twice, and of several ranges only the largest counts */
   count!: number;
   /** The smallest id, by its bytes */
   first!: string;

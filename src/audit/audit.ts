@@ -22,6 +22,7 @@ import {
   recordOf,
   type Subject,
   type SubjectKind,
+  type SubjectRange,
   SYSTEM,
 } from './audit-record.js';
 import { DailyBytes } from './daily-bytes.js';
@@ -99,6 +100,11 @@ export class Audit implements OnModuleDestroy {
     this.current.getStore()?.subjects.add(kind, ...ids);
   }
 
+  /** Adds what an answer shows of subjects, which may be ranges. */
+  aboutAll(subjects: readonly (Subject | SubjectRange)[]): void {
+    this.current.getStore()?.subjects.addAll(subjects);
+  }
+
   /**
    * Stores the entry of the current request in the transaction of its change: both are committed, or neither. Without a
    * current request, it does nothing.
@@ -139,7 +145,10 @@ export class Audit implements OnModuleDestroy {
    * @param about the subjects of a part
    * @throws {AuditUnavailable}
    */
-  async parts<T>(parts: AsyncIterable<T>, about: (part: T) => readonly Subject[]): Promise<AsyncIterable<T>> {
+  async parts<T>(
+    parts: AsyncIterable<T>,
+    about: (part: T) => readonly (Subject | SubjectRange)[],
+  ): Promise<AsyncIterable<T>> {
     const request = this.current.getStore();
     if (!request) return parts;
     const { subjects: usual } = request.subjects.kept();
@@ -153,7 +162,7 @@ export class Audit implements OnModuleDestroy {
       if (!isNew && request.stored !== 'no') return;
       if (shown.length <= MAX_IDS) for (const subject of shown) named.add(subject.join(' '));
       const subjects = new AuditSubjects();
-      for (const [kind, id] of [...(usual as Subject[]), ...shown]) subjects.add(kind, id);
+      subjects.addAll([...(usual as Subject[]), ...shown]);
       await this.commitRecord({ ...request, subjects, stored: 'no' });
       request.stored = 'committed';
     };
