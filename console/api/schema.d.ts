@@ -1419,7 +1419,8 @@ export interface paths {
          * Lists the disclosures of a client, newest first
          * @description For an accounting of disclosures (45 CFR 164.528): data sent to the platform, and requests with API keys
          *     that changed or read the client, for as long as the audit log is kept. `excluded` says what an accounting for the
-         *     individual may leave out. Requests that read more than 50 clients are missing: only their number is stored.
+         *     individual may leave out. A request that showed more than 50 clients or sessions is on the list of each client that it
+         *     may have shown, with `isCertain: false`.
          *
          *     Needs a key with the scope `admin`.
          */
@@ -1675,7 +1676,7 @@ export interface components {
             expiresAt?: string | null;
         };
         AuditRangeResponse: {
-            /** @description How many ids; one that was shown twice may count twice */
+            /** @description How many ids; one that was shown twice may count twice, and of several ranges only the largest counts */
             count: number;
             /** @description The smallest id, by its bytes */
             first: string;
@@ -2854,6 +2855,11 @@ export interface components {
              *     `individual` or `involved-in-care`, by the purpose; null if it may not
              */
             excluded: string | null;
+            /**
+             * @description False if the request showed more than 50 clients or sessions, and this client may be one of them: the audit log keeps
+             *     only the smallest and the largest of their ids
+             */
+            isCertain: boolean;
         };
         DisclosurePageResponse: {
             items: components["schemas"]["DisclosureResponse"][];
@@ -7724,7 +7730,8 @@ export interface operations {
             /**
              * @description For an accounting of disclosures (45 CFR 164.528): data sent to the platform, and requests with API keys
              *     that changed or read the client, for as long as the audit log is kept. `excluded` says what an accounting for the
-             *     individual may leave out. Requests that read more than 50 clients are missing: only their number is stored.
+             *     individual may leave out. A request that showed more than 50 clients or sessions is on the list of each client that it
+             *     may have shown, with `isCertain: false`.
              */
             200: {
                 headers: {

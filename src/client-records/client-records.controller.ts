@@ -63,7 +63,8 @@ export class ClientRecordsController {
    *
    * @remarks For an accounting of disclosures (45 CFR 164.528): data sent to the platform, and requests with API keys
    * that changed or read the client, for as long as the audit log is kept. `excluded` says what an accounting for the
-   * individual may leave out. Requests that read more than 50 clients are missing: only their number is stored.
+   * individual may leave out. A request that showed more than 50 clients or sessions is on the list of each client that it
+   * may have shown, with `isCertain: false`.
    */
   @Get('disclosures')
   @Problems({ 400: ['bad-cursor'] })

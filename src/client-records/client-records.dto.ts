@@ -47,6 +47,11 @@ export class DisclosureResponse {
    * `individual` or `involved-in-care`, by the purpose; null if it may not
    */
   excluded!: string | null;
+  /**
+   * False if the request showed more than 50 clients or sessions, and this client may be one of them: the audit log keeps
+   * only the smallest and the largest of their ids
+   */
+  isCertain!: boolean;
 }
 
 export class DisclosurePageResponse extends PageResponse {

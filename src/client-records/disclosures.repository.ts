@@ -32,25 +32,36 @@ const EXCLUDED = `CASE WHEN "toPlatform" OR purpose IN ('TREAT', 'ETREAT', 'CARE
     THEN 'treatment-payment-operations'
   WHEN purpose = 'PATRQT' THEN 'individual' WHEN purpose = 'FAMRQT' THEN 'involved-in-care' END`;
 
+/** Prevents reading a whole table, which the planner prefers if most ranges are of one kind. */
+export const BY_INDEX = 'SET LOCAL enable_seqscan = off';
+
 /**
- * The audit entries of the clients $1, and those about sessions of their users $2, grouped by repeats. Of the service's
- * own entries, those about data sent to the platform; one that was not sent after all has a second entry. OFFSET 0
- * prevents the planner from choosing another join.
+ * The audit entries of the clients $1, and those about sessions of their users $2, grouped by repeats. An entry is certain
+ * if it names one, and uncertain if only its range may contain one. Of the service's own entries, those about data sent to
+ * the platform; one that was not sent after all has a second entry. OFFSET 0 prevents the planner from choosing another
+ * join.
  */
 const DISCLOSURES = `
-  WITH named AS MATERIALIZED (
-    SELECT entry FROM audit_subjects WHERE kind = 'client' AND subject = ANY ($1::text[])
-    UNION
-    SELECT about.entry FROM sessions s CROSS JOIN LATERAL (
-      SELECT entry FROM audit_subjects WHERE kind = 'session' AND subject IN (s.id::text, s.shown_id::text)) AS about
-    WHERE s.client_user_ids && $2::text[]),
+  WITH ids AS MATERIALIZED (
+    SELECT 'client' AS kind, unnest($1::text[]) AS id
+    UNION SELECT 'session', unnest(ARRAY[id, shown_id]::text[]) FROM sessions WHERE client_user_ids && $2::text[]),
+  named AS MATERIALIZED (
+    SELECT entry, bool_or("isNamed") AS "isCertain" FROM (
+      SELECT one.entry, true AS "isNamed" FROM ids CROSS JOIN LATERAL (
+        SELECT entry FROM audit_subjects WHERE kind = ids.kind AND subject = ids.id OFFSET 0) AS one
+      UNION ALL
+      SELECT many.entry, false FROM (SELECT DISTINCT kind FROM ids) AS of_kind CROSS JOIN LATERAL (
+        SELECT entry FROM audit_ranges WHERE kind = of_kind.kind AND EXISTS (
+          SELECT FROM ids WHERE ids.kind = of_kind.kind AND first <= ids.id AND last >= ids.id) OFFSET 0) AS many) AS every
+    GROUP BY entry),
   entries AS (
-    SELECT e.*, e.key_id = '${SYSTEM.id}' AS "toPlatform", ARRAY(
-      SELECT subject FROM audit_subjects WHERE entry = e.id AND kind = 'session' ORDER BY subject) AS sessions
+    SELECT e.*, "isCertain", e.key_id = '${SYSTEM.id}' AS "toPlatform", CASE WHEN "isCertain" THEN ARRAY(
+      SELECT subject FROM audit_subjects WHERE entry = e.id AND kind = 'session' ORDER BY subject) ELSE '{}' END AS sessions
     FROM named CROSS JOIN LATERAL (SELECT * FROM audit_entries
       WHERE id = named.entry AND at <= ${AS_OF} AND (key_id <> '${SYSTEM.id}' OR action LIKE '${sendingOf('%')}') OFFSET 0) AS e),
   disclosed AS (
     SELECT at, outcome <> '${NOT_SENT}' OR NOT "toPlatform" AS "isSent", sessions, purpose, on_behalf_of AS "onBehalfOf",
+      "isCertain",
       CASE WHEN "toPlatform" THEN 'platform' ELSE 'ehr' END AS recipient,
       CASE WHEN "toPlatform" THEN substr(action, ${sendingOf('').length + 1}) ELSE action END AS action,
       CASE WHEN "toPlatform" THEN 'sent' ELSE outcome END AS outcome,
@@ -60,10 +71,10 @@ const DISCLOSURES = `
   grouped AS (
     SELECT date_trunc('milliseconds', max(at) FILTER (WHERE "isSent")) AS at, min(at) FILTER (WHERE "isSent") AS "firstAt",
       (2 * count(*) FILTER (WHERE "isSent") - count(*))::int AS count, recipient, action, outcome, sessions, "keyId",
-      "keyName", "onBehalfOf", purpose, excluded,
-      md5(ROW(recipient, action, outcome, sessions, "keyId", "keyName", "onBehalfOf", purpose)::text) AS mark
+      "keyName", "onBehalfOf", purpose, excluded, "isCertain",
+      md5(ROW(recipient, action, outcome, sessions, "keyId", "keyName", "onBehalfOf", purpose, "isCertain")::text) AS mark
     FROM disclosed
-    GROUP BY recipient, action, outcome, sessions, "keyId", "keyName", "onBehalfOf", purpose, excluded)
+    GROUP BY recipient, action, outcome, sessions, "keyId", "keyName", "onBehalfOf", purpose, excluded, "isCertain")
   SELECT *, ${AS_OF} AS "asOf" FROM grouped
   WHERE count > 0 AND ($4::timestamptz IS NULL OR (at, mark) < ($4, $5))
   ORDER BY at DESC, mark DESC LIMIT $6`;
@@ -93,6 +104,9 @@ export class DisclosuresRepository {
   ): Promise<PlacedDisclosure[]> {
     const values = [externalIds, users, ...(place ?? [null, null, null]), limit];
     // In the bulk pool, because a client that a program polls every minute has hundreds of thousands of entries.
-    return (await this.database.bulkPool.query<PlacedDisclosure>(DISCLOSURES, values)).rows;
+    return this.database.transaction(async (tx) => {
+      await tx.query(BY_INDEX);
+      return (await tx.query<PlacedDisclosure>(DISCLOSURES, values)).rows;
+    }, 'bulk');
   }
 }

@@ -47,6 +47,7 @@ function disclosureRow({
   sessions,
   keyName,
   onBehalfOf,
+  isCertain,
 }: DisclosureResponse) {
   return {
     last: at,
@@ -57,6 +58,7 @@ function disclosureRow({
     what: action,
     outcome,
     sessions: sessions.join(' '),
+    certain: isCertain ? 'yes' : 'no, this client may be one of many',
   };
 }
 
