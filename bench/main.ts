@@ -4,6 +4,7 @@ import type { BenchRow } from './bench-row.js';
 import { benchBudget } from './budget.js';
 import { benchFootprint } from './footprint.js';
 import { benchNoteLag } from './note-lag.js';
+import { benchPeoplePage } from './people-page.js';
 import { benchReceiver } from './receiver.js';
 import { benchRecordings } from './recordings.js';
 import { benchReimport } from './reimport.js';
@@ -19,6 +20,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   'stored-sessions': benchStoredSessions,
   footprint: benchFootprint,
   audit: benchAudit,
+  'people-page': benchPeoplePage,
 };
 
 const shown = (value: number) =>

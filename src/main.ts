@@ -14,14 +14,27 @@ import { prepare } from './prepare.js';
 import { httpAdapter, setupApp } from './setup.js';
 import { startTracing } from './tracing/start-tracing.js';
 
+/** Memory of the process, in bytes, from which V8 collects garbage sooner until the end of the process. A receiver under full load stays below it. */
+const LARGE_BYTES = 320 * 1024 ** 2;
+
 /**
- * Maximum growth of the heap between two collections, in percent. By default V8 lets it grow to four times what is in use, so
- * that a flood of requests took 720 MiB.
+ * Maximum growth of the heap between two collections, in percent, in a large process. By default V8 lets it grow to
+ * four times what is in use, so that a flood of requests took 720 MiB. Collecting sooner costs a receiver 6 % of its rate.
  */
-const HEAP_GROWTH_PERCENT = 50;
+const GROWTH_PERCENT = 50;
+
+const LOOK_MS = 100;
+
+function limitMemory(): void {
+  const looking = setInterval(() => {
+    if (process.memoryUsage.rss() < LARGE_BYTES) return;
+    setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`);
+    clearInterval(looking);
+  }, LOOK_MS).unref();
+}
 
 async function main(): Promise<void> {
-  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
+  limitMemory();
   const task = process.argv[2] === 'migrate' ? 'migrate' : 'serve';
   const { env, notes, warnings, release } = await prepare(readEnv(), task);
   if (task === 'migrate') return release();
