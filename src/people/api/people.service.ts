@@ -18,7 +18,7 @@ import { PlatformPeople } from '../reconcile/platform-people.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { linkedFields, type MoreFields, PeopleRepository } from '../store/people.repository.js';
-import type { PersonRow } from '../store/person-row.js';
+import type { PersonRow, ShownPerson } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import { UpcomingPeople, type UpcomingPerson } from '../store/upcoming-people.js';
 import { type PersonResponse, showPerson, showUpcoming } from './person-view.js';
@@ -189,7 +189,7 @@ export class PeopleService {
   }
 
   /** One page of people, ordered by external id. Deleted people only with state `deleted`. */
-  async list(kind: PersonKind, state: PersonState | undefined, limit: number, after = ''): Promise<PersonRow[]> {
+  async list(kind: PersonKind, state: PersonState | undefined, limit: number, after = ''): Promise<ShownPerson[]> {
     return this.people.page(kind, state, limit, after);
   }
 
@@ -261,7 +261,7 @@ export class PeopleService {
   }
 
   /** Decrypts a person for the EHR. */
-  view(row: PersonRow): PersonResponse {
+  view(row: ShownPerson): PersonResponse {
     this.audit.about(row.kind, row.externalId);
     return showPerson(row, this.seal, this.platform.isConfigured);
   }

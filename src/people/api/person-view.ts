@@ -6,7 +6,7 @@ import { operationOf } from '../model/next-step.js';
 import type { Origin, PersonKind, PersonState } from '../model/person.js';
 import { LEGAL_HOLD, messageFor } from '../model/person-codes.js';
 import type { Profile, ProfileSeal } from '../model/profile.js';
-import type { PersonRow } from '../store/person-row.js';
+import type { ShownPerson } from '../store/person-row.js';
 import type { UpcomingPerson } from '../store/upcoming-people.js';
 
 export class SyncErrorResponse {
@@ -128,8 +128,9 @@ const NO_PROFILE = { email: null, firstName: null, lastName: null };
 const ERASED_PROFILE = { email: null, firstName: '', lastName: '' };
 
 /** Decrypts a person for the API. @param isConfigured whether the platform can be called at all */
-export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: boolean): PersonResponse {
+export function showPerson(row: ShownPerson, seal: ProfileSeal, isConfigured: boolean): PersonResponse {
   const { externalId, kind, wanted, platformUserId, state, step, updatedAt, heldAt } = row;
+  const origin = platformUserId === null ? null : (row.origin as Origin);
   // A legal hold keeps the data of a deleted client, but only an export shows it.
   const inviteUrl = wanted ? row.inviteUrl : null;
   const profile = ifReadable(() => (wanted && row.profile ? seal.open(row, row.profile) : ERASED_PROFILE));
@@ -152,16 +153,16 @@ export function showPerson(row: PersonRow, seal: ProfileSeal, isConfigured: bool
     externalId,
     kind,
     ...(profile ?? NO_PROFILE),
-    ...(kind === 'client' && { providers: row.context.providers.map((provider) => provider.externalId) }),
+    ...(kind === 'client' && { providers: row.providers }),
     platformUserId,
-    origin: row.person.origin,
+    origin,
     inviteUrl: invite ?? null,
     ...(kind === 'client' && { legalHold: heldAt && { since: heldAt } }),
     sync: {
       state,
       step: step && operationOf(step),
       error: code === null ? null : { code, message: messageFor(code), platformMessage: text || null },
-      notPushable: notPushable(row, profile, applied ?? null),
+      notPushable: notPushable(origin, profile, applied ?? null),
       updatedAt,
     },
     ...(unreadable.length > 0 && { unreadable }),
@@ -194,18 +195,17 @@ const PROFILE_FIELDS = ['email', 'firstName', 'lastName'] as const;
  * The fields that changed since the platform received them, because no operation of the platform can update them. For a
  * user that was found by its email, only the email is known.
  *
+ * @param origin null without a platform user
  * @param wanted undefined if unreadable
  * @param given the profile with which the user was created or found; null if neither, or unreadable
  */
 export function notPushable(
-  { person }: Pick<PersonRow, 'person'>,
+  origin: Origin | null,
   wanted: Profile | undefined,
   given: Profile | null,
 ): (keyof Profile)[] {
-  if (person.platformUserId === null || !wanted || !given) return [];
+  if (origin === null || !wanted || !given) return [];
   // A deletion may have emptied all fields but the email of a profile that was sent before.
-  const known = PROFILE_FIELDS.filter(
-    (field) => given[field] !== '' && (person.origin !== 'linked' || field === 'email'),
-  );
+  const known = PROFILE_FIELDS.filter((field) => given[field] !== '' && (origin !== 'linked' || field === 'email'));
   return known.filter((field) => wanted[field] !== given[field]);
 }

@@ -3,7 +3,7 @@ import { allColumns, PERSON_COLUMNS } from '../../database/columns.js';
 import { type Database, prepared } from '../../database/database.js';
 import type { PersonKind, PersonState } from '../model/person.js';
 import { ALL_BREAKERS, type BreakersRepository } from './breakers.repository.js';
-import { type PersonRow, toPersonRow } from './person-row.js';
+import { type PersonRow, SHOWN_FIELDS, type ShownPerson, toPersonRow } from './person-row.js';
 import { ROLES } from './platform-users.repository.js';
 
 /** SQL condition: a merged client is shown only while its account is being deleted. */
@@ -38,6 +38,13 @@ const read = (breakers: string) => `
     ${breakers} AS breakers
   FROM people p`;
 
+/** People as the API shows them. */
+const READ_SHOWN = `
+  SELECT ${SHOWN_FIELDS.map((field) => `p.${PERSON_COLUMNS[field]} AS "${field}"`).join(', ')},
+    ARRAY(SELECT q.external_id FROM client_providers cp JOIN people q ON q.id = cp.provider_id
+      WHERE cp.client_id = p.id ORDER BY cp.position) AS providers
+  FROM people p`;
+
 const READ = read('NULL');
 const READ_TO_DECIDE = read(ALL_BREAKERS);
 
@@ -66,19 +73,19 @@ export abstract class PeopleReader {
   }
 
   /** One page of people of one kind, ordered by external id; without a state, those that are not deleted. */
-  async page(kind: PersonKind, state: PersonState | undefined, limit: number, after: string): Promise<PersonRow[]> {
+  async page(kind: PersonKind, state: PersonState | undefined, limit: number, after: string): Promise<ShownPerson[]> {
     const isShown = state === undefined ? "$3::text IS NULL AND state <> 'deleted'" : 'state = $3';
     const condition = `kind = $1 AND external_id > $2 AND ${isShown} AND ${IS_SHOWN_MERGED} ORDER BY external_id LIMIT $4`;
-    return this.read(condition, [kind, after, state ?? null, limit], false);
+    return this.readShown(condition, [kind, after, state ?? null, limit]);
   }
 
   /** Finds people of both kinds that are not deleted. Names the kinds, so that the index on external ids is used. */
-  async search(email: Buffer[] | null, externalId: string | undefined, limit: number): Promise<PersonRow[]> {
+  async search(email: Buffer[] | null, externalId: string | undefined, limit: number): Promise<ShownPerson[]> {
     const byEmail = email ? 'email_fingerprint = ANY ($1::bytea[])' : '$1::bytea[] IS NULL';
     const byId = externalId === undefined ? '$2::text IS NULL' : 'external_id = $2';
     const condition = `kind IN ('provider', 'client') AND state <> 'deleted' AND ${byEmail} AND ${byId}
       ORDER BY kind, external_id LIMIT $3`;
-    return this.read(condition, [email, externalId ?? null, limit], false);
+    return this.readShown(condition, [email, externalId ?? null, limit]);
   }
 
   /** Those of some people that were merged into another client. */
@@ -103,6 +110,10 @@ export abstract class PeopleReader {
       [platformUserId],
     );
     return rows[0]?.id ? this.find({ id: rows[0].id }, tx) : undefined;
+  }
+
+  private async readShown(condition: string, values: unknown[]): Promise<ShownPerson[]> {
+    return (await this.database.pool.query<ShownPerson>(prepared(`${READ_SHOWN} WHERE ${condition}`, values))).rows;
   }
 
   private async read(

@@ -25,8 +25,21 @@ export const RESET_ASSIGNMENTS = Object.entries(RESET_FIELDS)
 /** Everything besides its own row that the next step of a person depends on, and the emails that it claims. */
 export type Surroundings = Omit<DecisionContext, 'base' | 'held'> & { emailClaims: string[] };
 
+/** The fields of a person that the API shows. */
+export const SHOWN_FIELDS = [
+  ...(['id', 'kind', 'externalId', 'wanted', 'platformUserId', 'origin', 'state', 'step', 'updatedAt'] as const),
+  ...(['heldAt', 'inviteUrl', 'profile', 'appliedProfile', 'errorCode', 'errorText'] as const),
+];
+
+/** What the API shows of a person. */
+export type ShownPerson = Pick<StoredPerson, (typeof SHOWN_FIELDS)[number]> & {
+  /** External ids of a client's providers, in order. */
+  providers: string[];
+};
+
 /** A row of `people` with everything that its next step depends on. */
 export interface PersonRow extends StoredPerson {
+  providers: string[];
   person: Person;
   context: DecisionContext;
   /** The emails claimed by this person. No other person may be looked up or created with them. */
@@ -88,6 +101,7 @@ export function toPersonRow(
   const { kind, wanted, emailFingerprint } = stored;
   return {
     ...stored,
+    providers: providers.map(({ externalId }) => externalId),
     person: { kind, wanted, email: toHex(emailFingerprint), ...fromFields(stored) },
     context: {
       now,
