@@ -73,7 +73,7 @@ export class AuditController {
   }
 }
 
-/** Whom and what an entry shows. */
+/** The subjects and ranges that an entry shows. */
 const subjectsOf = ({ subjects, ranges }: AuditResponse): (Subject | SubjectRange)[] => [
   ...Object.entries(subjects).flatMap(([kind, ids]) => ids.map((id): Subject => [kind as SubjectKind, id])),
   ...Object.entries(ranges).map(

@@ -23,7 +23,7 @@ export type SubjectKind = (typeof SUBJECT_KINDS)[number];
 /** An id and what it is an id of; ids that are null or empty are ignored. */
 export type Subject = readonly [SubjectKind, string | null | undefined];
 
-/** Many ids of one kind, of which only the smallest and the largest are known. */
+/** Many ids of one kind. Only the smallest and the largest are known. */
 export type SubjectRange = readonly [kind: SubjectKind, count: number, first: string, last: string];
 
 /** Maximum ids of one kind that an entry names. Of more it keeps only the range. */

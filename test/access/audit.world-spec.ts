@@ -361,29 +361,26 @@ describe('an audit entry about more than 50 people', () => {
 });
 
 describe('a search of the audit log by subject', () => {
-  it.each(['client', 'subject'])(
-    'reads a page in order, among many ranges of which most contain it: %s',
-    async (name) => {
-      await world.sql(
-        `WITH entry AS (INSERT INTO audit_entries (uid, at, mac, key_id, key_name, action, outcome)
+  it.each(['client', 'subject'])('reads a page in order, among many ranges that contain it: %s', async (name) => {
+    await world.sql(
+      `WITH entry AS (INSERT INTO audit_entries (uid, at, mac, key_id, key_name, action, outcome)
          SELECT gen_random_uuid(), now(), '', 'k', 'k', 'GET /v1/clients', 'ok' FROM generate_series(1, 20000) RETURNING id),
        named AS (INSERT INTO audit_subjects (entry, kind, subject) SELECT id, 'provider', 'p-' || id FROM entry)
        INSERT INTO audit_ranges (entry, kind, count, first, last) SELECT id, 'client', 60, 'c-1', 'c-9' FROM entry`,
-      );
-      const large = ['audit_entries', 'audit_subjects', 'audit_ranges'];
-      const search = () => world.get(AuditRepository).find({ [name]: 'c-5' }, 20);
-      const [statement] = await statementsOf(['audit_ranges'], search);
-      if (!statement) throw new Error('No statement was sent.');
-      const connection = await world.database.pool.connect();
-      for (const known of ['no statistics', 'statistics']) {
-        if (known === 'statistics') await world.sql('ANALYZE audit_entries, audit_subjects, audit_ranges');
-        await connection.query(`BEGIN; ${IN_ORDER_OF_INDEX}`);
-        const { fullReads, rowsRead } = await planOf(connection, statement, { large, execute: true });
-        expect([known, fullReads, rowsRead < 200]).toEqual([known, [], true]);
-      }
-      connection.release();
-    },
-  );
+    );
+    const large = ['audit_entries', 'audit_subjects', 'audit_ranges'];
+    const search = () => world.get(AuditRepository).find({ [name]: 'c-5' }, 20);
+    const [statement] = await statementsOf(['audit_ranges'], search);
+    if (!statement) throw new Error('No statement was sent.');
+    const connection = await world.database.pool.connect();
+    for (const known of ['no statistics', 'statistics']) {
+      if (known === 'statistics') await world.sql('ANALYZE audit_entries, audit_subjects, audit_ranges');
+      await connection.query(`BEGIN; ${IN_ORDER_OF_INDEX}`);
+      const { fullReads, rowsRead } = await planOf(connection, statement, { large, execute: true });
+      expect([known, fullReads, rowsRead < 200]).toEqual([known, [], true]);
+    }
+    connection.release();
+  });
 
   it('finds a page for each combination of conditions', async () => {
     for (const name of ['p-a', 'p-b']) await ask(`PUT /v1/providers/${name}`, { body: person(name) });
