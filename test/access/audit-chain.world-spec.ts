@@ -1,8 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Logger } from '@nestjs/common';
 import { AUDIT_KEYS } from '../../harness/world/settings.js';
-import { type ChainFault, signCut } from '../../src/audit/chain.js';
-import { lastLink } from '../../src/audit/chain.repository.js';
+import { BEGINNING, type ChainFault, type Link, signCut, signEntry, signLink } from '../../src/audit/chain.js';
+import { entriesOf, lastLink, linksAfter } from '../../src/audit/chain.repository.js';
 import { verifyLog } from '../../src/audit/verify-log.js';
 import { AuditRotation } from '../../src/cli/commands/rotate-audit.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';
@@ -122,6 +123,11 @@ describe('the chain of the audit log', () => {
       () => [{ link: '1', fault: 'changed' }],
     ],
     ['a link with another time', () => `UPDATE audit_links SET at = now()`, () => [{ link: '1', fault: 'changed' }]],
+    [
+      'an invented former MAC of a link',
+      () => 'UPDATE audit_links SET former = ARRAY[mac] WHERE no = 1',
+      () => [{ link: '1', fault: 'changed' }],
+    ],
     ['a removed link', () => 'DELETE FROM audit_links WHERE no = 2', () => [{ link: '2', fault: 'removed' }]],
     [
       'a link before the first',
@@ -161,6 +167,18 @@ describe('the chain of the audit log', () => {
     });
   });
 
+  it('reveals a link of another chain, although it is signed', async () => {
+    const last = await lastLink(world.database.pool);
+    if (!last) throw new Error('There is no link.');
+    const place = { no: String(BigInt(last.no) + 1n), at: world.now().toISOString(), previous: BEGINNING };
+    const link = signLink(world.get(Macs), { ...place, entries: [], macs: [], former: [] });
+    await world.sql(
+      'INSERT INTO audit_links (no, at, previous, entries, macs, former, mac) VALUES ($1, $2, $3, $4, $5, $6, $7)',
+      Object.values(link),
+    );
+    expect((await verify()).faults).toEqual([{ link: last.no, fault: 'changed' }]);
+  });
+
   it('reveals a cut of links that were too young', async () => {
     const link = await lastLink(world.database.pool);
     if (!link) throw new Error('There is no link.');
@@ -198,6 +216,25 @@ describe('a new entry', () => {
     expect((await verify()).faults).toEqual([{ entry: '1000000', fault: 'repeated' }]);
   });
 
+  it('that was linked and is queued again is a repetition', async () => {
+    const id = await unlinked();
+    await world.settle();
+    await world.sql('INSERT INTO audit_unlinked VALUES ($1)', [id]);
+    await world.settle();
+    expect((await verify()).faults).toEqual([{ entry: id, fault: 'repeated' }]);
+  });
+
+  it('that a process with a clock six minutes ahead made has another time than its link', async () => {
+    const id = await unlinked();
+    const [entry] = await entriesOf(world.database.pool, [id]);
+    if (!entry) throw new Error('There is no entry.');
+    const at = new Date(Date.parse(entry.at) + 6 * 60_000).toISOString();
+    const mac = signEntry(world.get(Macs), { ...entry, at }).toString('hex');
+    await tamper(`UPDATE audit_entries SET at = '${at}', mac = '\\x${mac}' WHERE id = ${id}`);
+    await world.settle();
+    expect((await verify()).faults).toEqual([{ entry: id, link: '1', fault: 'misdated' }]);
+  });
+
   it('that was removed and put back later has another time than its link', async () => {
     const id = await unlinked();
     await tamper(`CREATE TEMP TABLE kept AS SELECT * FROM audit_entries; ${removal(id)}`);
@@ -220,10 +257,13 @@ describe('a new entry', () => {
     expect((await verify()).faults).toEqual([]);
   });
 
-  it('is missed if it was removed after a worker read it, although another transaction delayed the link', async () => {
+  it.each([
+    ['the link', 'EXCLUSIVE'],
+    ['all that follows', 'ACCESS EXCLUSIVE'],
+  ])('is missed if it was removed after a worker read it, although a lock delayed %s', async (_, mode) => {
     const id = await unlinked();
     const other = await world.database.pool.connect();
-    await other.query('BEGIN; LOCK TABLE audit_links IN EXCLUSIVE MODE');
+    await other.query(`BEGIN; LOCK TABLE audit_links IN ${mode} MODE`);
     const linking = world.work.links();
     await world.eventually('the worker waits', async () => {
       const waiting = await world.sql(
@@ -236,6 +276,12 @@ describe('a new entry', () => {
     other.release();
     await linking;
     expect((await verify()).faults).toEqual([{ entry: id, link: '1', fault: 'removed' }]);
+  });
+
+  it('is missed before it is linked if only its place in the queue is left', async () => {
+    const id = await unlinked();
+    await tamper(`DELETE FROM audit_entries WHERE id = ${id}; DELETE FROM audit_subjects WHERE entry = ${id}`);
+    expect((await verify()).faults).toEqual([{ entry: id, fault: 'removed' }]);
   });
 
   it('of another worker is linked once', async () => {
@@ -271,11 +317,21 @@ describe('the retention of the audit log', () => {
     expect((await verify()).faults).toContainEqual({ cut: '2', fault: 'unsigned' });
   });
 
-  it('removes nothing while a link that it would remove was changed', async () => {
+  it.each<[string, (link: Link) => string]>([
+    ['was changed', () => `at = at - interval '1 day'`],
+    [
+      'is of another chain',
+      (link) => {
+        const { previous, mac } = signLink(world.get(Macs), { ...link, previous: Buffer.from('another') });
+        return `previous = '\\x${previous.toString('hex')}', mac = '\\x${mac.toString('hex')}'`;
+      },
+    ],
+  ])('removes nothing while a link that it would remove %s', async (_what, change) => {
     await linkedEntries();
     await world.advance('2300 d');
     await linkedEntries();
-    await tamper(`UPDATE audit_links SET at = at - interval '1 day' WHERE no = 1`);
+    const [first] = await linksAfter(world.database.pool, null, 1);
+    await tamper(`UPDATE audit_links SET ${change(first as Link)} WHERE no = 1`);
     await world.work.retention();
     expect(await world.sql('SELECT FROM audit_links')).toHaveLength(2);
     expect(await healthOf('audit-chain')).toMatchObject({
@@ -343,6 +399,19 @@ describe('a rotation of AUDIT_KEYS', () => {
     await linkedEntries();
     await expect(world.sql(`UPDATE audit_links SET former = '{}'`)).rejects.toThrow('append-only');
   });
+});
+
+test('the newest link is in the log of the service once, after it changed', async () => {
+  const logged = jest.spyOn(Logger.prototype, 'log');
+  const heads = () =>
+    logged.mock.calls.flatMap(([line]) => (line.msg === 'the newest link of the audit log' ? [line.head] : []));
+  await linkedEntries();
+  const { head } = await verify();
+  for (let minute = 0; minute < 2; minute += 1) await world.work.heads();
+  expect(heads()).toEqual([head]);
+  await linkedEntries();
+  await world.work.heads();
+  expect(heads()).toEqual([head, (await verify()).head]);
 });
 
 describe('AUDIT_HEADS_URL', () => {
