@@ -217,6 +217,7 @@ describe('a session', () => {
     subject: `subject = 'ada'`,
     name: `name = 'Ada Osei'`,
     issuer: `issuer = 'https://evil.example'`,
+    'sign-in time': `created_at = created_at + interval '1 hour'`,
     end: `ends_at = ends_at + interval '1 day'`,
     'last use': `last_seen_at = last_seen_at + interval '1 minute'`,
     'step-up': `authenticated_at = authenticated_at + interval '1 day'`,
@@ -232,16 +233,29 @@ describe('a session', () => {
     expect(checks.grants).toMatchObject({ status: 'degraded' });
   });
 
-  test('grants nothing if somebody inserts it into the database', async () => {
+  const TOKEN = 'T'.repeat(43);
+  test.each([
+    [
+      'inserts it into the database',
+      () =>
+        world.sql(
+          `INSERT INTO browser_sessions (id, token_hash, issuer, subject, name, scopes, created_at, authenticated_at,
+             last_seen_at, ends_at, mac)
+           VALUES ($1, sha256($2::bytea), $3, 'ada', 'Ada', '{admin}', now(), now(), now(), now() + interval '1 hour', '\\x00')`,
+          [randomUUID(), TOKEN, provider.issuer],
+        ),
+    ],
+    [
+      'gives it another token',
+      async () => {
+        await signedIn('ada');
+        await world.sql('UPDATE browser_sessions SET token_hash = sha256($1::bytea)', [TOKEN]);
+      },
+    ],
+  ])('grants nothing if somebody %s', async (_, forge) => {
+    await forge();
     const thief = browser();
-    const token = 'T'.repeat(43);
-    await world.sql(
-      `INSERT INTO browser_sessions (id, token_hash, issuer, subject, name, scopes, created_at, authenticated_at,
-         last_seen_at, ends_at, mac)
-       VALUES ($1, sha256($2::bytea), $3, 'ada', 'Ada', '{admin}', now(), now(), now(), now() + interval '1 hour', '\\x00')`,
-      [randomUUID(), token, provider.issuer],
-    );
-    thief.setCookie(SESSION, token);
+    thief.setCookie(SESSION, TOKEN);
     expect((await session(thief)).problem).toBe('signed-out');
   });
 
