@@ -103,6 +103,10 @@ describe('a command for keys', () => {
     expect(() => read(command)).toThrow(new RegExp(`\\n  DATA_KEYS_COMMAND ${fault.replace(/[()]/g, '\\$&')}$`));
   });
 
+  test('has its errors discarded, which may quote a secret', () => {
+    expect(read(`test /dev/fd/2 -ef /dev/null && echo k1:${key}`).DATA_KEYS).toEqual([`k1:${key}`]);
+  });
+
   test('may not be next to another source', () => {
     const both = { ...base, ...others, DATA_KEYS_FILE: files.DATA_KEYS_FILE, DATA_KEYS_COMMAND: `echo k3:${key}` };
     expect(() => validateEnv(both)).toThrow('DATA_KEYS_COMMAND must be the only source of DATA_KEYS');
