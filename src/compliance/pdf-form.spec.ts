@@ -114,9 +114,20 @@ describe('unfinished files', () => {
     expect(memory.bytes).toBe(0);
   });
 
-  it('release their bytes after the upload', async () => {
+  it('release their bytes after the upload, and those of lists', async () => {
     const memory = memoryOf(4 * MIB);
-    await read([file('a', pdf(MIB)), file('b', pdf(2 * MIB)), file('c', pdf(3 * MIB))], [], memory);
+    await read([field('criteria', 'plan'), file('b', pdf(2 * MIB)), file('c', pdf(3 * MIB))], [], memory);
     expect(memory.bytes).toBe(0);
+  });
+
+  it('do not give way during the upload', async () => {
+    const memory = memoryOf(MIB);
+    const refusals: string[] = [];
+    const upload = async () => {
+      memory.open(({ type }) => refusals.push(type)).add(1);
+      return 'https://store.example/1';
+    };
+    await readComplianceForm(stream([file('a', pdf(MIB))]), upload, memory);
+    expect([refusals, memory.bytes]).toEqual([['busy'], 0]);
   });
 });

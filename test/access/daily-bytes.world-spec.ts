@@ -19,17 +19,21 @@ async function useUp(key: string, on: { url: string }): Promise<number> {
   throw new Error('No change was refused.');
 }
 
-/** Uploads providers with a new key. @returns the length of the answer, and the bytes that were counted for the key */
-async function upload(lastNames: readonly string[], more: Record<string, string> = {}) {
+/** The length of an answer to a new key, and the bytes that its request stored. */
+async function storedBy(line: string, options: object = {}): Promise<{ answer: number; bytes: number }> {
   const { id, key } = await makeKey(scopes);
-  const lines = lastNames.map((lastName, row) => `P-${row},Jane,${lastName},roe${row}@example.org`);
-  const body = ['externalId,firstName,lastName,email', ...lines].join('\n');
-  const headers = { 'content-type': 'text/csv', ...more };
-  const { text } = await ask('POST /v1/imports?kind=providers', { key, body, headers });
+  const { text } = await ask(line, { key, ...options });
   await world.advance('5 s');
   await world.settle();
   const [row] = await world.sql<{ bytes: number }>(`SELECT bytes::int FROM daily_bytes WHERE caller = '${id}'`);
   return { answer: text.length, bytes: row?.bytes ?? 0 };
+}
+
+/** Uploads providers with a new key. */
+function upload(lastNames: readonly string[], more: Record<string, string> = {}) {
+  const lines = lastNames.map((lastName, row) => `P-${row},Jane,${lastName},roe${row}@example.org`);
+  const body = ['externalId,firstName,lastName,email', ...lines].join('\n');
+  return storedBy('POST /v1/imports?kind=providers', { body, headers: { 'content-type': 'text/csv', ...more } });
 }
 
 describe('the bytes that a key stores in a day', () => {
@@ -90,14 +94,25 @@ describe('the bytes that a key stores in a day', () => {
     expect(long.bytes - short.bytes).toBe(49 * rows);
   });
 
-  it('count the rows of an import, which leaves nothing if it exceeds the limit', async () => {
+  it('include the body, and the audit entry with what it names', async () => {
+    const put = async (lastName: string) =>
+      (await storedBy('PUT /v1/providers/P-1', { body: { ...provider, lastName } })).bytes;
+    expect((await put('Roe'.padEnd(100, 'e'))) - (await put('Roe'))).toBe(97);
+    const [clients, providers] = [await storedBy('GET /v1/clients'), await storedBy('GET /v1/providers')];
+    expect(providers.bytes).toBeGreaterThan(clients.bytes);
+  });
+
+  it.each([
+    ['rows', 'import_rows', 'externalId,firstName,lastName,email,providers'],
+    ['unmapped records', 'import_records', 'ID,First Name,Last Name,MRN,Provider'],
+  ])('count the %s of an import, which leaves nothing if it exceeds the limit', async (_, table, header) => {
     const on = await world.startAnother({ KEY_DAILY_BYTES });
     const { key } = await makeKey(scopes);
-    const lines = Array.from({ length: 500 }, (_, row) => `C-${row},A,B,c${row}@example.org`);
-    const body = ['externalId,firstName,lastName,email', ...lines].join('\n');
+    const lines = Array.from({ length: 2_000 }, (_, row) => `C-${row},Ann,Ash,${row}@example.org,p-1`);
+    const body = [header, ...lines].join('\n');
     const headers = { 'content-type': 'text/csv' };
-    const refused = await ask('POST /v1/imports?kind=providers', { key, on, body, headers });
+    const refused = await ask('POST /v1/imports?kind=clients', { key, on, body, headers });
     expect(refused).toMatchObject({ status: 429, problem: 'daily-bytes-used' });
-    expect(await world.sql('SELECT count(*)::int AS rows FROM import_rows')).toEqual([{ rows: 0 }]);
+    expect(await world.sql(`SELECT count(*)::int AS rows FROM ${table}`)).toEqual([{ rows: 0 }]);
   });
 });

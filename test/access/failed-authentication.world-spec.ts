@@ -28,10 +28,14 @@ async function entriesAfterAMinute(count: number): Promise<[string, string][]> {
 
 describe('failed authentication', () => {
   it('gets 401, and rejects no valid key of the same source', async () => {
+    const failures = async () =>
+      Number(/authentication_failures_total (\d+)/.exec((await world.call('GET', '/metrics')).text)?.[1]);
+    const before = await failures();
     const { key } = await makeKey(['imports']);
     const [attack, valid] = await Promise.all([many(200, () => read(wrongKey())), many(20, () => read(key))]);
     expect([statusesOf(attack), statusesOf(valid)]).toEqual([[401], [200]]);
     expect((await read('malformed')).status).toBe(401);
+    expect((await failures()) - before).toBe(201);
   });
 
   it('counts wrong session cookies, and rejects no valid session', async () => {

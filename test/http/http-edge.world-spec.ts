@@ -6,6 +6,7 @@ import { Logger } from '@nestjs/common';
 import { FeedStream } from '../../src/feed/feed-stream.js';
 import { ApiBodies } from '../../src/http/body/body-memory.js';
 import { ImportsService } from '../../src/imports/api/imports.service.js';
+import { PeopleService } from '../../src/people/api/people.service.js';
 import { nextCall } from '../world/next-call.js';
 import { useWorld } from '../world/use-world.js';
 import { connectTo, firstAnswer, headOf, wholeAnswer } from './connection.js';
@@ -203,6 +204,19 @@ describe('bodies', () => {
       (await post(jobs, types.text, { 'content-type': 'text/plain' })).status,
     ];
     expect(statuses).toEqual([400, 400, 415]);
+  });
+
+  test('count against their memory until the handler has answered', async () => {
+    const bodies = world.get(ApiBodies);
+    let held = 0;
+    jest.spyOn(world.get(PeopleService), 'put').mockImplementation(async () => {
+      held = bodies.bytes;
+      return {} as never;
+    });
+    const body = JSON.stringify(person);
+    for (const text of [body, '{"email": Jane}']) await put(PROVIDER, text);
+    expect(held).toBe(body.length);
+    await world.eventually('the bytes are released', () => bodies.bytes === 0);
   });
 
   test('that stall are answered 408, and their connection closes', async () => {

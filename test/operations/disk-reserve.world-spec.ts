@@ -34,4 +34,20 @@ describe('the disk reserve', () => {
     expect(await send('GET', '/health/live')).toBe(200);
     expect(app.get(DiskReserve, { strict: false }).health().status).toBe(change === 507 ? 'degraded' : 'ok');
   });
+
+  it('is measured every ten seconds', async () => {
+    const { url, app } = await withRoom(5 * MIB);
+    const create = async () => {
+      const headers = { authorization: 'Bearer admin-key-of-the-notebridge-tests', 'content-type': 'application/json' };
+      const body = JSON.stringify({ name: 'a', scopes: ['people:read'] });
+      return (await fetch(`${url}/v1/api-keys`, { method: 'POST', headers, body })).status;
+    };
+    expect(await create()).toBe(201);
+    await world.sql(`CREATE TABLE filling AS SELECT repeat('x', 1000) FROM generate_series(1, 5000)`);
+    await world.advance('10 s');
+    const health = () => app.get(DiskReserve, { strict: false }).health().status;
+    await world.eventually('it is measured', () => health() === 'degraded');
+    expect(await create()).toBe(507);
+    await world.sql('DROP TABLE filling');
+  });
 });
