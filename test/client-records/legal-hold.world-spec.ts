@@ -142,3 +142,25 @@ test('a joint session stays while one of its clients is held, also if all are de
   await release();
   expect(await stored('Haltnotiz', 'Freinotiz')).toEqual([]);
 });
+
+test('a plan that names a held client is not cancelled', async () => {
+  await hold();
+  const plan = (line: string) => upload('mode=upsert&dryRun=true', line);
+  const [held, free] = [await plan('c-held,,Haltia,Neu,p-1'), await plan('c-free,,Freia,Neu,p-1')];
+  await world.settle();
+  await pass(400);
+  const stateOf = async (id: string) => (await world.call('GET', `/v1/imports/${id}`)).body;
+  expect([await stateOf(held), await stateOf(free)]).toMatchObject([{ state: 'planned' }, { state: 'cancelled' }]);
+});
+
+test('a row with only the email of a held client stays when another client with that email is deleted', async () => {
+  await upload('', ',halt@weg.example.org,Haltmail,Ng,p-1');
+  await put('c-twin', 'Twin', 'Adler', 'halt@weg.example.org');
+  await hold();
+  await world.call('DELETE', '/v1/clients/c-twin');
+  await world.settle();
+  expect(await stored('Haltmail', 'Twin')).toEqual(['Haltmail']);
+  await world.call('DELETE', PATH);
+  await release();
+  expect(await stored('Haltmail')).toEqual([]);
+});
