@@ -50,6 +50,24 @@ describeInBrowser('a session with two revisions of its notes', () => {
     expect(await axeFindings(page)).toEqual([]);
   });
 
+  test('stores nothing that it shows in the browser', async () => {
+    const page = await browser.open(world.url, `/sessions/${id}`);
+    for (const text of texts(second)) await page.getByText(text, { exact: true }).first().waitFor();
+    await page.goto('/console/people?kind=client');
+    await page.getByRole('link', { name: 'c-1' }).click();
+    await page.getByText('p-1').first().waitFor();
+    const stored = await page.evaluate(`(async () => ({
+      cookies: document.cookie,
+      local: Object.entries(localStorage),
+      session: Object.keys(sessionStorage),
+      databases: await indexedDB.databases(),
+      caches: await caches.keys(),
+      workers: (await navigator.serviceWorker.getRegistrations()).length,
+    }))()`);
+    const lastUse = ['notebridge.last-sign', expect.stringMatching(/^\d+$/)];
+    expect(stored).toEqual({ cookies: '', local: [lastUse], session: [], databases: [], caches: [], workers: 0 });
+  });
+
   test('shows the time from event to note on the overview, and its history newest first', async () => {
     const page = await browser.open(world.url);
     const card = page.getByRole('region', { name: 'From event to note' });
