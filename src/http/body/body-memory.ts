@@ -18,6 +18,8 @@ export interface WaitingBody {
 }
 
 interface Arriving {
+  /** Its bytes in memory. */
+  bytes: number;
   /** When it must be complete, in monotonic milliseconds; undefined if its sender may take longer. */
   readonly dueMs: number | undefined;
   readonly refuse: (problem: Problem) => void;
@@ -71,15 +73,14 @@ export class BodyMemory {
 
   /** Counts a body that its handler reads. @param refuse ends the reading */
   open(refuse: (problem: Problem) => void, dueMs?: number): WaitingBody {
-    let held = 0;
     const release = () => {
       this.arriving.delete(arriving);
-      this.bytes -= held;
-      held = 0;
+      this.bytes -= arriving.bytes;
+      arriving.bytes = 0;
     };
     const body = {
       add: (bytes: number) => {
-        held += bytes;
+        arriving.bytes += bytes;
         this.bytes += bytes;
         this.giveWay();
       },
@@ -89,6 +90,7 @@ export class BodyMemory {
       release,
     };
     const arriving: Arriving = {
+      bytes: 0,
       dueMs,
       refuse: (problem) => {
         body.release();
@@ -132,6 +134,7 @@ export class BodyMemory {
   private giveWay(): void {
     for (const oldest of this.arriving) {
       if (this.bytes <= this.limit) return;
+      if (oldest.bytes === 0) continue; // such as the lists of a form whose file is complete
       const detail =
         'Too many bodies are arriving at the same time, and this one was among the slowest; send it again.';
       oldest.refuse(new Problem(503, 'busy', detail, { retryAfterSeconds: 1, headers: CLOSING }));
