@@ -156,6 +156,7 @@ test('a service that moves to another PostgreSQL finds everything there and cont
     const [, output] = await run('doctor', { ...settings, ...moved, NOTEBRIDGE_URL: service.url });
     return !/^✗/m.test(output);
   });
+  expect(service.output()).toMatch(/the newest link of the audit log/);
   expect(await service.kill('SIGTERM')).toBe(0);
 });
 
