@@ -14,8 +14,8 @@ import { prepare } from './prepare.js';
 import { httpAdapter, setupApp } from './setup.js';
 import { startTracing } from './tracing/start-tracing.js';
 
-/** Memory of the process, in bytes, from which V8 collects garbage sooner until the end of the process. A receiver under full load stays below it. */
-const LARGE_BYTES = 352 * 1024 ** 2;
+/** Memory in bytes from which V8 collects garbage sooner, until the process ends. A receiver under full load hardly reaches it. */
+const LARGE_BYTES = 320 * 1024 ** 2;
 
 /**
  * Maximum growth of the heap between two collections, in percent, in a large process. By default V8 lets it grow to

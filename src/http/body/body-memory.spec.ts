@@ -54,7 +54,7 @@ describe('bodies that arrive', () => {
     expect(bodies.bytes).toBe(90);
   });
 
-  it('release their bytes when they are complete or broken off', async () => {
+  it('release their bytes when they are complete or interrupted', async () => {
     const bodies = memory();
     const [complete, broken] = [bodyIn(bodies), bodyIn(bodies)];
     complete.payload.end(Buffer.alloc(60));
