@@ -37,7 +37,10 @@ async function main(): Promise<void> {
   limitMemory();
   const task = process.argv[2] === 'migrate' ? 'migrate' : 'serve';
   const { env, notes, warnings, release } = await prepare(readEnv(), task);
-  if (task === 'migrate') return release();
+  if (task === 'migrate') {
+    for (const line of [...notes, ...warnings]) process.stdout.write(`${line}\n`);
+    return release();
+  }
   const logger = pino(pinoOptions(env.LOG_LEVEL));
   for (const note of notes) logger.info(note);
   for (const warning of warnings) logger.warn(warning);

@@ -57,6 +57,8 @@ export async function prepare(env: Env, task: 'serve' | 'migrate' = 'serve'): Pr
   return { env, notes, warnings, release };
 }
 
+const UP_TO_DATE = 'the database is up to date: it has all migrations';
+
 const noKey = (name: string) =>
   `${name} is not set. With a database of your own, give one as id:base64 (openssl rand -base64 32).`;
 
@@ -80,7 +82,7 @@ export async function prepareStores(env: StoreEnv, url: string, ownerUrl: string
   const notes = await explained(ownerUrl ? 'DATABASE_OWNER_URL' : 'DATABASE_URL', async () => {
     const applied = migrator === undefined ? await checkMigrated(url) : await applyMigrations(migrator);
     const warning = await prepareQueueStore(env, migrator);
-    return [applied.length > 0 ? `applied the migrations ${applied.join(', ')}` : '', warning ?? ''];
+    return [applied.length > 0 ? `applied the migrations ${applied.join(', ')}` : UP_TO_DATE, warning ?? ''];
   });
   if (migrator !== url) await checkRuntimeRights(url);
   return notes.filter((note) => note !== '');

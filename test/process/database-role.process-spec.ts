@@ -5,7 +5,7 @@ import { until } from '../../harness/until.js';
 import { serviceRoleSql } from '../../src/database/runtime-role.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';
 import { testSettings } from '../support/app.js';
-import { freshDatabase, type TestDatabase } from '../support/databases.js';
+import { createDatabase, freshDatabase, type TestDatabase } from '../support/databases.js';
 import { partIs } from '../support/health.js';
 import { usePrograms } from '../support/programs.js';
 import { type Mirror, useMirrors } from '../support/service.js';
@@ -46,6 +46,8 @@ describe('a service whose role owns nothing', () => {
   const role = `runtime_${randomBytes(6).toString('hex')}`;
   let mirror: Mirror;
   let service: Service;
+  /** What migrate printed, the first and the second time. */
+  let migrated: string[];
 
   let env: Record<string, string | undefined>;
   /** The output of a start that fails. */
@@ -55,7 +57,8 @@ describe('a service whose role owns nothing', () => {
   };
 
   beforeAll(async () => {
-    mirror = await newMirror();
+    // Empty, as an operator's is when roles.sql runs before the first migration.
+    mirror = await newMirror({ database: await createDatabase(process.env.TEST_PG_URL ?? '') });
     const { url } = mirror.database;
     await sql(
       url,
@@ -65,12 +68,20 @@ describe('a service whose role owns nothing', () => {
     for (const [name, value] of Object.entries(HOSTILE_DEFAULTS))
       await sql(url, `ALTER ROLE ${role} SET ${name} = '${value}'`);
     env = { DATABASE_URL: as(url, role, PASSWORD) };
-    await mirror.migrate({ ...env, DATABASE_OWNER_URL: url });
+    const migrate = () => mirror.migrate({ ...env, DATABASE_OWNER_URL: url });
+    migrated = [await migrate(), await migrate()];
     service = await mirror.start(env);
   });
 
   // Its rights end with the database.
   afterAll(() => sql(process.env.TEST_PG_URL ?? '', `DROP ROLE ${role}`));
+
+  it('gets its tables from migrate, which prints what it did', () => {
+    expect(migrated).toEqual([
+      expect.stringMatching(/^applied the migrations \d+_\w+(, \d+_\w+)*\n$/),
+      'the database is up to date: it has all migrations\n',
+    ]);
+  });
 
   it('has the rights that it needs by roles.sql, and starts without a warning', async () => {
     expect((await partIs(service, 'database', 'ok')).facts).toEqual({ auditLogProtected: true });

@@ -32,8 +32,8 @@ export interface Mirror {
    * @param env beside the usual settings; undefined takes one away
    */
   start(env?: Record<string, string | undefined>): Promise<Service>;
-  /** Runs the migrations as a deployment does, in a process that ends. @param env as of `start` */
-  migrate(env?: Record<string, string | undefined>): Promise<void>;
+  /** Runs the migrations as a deployment does, in a process that ends. @param env as of `start` @returns what it printed */
+  migrate(env?: Record<string, string | undefined>): Promise<string>;
 }
 
 interface MirrorOptions {
@@ -93,6 +93,7 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
         env: { ...settings, ...more },
       });
       if ((await program.ended()) !== 0) throw new Error(program.output());
+      return program.output();
     };
     const { state } = simulator;
     const trouble: Mirror['trouble'] = (rule) => state.faults.order([readFaultRule({ count: 1, ...rule })]);
