@@ -11,6 +11,7 @@ import { prepareQueueStore } from '../../queue/backend/backend.js';
 import { byteSize } from '../output/print.js';
 import { accessFinding, databaseFinding, embeddedFinding, keysFinding, ownerFinding } from './database-checks.js';
 import { type Checks, type Finding, faulty, ok, unknown } from './finding.js';
+import { nodeFinding } from './node-release.js';
 import { platformFinding, publicFinding, serviceFinding } from './reach-checks.js';
 
 /** Bytes; PostgreSQL stops committing when its disk is full. */
@@ -23,6 +24,7 @@ const IN_CONTRACT = 'PLATFORM_CONTRACT: ';
 export function allChecks(env: Env, serviceUrl: string, starter: string): Checks {
   const { DATABASE_URL: url, DATABASE_OWNER_URL: ownerUrl, PUBLIC_URL: publicUrl } = env;
   return {
+    Node: () => nodeFinding(process.versions.node, new Date().toISOString()),
     Disk: () => diskFinding(path.resolve(env.DATA_DIR), !url),
     Database: () => (url ? databaseFinding(url, { ownerUrl }) : embeddedFinding(env)),
     ...(ownerUrl && { Owner: () => ownerFinding(ownerUrl) }),
