@@ -19,6 +19,7 @@ const order = {
   access: { identity: {}, keys: {}, 'sign-in': {}, guard: {} },
   idempotency: {},
   feed: {},
+  sending: {},
   platform: { contract: {}, http: {}, 'rate-limit': {}, upload: {}, clients: {}, fetch: {}, send: {} },
   webhooks: { receive: {}, process: {}, admin: {} },
   people: { model: {}, store: {}, reconcile: {}, api: {} },

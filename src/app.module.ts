@@ -17,6 +17,7 @@ import { PlatformModule } from './platform/platform.module.js';
 import { QueueModule } from './queue/queue.module.js';
 import { RecorderModule } from './recorder/recorder.module.js';
 import { RecordingsModule } from './recordings/recordings.module.js';
+import { SendingModule } from './sending/sending.module.js';
 import { SessionsModule, SessionsWorkerModule } from './sessions/sessions.module.js';
 import { VaultModule } from './vault/vault.module.js';
 import { WebhooksModule, WebhooksWorkerModule } from './webhooks/webhooks.module.js';
@@ -31,6 +32,7 @@ const MODULES = [
   AccessModule,
   IdempotencyModule,
   FeedModule,
+  SendingModule,
   PlatformModule,
   WebhooksModule,
   PeopleModule,

@@ -234,6 +234,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sending": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Whether calls go to the platform, and who holds them
+         * @description Any key will do.
+         */
+        get: operations["Sending.read"];
+        /**
+         * Hold or release all calls to the platform that change something
+         * @description While held, everything is received and read, and only reading calls leave. People and requests wait with the
+         *     code `held`; calls that cannot wait are 503 `sending-held`. A release after a restore raises the epoch of the feed, so
+         *     that earlier cursors are 410 `cursor-gone`.
+         *
+         *     Needs a key with the scope `admin`.
+         */
+        put: operations["Sending.set"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/webhook-deliveries": {
         parameters: {
             query?: never;
@@ -1830,6 +1858,32 @@ export interface components {
             cursor: string;
             nextCursor: string | null;
         };
+        SendingResponse: {
+            /** @description True while only reading calls go to the platform; everything is still received and read */
+            held: boolean;
+            /** @description True while `HOLD_SENDING` holds, too, so that no release is accepted */
+            heldBySetting: boolean;
+            /**
+             * Format: date-time
+             * @description Null if nothing is held, or only by the setting
+             */
+            since: string | null;
+            /** @description The id of the key or person that holds; `system` if a process noticed an older database, `setting` for `HOLD_SENDING` */
+            by: string | null;
+            reason: string | null;
+            /** @description True if the database was restored: the release then raises the epoch of the feed */
+            restored: boolean;
+        };
+        SendingRequest: {
+            held: boolean;
+            /**
+             * @description Why, as the id of a case or a ticket, or a code: no text and no name, because the audit log keeps it. Required to hold
+             * @example RESTORE-2026-17
+             */
+            reason?: string;
+            /** @description True if the database was restored. Says so with a hold, or with its release, which then raises the epoch of the feed */
+            restored?: boolean;
+        };
         DeliveryErrorResponse: {
             /** @example unknown-event-type */
             code: string;
@@ -3419,6 +3473,18 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
+        /** @description held-by-setting */
+        "409.held-by-setting": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:held-by-setting";
+                } & components["schemas"]["Problem"];
+            };
+        };
         /** @description not-found, unknown-delivery */
         "404.unknown-delivery": {
             headers: {
@@ -3803,7 +3869,7 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description audit-unavailable, busy, data-key-missing, data-unreadable, database-unavailable, platform-rate-limited, platform-unauthorized, platform-unreachable, unavailable */
+        /** @description audit-unavailable, busy, data-key-missing, data-unreadable, database-unavailable, platform-rate-limited, platform-unauthorized, platform-unreachable, sending-held, unavailable */
         "503.body.caller.platform": {
             headers: {
                 [name: string]: unknown;
@@ -3811,7 +3877,7 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:unavailable";
+                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:unavailable";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -3959,7 +4025,7 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
-        /** @description audit-unavailable, data-key-missing, data-unreadable, database-unavailable, platform-rate-limited, platform-unauthorized, platform-unreachable, unavailable */
+        /** @description audit-unavailable, data-key-missing, data-unreadable, database-unavailable, platform-rate-limited, platform-unauthorized, platform-unreachable, sending-held, unavailable */
         "503.caller.platform": {
             headers: {
                 [name: string]: unknown;
@@ -3967,7 +4033,7 @@ export interface components {
             content: {
                 "application/problem+json": {
                     /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:unavailable";
+                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:unavailable";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -4875,6 +4941,83 @@ export interface operations {
             410: components["responses"]["410.cursor-gone"];
             429: components["responses"]["429.caller.too-many-streams"];
             503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "Sending.read": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SendingResponse"];
+                };
+            };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "Sending.set": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SendingRequest"];
+            };
+        };
+        responses: {
+            /**
+             * @description While held, everything is received and read, and only reading calls leave. People and requests wait with the
+             *     code `held`; calls that cannot wait are 503 `sending-held`. A release after a restore raises the epoch of the feed, so
+             *     that earlier cursors are 410 `cursor-gone`.
+             */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SendingResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.held-by-setting"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
             507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };

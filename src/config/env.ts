@@ -81,6 +81,9 @@ export class Env extends SignInSettings {
   @Matches(/^[A-Za-z0-9_-]{1,40}$/, { message: 'must be 1 to 40 letters, digits, _ or -' }) QUEUE_PREFIX: string =
     'notebridge';
 
+  /** Whether nothing is sent to the platform, as after the restore of a backup. */
+  @Flag() HOLD_SENDING: boolean = false;
+
   @IsOptional()
   @IsPlatformPage()
   @Transform(({ value }) => (typeof value === 'string' && !value.includes('://') ? `https://${value}` : value))

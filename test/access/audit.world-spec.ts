@@ -156,6 +156,7 @@ function rowsFor(ids: Awaited<ReturnType<typeof population>>): Row[] {
     [`POST /v1/webhook-deliveries/${delivery}/replay`, 'ok', { delivery: [delivery] }],
     [`POST /v1/webhook-deliveries/${delivery}/dismiss`, 'not-waiting', { delivery: [delivery] }],
     ['POST /v1/webhook-deliveries/replay', 'ok', {}, { body: { state: 'dead', dryRun: true } }],
+    ['PUT /v1/sending', 'released for CASE-2', {}, { body: { held: false, reason: 'CASE-2' } }],
     ['GET /v1/api-keys', 'ok', { 'api-key': [key] }],
     ['POST /v1/api-keys', 'ok', { 'api-key': ANY }, { body: { name: 'two', scopes: ['imports'] } }],
     [`POST /v1/api-keys/${key}/rotate`, 'ok', { 'api-key': expect.arrayContaining([key]) }, { body: {} }],
@@ -180,7 +181,13 @@ const LAUNCH = { body: { provider: P, client: C, variant: 'in-person' } };
 /** Operations that show settings and numbers, and the one of the platform. */
 const UNAUDITED = [
   ...['GET /health/live', 'GET /health/ready', 'GET /metrics', 'GET /v1/browser-session', 'GET /v1/capabilities'],
-  ...['GET /v1/overview', 'GET /v1/sessions/refreshes', 'GET /v1/webhook-rejections', 'POST /webhooks/platform'],
+  ...[
+    'GET /v1/overview',
+    'GET /v1/sending',
+    'GET /v1/sessions/refreshes',
+    'GET /v1/webhook-rejections',
+    'POST /webhooks/platform',
+  ],
   'GET /v1/sign-in/methods',
 ];
 

@@ -98,6 +98,7 @@ const TABLE: Record<
     POST! /v1/api-keys/{id}/rotate
     DELETE /v1/api-keys/{id}
     GET /v1/audit
+    PUT /v1/sending
     GET /v1/clients/{externalId}/disclosures
     PUT DELETE /v1/clients/{externalId}/legal-hold
   `,
@@ -109,6 +110,7 @@ const TABLE: Record<
   `,
   'any key': `
     GET /v1/capabilities
+    GET /v1/sending
     GET POST DELETE /v1/browser-session
     POST /v1/browser-session/step-up
     GET /v1/browser-sessions

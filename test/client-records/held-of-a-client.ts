@@ -29,6 +29,7 @@ export const NOT_LISTED: Record<string, string> = {
     'circuit_breakers',
     'api_keys',
     'feed_epochs',
+    'sending_holds',
   ),
   ...because(
     'It holds no data of people.',

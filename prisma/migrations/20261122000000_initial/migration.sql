@@ -672,6 +672,16 @@ CREATE TABLE "feed_epochs" (
     CONSTRAINT "feed_epochs_pkey" PRIMARY KEY ("epoch")
 );
 
+-- At most one row.
+CREATE TABLE "sending_holds" (
+    "id" INTEGER NOT NULL DEFAULT 1 CHECK ("id" = 1),
+    "since" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    "held_by" TEXT NOT NULL,
+    "reason" TEXT NOT NULL,
+    "restored" BOOLEAN NOT NULL,
+    CONSTRAINT "sending_holds_pkey" PRIMARY KEY ("id")
+);
+
 CREATE TABLE "platform_spellings" (
     "id" TEXT NOT NULL,
     "spelling" TEXT NOT NULL,

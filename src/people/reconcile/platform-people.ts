@@ -130,6 +130,7 @@ const FAILURES: Record<PlatformError['kind'] | 'wrong-url', [RawAnswer['kind'], 
   'not-found': ['not-found', 'platform-address'],
   rejected: ['rejected', 'rejected'],
   unreachable: ['unreachable', 'platform-unreachable', false],
+  held: ['not-sent', 'held', false],
   'not-configured': ['not-sent', 'not-configured', false],
   'unknown-outcome': ['unknown', 'platform-fault'],
 };

@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { Clock } from '../../config/clock.js';
 import { type Env, validateEnv } from '../../config/env.js';
 import { Metrics } from '../../http/server/metrics.js';
+import type { Sending } from '../../sending/sending.js';
 import { Contract, parseContract } from '../contract/contract.js';
 import { PlatformHttp } from '../http/platform-http.js';
 import type { SpellingsRepository } from '../http/spellings.repository.js';
@@ -154,7 +155,8 @@ export function httpTo(
 ): PlatformHttp {
   const spellings = { learnFromAnswer: () => {}, restore: async <T>(value: T) => value };
   const repository = spellings as unknown as SpellingsRepository;
-  return new PlatformHttp(testEnv(baseUrl, more), contract, new Clock(), repository, metrics);
+  const sending = { isAllowed: async () => true } as Sending;
+  return new PlatformHttp(testEnv(baseUrl, more), contract, new Clock(), repository, sending, metrics);
 }
 
 /**

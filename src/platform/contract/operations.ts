@@ -21,6 +21,8 @@ interface OperationFacts {
   upload?: { method?: 'PUT' | 'POST' };
   /** True if the contract file names the states that end it. */
   endStates?: true;
+  /** True if it only reads, so that it is also sent while sending is held. */
+  reads: boolean;
   /** True if it creates something. It uses a new connection, because a stale one could leave its outcome unknown. */
   creates: boolean;
   /** True if the API key is always sent as `Authorization: Bearer`, which the spec shows only for this operation. */
@@ -33,6 +35,7 @@ const usual = {
   needs: [],
   mayRead: [],
   bodyIsShown: true,
+  reads: false,
   creates: false,
   bearerAlways: false,
 } as const satisfies Omit<OperationFacts, 'about'>;
@@ -49,6 +52,7 @@ const OPERATION_FACTS = {
   checkUser: {
     about: 'Checks whether a user has an email.',
     ...post,
+    reads: true,
     path: '/users/check',
     response: shown('isUserExists', 'userId'),
   },
@@ -90,6 +94,7 @@ const OPERATION_FACTS = {
   getSession: {
     about: 'Reads a session with its notes, transcript and insights.',
     ...session,
+    reads: true,
     parameters: ['sessionId'],
     bodyIsShown: false,
   },
@@ -104,6 +109,7 @@ const OPERATION_FACTS = {
   getProcessingSession: {
     about: 'Reads the session of a `processingId`, or the progress towards it.',
     ...session,
+    reads: true,
     parameters: ['processingId'],
     response: {},
     mayRead: ['sessionId', 'session'],
@@ -126,6 +132,7 @@ const OPERATION_FACTS = {
   getComplianceJob: {
     about: 'Reads the result of a check.',
     ...usual,
+    reads: true,
     method: 'GET',
     path: '/compliance/job/{jobId}',
     parameters: ['jobId'],

@@ -14,6 +14,7 @@ it.each<[PlatformErrorKind, number, string]>([
   ['unauthorized', 503, 'platform-unauthorized'],
   ['rate-limited', 503, 'platform-rate-limited'],
   ['unreachable', 503, 'platform-unreachable'],
+  ['held', 503, 'sending-held'],
   ['unknown-outcome', 504, 'platform-unclear'],
 ])('%s is answered %i %s', (kind, status, type) => {
   expect(problem(kind)).toMatchObject({ status, type });

@@ -7,6 +7,9 @@ const RETRY_SECONDS = 5;
 /** `Retry-After` for a rejected API key: time for an operator to fix it. */
 const UNAUTHORIZED_RETRY_SECONDS = 60;
 
+/** `Retry-After` while sending is held: an operator releases it. */
+const HELD_RETRY_SECONDS = 60;
+
 /** The texts of a failure: the sentence for the log, with a status or a reason in brackets, and the problem for the caller. */
 interface Failure {
   sentence(call: string, why: string, missing: string): string;
@@ -62,6 +65,16 @@ const FAILURES = {
   'unknown-outcome': {
     sentence: (call, why) => `The platform gave no readable answer to ${call}${why}. The call may have taken effect.`,
     problem: platformUnclear,
+  },
+  /** Sending is held. The request was not sent. */
+  held: {
+    sentence: (call) => `Sending is held, so ${call} was not sent. An operator releases it (npx notebridge release).`,
+    problem: () =>
+      later(
+        'sending-held',
+        'An operator holds everything that goes to the platform. Send the request again after the release.',
+        HELD_RETRY_SECONDS,
+      ),
   },
   /** The contract file lacks a setting. The request was not sent. */
   'not-configured': {

@@ -23,6 +23,7 @@ const CODES = {
   unreachable: 'platform-unreachable',
   'rate-limited': 'rate-limited',
   rejected: 'rejected',
+  held: 'held',
   'not-configured': 'not-configured',
   'unknown-outcome': 'platform-fault',
 } as const satisfies Record<PlatformErrorKind, string>;

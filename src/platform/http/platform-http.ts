@@ -5,6 +5,7 @@ import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { charsetOf, mediaTypeOf } from '../../http/body/json-text.js';
 import { Metrics } from '../../http/server/metrics.js';
+import { Sending } from '../../sending/sending.js';
 import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { Contract } from '../contract/contract.js';
 import type { JsonValue } from '../contract/contract-schema.js';
@@ -61,6 +62,7 @@ export class PlatformHttp implements OnApplicationShutdown {
     private readonly contract: Contract,
     private readonly clock: Clock,
     private readonly spellings: SpellingsRepository,
+    private readonly sending: Sending,
     metrics: Metrics,
   ) {
     const labels = ['operation', 'outcome'] as const;
@@ -120,9 +122,11 @@ export class PlatformHttp implements OnApplicationShutdown {
     const { operation } = call;
     const platform = { base: this.env.PLATFORM_BASE_URL, apiKey: this.env.PLATFORM_API_KEY };
     const started = this.clock.monotonicMs();
-    const spelled = await this.spellings.restore(call).catch(() => undefined);
+    const prepared = Promise.all([this.spellings.restore(call), factsOf(operation).reads || this.sending.isAllowed()]);
+    const [spelled, isAllowed] = await prepared.catch(() => []);
     const connectMs = connectWithinMs - (this.clock.monotonicMs() - started);
     if (!spelled || connectMs <= 0) throw new PlatformError('unreachable', operation, { reason: 'database' });
+    if (!isAllowed) throw new PlatformError('held', operation);
     const request = platformRequest(this.contract, platform, spelled);
     const bounds = { connectMs, totalMs: this.env.PLATFORM_TIMEOUT_SECONDS * 1_000, signal };
     const { status, headers, bytes } = await sendWithin(this.clock, operation, bounds, async (transport, stop) => {

@@ -150,6 +150,7 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
     if (cause && !(isRefusal(cause) && (await this.isOwnFault(attempt.row)))) {
       return this.pauseAll(attempt, cause, error.retryAfterMs);
     }
+    if (error.kind === 'held') return this.postpone(attempt, error.kind, 0, 0);
     if (error.kind === 'not-configured') return this.notSent(attempt, error.kind);
     this.pause.end();
     const message = error.platformMessage ?? '';
@@ -180,17 +181,17 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
   }
 
   /** Stores that an attempt had no effect, and makes the request due again. */
-  private async postpone(attempt: Leased<Row>, fault: string, waitMs: number): Promise<void> {
+  private async postpone(attempt: Leased<Row>, fault: string, waitMs: number, failures: 0 | 1 = 1): Promise<void> {
     const { name, onRequestedAgain } = this.requests.table;
     await this.keep(attempt, fault, () =>
       this.storeOutcome(attempt.lease, async (tx, row) => {
         await tx.query(
-          `UPDATE ${name} SET state = 'Requested', attempted_at = NULL, fault = $2, failures = failures + 1,
+          `UPDATE ${name} SET state = 'Requested', attempted_at = NULL, fault = $2, failures = failures + $5,
              refused_at = CASE WHEN $4 THEN clock_timestamp() ELSE refused_at END,
              due_at = clock_timestamp() + $3 * interval '1 millisecond', ${RELEASE}
              ${row.state === 'Unknown' ? `, ${onRequestedAgain}` : ''}
            WHERE id = $1`,
-          [attempt.lease.key, fault, waitMs, isRefusal(fault)],
+          [attempt.lease.key, fault, waitMs, isRefusal(fault), failures],
         );
       }),
     );

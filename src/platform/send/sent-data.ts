@@ -5,7 +5,7 @@ import { PlatformError, type PlatformErrorKind } from '../contract/platform-erro
 /** The outcome of a second entry, if nothing was sent after all. */
 export const NOT_SENT = 'not-sent';
 
-const UNSENT: PlatformErrorKind[] = ['unreachable', 'not-configured'];
+const UNSENT: PlatformErrorKind[] = ['unreachable', 'held', 'not-configured'];
 
 /** The action of the audit entries about calls that send data to the platform. */
 export const sendingOf = (operation: string): string => `platform.${operation}`;

@@ -1,0 +1,38 @@
+import { IsBoolean, IsOptional, Matches, ValidateIf } from 'class-validator';
+import { END_USER_VALUE } from '../access/identity/end-user.js';
+
+/** Whether this service sends to the platform. */
+export class SendingResponse {
+  /** True while only reading calls go to the platform; everything is still received and read */
+  held!: boolean;
+  /** True while `HOLD_SENDING` holds, too, so that no release is accepted */
+  heldBySetting!: boolean;
+  /** Null if nothing is held, or only by the setting */
+  since!: Date | null;
+  /** The id of the key or person that holds; `system` if a process noticed an older database, `setting` for `HOLD_SENDING` */
+  by!: string | null;
+  reason!: string | null;
+  /** True if the database was restored: the release then raises the epoch of the feed */
+  restored!: boolean;
+}
+
+export class SendingRequest {
+  @IsBoolean()
+  held!: boolean;
+
+  /**
+   * Why, as the id of a case or a ticket, or a code: no text and no name, because the audit log keeps it. Required to hold
+   *
+   * @example RESTORE-2026-17
+   */
+  @ValidateIf(({ held, reason }: SendingRequest) => held || reason !== undefined)
+  @Matches(END_USER_VALUE, {
+    message: 'must be an id or a code, no name: 1 to 128 letters, digits and . _ : / | -',
+  })
+  reason?: string;
+
+  /** True if the database was restored. Says so with a hold, or with its release, which then raises the epoch of the feed */
+  @IsOptional()
+  @IsBoolean()
+  restored?: boolean;
+}

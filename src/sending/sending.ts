@@ -1,0 +1,113 @@
+import { Injectable } from '@nestjs/common';
+import type { Pool, PoolClient } from 'pg';
+import { Audit } from '../audit/audit.js';
+import { type Actor, SYSTEM } from '../audit/audit-record.js';
+import { Env } from '../config/env.js';
+import { Database } from '../database/database.js';
+import { Feed } from '../feed/feed.js';
+import { Problem } from '../http/problem/problem.js';
+import { QUEUE_NAMES } from '../queue/backend/queue-names.js';
+import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
+import type { SendingRequest, SendingResponse } from './sending.dto.js';
+
+/** SQL condition: an operator, or a process that noticed an older database, holds sending. */
+const IS_HELD = 'EXISTS (SELECT FROM sending_holds)';
+
+/** SQL condition: the database was restored, and sending has not been released since. */
+export const IS_RESTORE_PENDING = 'EXISTS (SELECT FROM sending_holds WHERE restored)';
+
+/** The reason of a hold that a process began. */
+const OLDER_DATABASE = 'older-database';
+
+/** One row, or none. */
+interface HoldRow {
+  since: Date;
+  by: string;
+  reason: string;
+  restored: boolean;
+}
+
+/**
+ * Whether calls may go to the platform. While sending is held, everything is received, and only reading calls leave.
+ * The hold is a row in PostgreSQL, so that it applies to all processes immediately and survives restarts.
+ */
+@Injectable()
+export class Sending {
+  constructor(
+    private readonly env: Env,
+    private readonly database: Database,
+    private readonly audit: Audit,
+    private readonly feed: Feed,
+    private readonly notifier: QueueNotifier,
+  ) {}
+
+  /** SQL condition for claims and due times: sending is held. */
+  get heldSql(): string {
+    return this.env.HOLD_SENDING ? 'TRUE' : IS_HELD;
+  }
+
+  /** Whether a call that changes something may be sent now. Asked before each one. */
+  async isAllowed(): Promise<boolean> {
+    const { rows } = await this.database.pool.query<{ held: boolean }>(`SELECT ${this.heldSql} AS held`);
+    return rows[0]?.held === false;
+  }
+
+  async read(sql: Pick<Pool, 'query'> = this.database.pool): Promise<SendingResponse> {
+    const { rows } = await sql.query<HoldRow>('SELECT since, held_by AS by, reason, restored FROM sending_holds');
+    const heldBySetting = this.env.HOLD_SENDING;
+    const setting = { since: null, by: 'setting', reason: 'HOLD_SENDING', restored: false };
+    const none = { since: null, by: null, reason: null, restored: false };
+    return {
+      held: heldBySetting || rows[0] !== undefined,
+      heldBySetting,
+      ...(rows[0] ?? (heldBySetting ? setting : none)),
+    };
+  }
+
+  /**
+   * Holds or releases sending, with its audit entry. A release after a restore raises the epoch of the feed.
+   *
+   * @throws {Problem} 409 `held-by-setting` for a release while HOLD_SENDING is set
+   */
+  async set({ held, reason, restored = false }: SendingRequest, by: Actor): Promise<SendingResponse> {
+    if (!held && this.env.HOLD_SENDING) {
+      const detail = 'HOLD_SENDING is true, so sending stays held. Remove the setting, restart, then release.';
+      throw new Problem(409, 'held-by-setting', detail);
+    }
+    const set = await this.database.transaction(async (tx) => {
+      if (held) await this.hold(tx, by, reason ?? '', restored);
+      else await this.release(tx, restored);
+      const because = reason === undefined ? '' : ` for ${reason}`;
+      await this.audit.store(tx, `${held ? 'held' : 'released'}${because}${restored ? ', restored' : ''}`);
+      return this.read(tx);
+    });
+    if (!held) for (const queue of QUEUE_NAMES) this.notifier.notify(queue, 'released');
+    return set;
+  }
+
+  /** Holds because the database is older than when this process last wrote to it. A hold that exists stays, as restored. */
+  async holdOlderDatabase(): Promise<void> {
+    await this.database.transaction(async (tx) => {
+      await tx.query(
+        `INSERT INTO sending_holds (held_by, reason, restored) VALUES ($1, $2, true)
+         ON CONFLICT (id) DO UPDATE SET restored = true`,
+        [SYSTEM.id, OLDER_DATABASE],
+      );
+      await this.audit.system('sending.held', {}, OLDER_DATABASE, tx);
+    });
+  }
+
+  private async hold(tx: PoolClient, by: Actor, reason: string, restored: boolean): Promise<void> {
+    await tx.query(
+      `INSERT INTO sending_holds AS h (held_by, reason, restored) VALUES ($1, $2, $3)
+       ON CONFLICT (id) DO UPDATE SET held_by = excluded.held_by, reason = excluded.reason,
+         restored = h.restored OR excluded.restored`,
+      [by.id, reason, restored],
+    );
+  }
+
+  private async release(tx: PoolClient, restored: boolean): Promise<void> {
+    const { rows } = await tx.query<{ restored: boolean }>('DELETE FROM sending_holds RETURNING restored');
+    if (restored || rows[0]?.restored) await this.feed.raiseEpoch(tx);
+  }
+}
