@@ -12,6 +12,7 @@ import {
   IsHttpUrl,
   IsPlatformPage,
   IsPlatformUrl,
+  IsProxyUrl,
   IsThreshold,
   isLoopbackHost,
   KeptDays,
@@ -90,6 +91,12 @@ export class Env extends SignInSettings {
   PLATFORM_PARTNER_DOMAIN?: string;
 
   @IsOptional() @IsString() PLATFORM_CONTRACT?: string;
+
+  /** The proxy for calls to the platform and for uploads to its stores. May contain a password. */
+  @IsOptional() @IsProxyUrl() HTTPS_PROXY?: string;
+
+  /** Hosts that are reached without the proxy. */
+  @List() NO_PROXY: string[] = [];
 
   /** Seconds; a call without an answer by then has an unknown outcome. */
   @Seconds(0.1, 60) PLATFORM_TIMEOUT_SECONDS: number = 10;
@@ -272,7 +279,8 @@ export class Env extends SignInSettings {
  * @throws {Error} whose message lists every faulty variable and what it must hold; never a value
  */
 export function validateEnv(raw: Record<string, unknown>): Env {
-  const { settings, faults } = withSecretFiles(raw);
+  const { HTTPS_PROXY = raw.https_proxy, NO_PROXY = raw.no_proxy } = raw;
+  const { settings, faults } = withSecretFiles({ ...raw, HTTPS_PROXY, NO_PROXY });
   const isBlank = (value: unknown) => typeof value === 'string' && value.trim() === '';
   const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => !isBlank(value)));
   const env = plainToInstance(Env, given, { exposeDefaultValues: true });

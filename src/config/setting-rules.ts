@@ -120,6 +120,17 @@ export const IsPlatformUrl = (): PropertyDecorator =>
     fromText((text) => text.trim().replace(/(?<!\/)\/+$/, '')),
   );
 
+/** An HTTP proxy. A bare host means http. */
+export const IsProxyUrl = (): PropertyDecorator =>
+  applyDecorators(
+    rule(
+      'isProxyUrl',
+      'must be the http:// or https:// address of a proxy such as http://proxy.example:3128',
+      (value) => /^https?:$/.test(parseUrl(value)?.protocol ?? ''),
+    ),
+    fromText((text) => (text.includes('://') ? text.trim() : `http://${text.trim()}`)),
+  );
+
 /** A value that stands for the real platform; another is for rehearsals against the simulator, on a loopback host. */
 export function IsForRehearsal(real: number): PropertyDecorator {
   const message = `must be ${real}: only against a platform on a loopback host may it be less`;

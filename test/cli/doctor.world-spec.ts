@@ -195,6 +195,16 @@ test.each<Row>([
   ],
   ['a platform that is down', () => told('Platform'), /✗.*does not answer \(ECONNREFUSED\)/, /PLATFORM_BASE_URL/],
   [
+    'a proxy that rejects the password',
+    async () => {
+      const refusing = http.createServer().on('connect', (_, socket) => socket.end('HTTP/1.1 407 No\r\n\r\n'));
+      const proxy = changed(await listening(refusing), { username: 'user', password: 'its-own-password' });
+      return told('Platform', { PLATFORM_BASE_URL: 'https://platform.example', HTTPS_PROXY: proxy });
+    },
+    /✗.*the proxy 127\.0\.0\.1:\d+ in HTTPS_PROXY answers 407/,
+    /Correct user and password in HTTPS_PROXY/,
+  ],
+  [
     'a clock that is wrong',
     async () => {
       const date = new Date(Date.now() + 3_600_000).toUTCString();

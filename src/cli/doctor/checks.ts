@@ -34,7 +34,7 @@ export function allChecks(env: Env, serviceUrl: string, starter: string): Checks
     Secrets: () => secretsFinding(env),
     Contract: () => contractFinding(env),
     Addresses: () => addressesFinding(env),
-    Platform: () => platformFinding(env.PLATFORM_BASE_URL),
+    Platform: () => platformFinding(env),
     Service: () => serviceFinding(serviceUrl, starter),
     ...(publicUrl && { Public: () => publicFinding(publicUrl) }),
   };

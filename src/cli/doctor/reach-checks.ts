@@ -1,4 +1,11 @@
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { urlToHttpOptions } from 'node:url';
+import type { Env } from '../../config/env.js';
 import { tlsFault } from '../../config/tls-fault.js';
+import { resettableAgents } from '../../platform/http/connections.js';
+import { ProxyRefusal, proxyFor } from '../../platform/http/proxy.js';
 import { causeOf } from '../api/api.js';
 import { type Finding, faulty, ok, unknown } from './finding.js';
 
@@ -18,22 +25,42 @@ function skewFault(nowMs: number, date: string | null): string | undefined {
   return `the clock of this machine is ${Math.abs(seconds)} s ${side} the platform's`;
 }
 
-/** Accepts any answer. The address itself is not an operation, so the request does not count towards the limit. */
-export async function platformFinding(baseUrl: string): Promise<Finding> {
+/**
+ * Accepts any answer. The address itself is not an operation, so the request does not count towards the limit. It takes the
+ * same way as calls.
+ */
+export async function platformFinding(env: Env): Promise<Finding> {
+  const { PLATFORM_BASE_URL: baseUrl } = env;
+  const url = new URL(baseUrl);
+  const proxy = url.protocol === 'https:' ? proxyFor(url.hostname, Number(url.port || 443), env) : undefined;
+  const way = proxy ? ` through the proxy ${proxy.host}` : '';
   const begun = performance.now();
   try {
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const { status, headers } = await fetch(baseUrl, { method: 'HEAD', redirect: 'manual', signal });
+    const { statusCode, headers } = await headOf(url, env);
     const took = Math.round(performance.now() - begun);
-    const skew = skewFault(Date.now(), headers.get('date'));
+    const skew = skewFault(Date.now(), headers.date ?? null);
     if (skew) return faulty(skew, 'Set the clock of this machine (NTP): signatures and certificates are judged by it.');
-    return ok(`${baseUrl} answers in ${took} ms (${status}); the key was not sent`);
+    return ok(`${baseUrl} answers in ${took} ms (${statusCode})${way}; the key was not sent`);
   } catch (error) {
-    const tls = error instanceof Error ? tlsFault(error.cause, OF_PLATFORM) : undefined;
-    if (tls) return faulty(`${baseUrl} cannot be reached over TLS, because ${tls}`);
-    const advice = 'Check PLATFORM_BASE_URL, the name service, the firewall, and the certificate.';
-    return faulty(`${baseUrl} does not answer (${causeOf(error)})`, advice);
+    if (error instanceof ProxyRefusal)
+      return faulty(`the proxy ${proxy?.host} in HTTPS_PROXY answers ${error.status} to CONNECT`, PROXY_REFUSES);
+    const tls = tlsFault(error, OF_PLATFORM);
+    if (tls) return faulty(`${baseUrl} cannot be reached over TLS${way}, because ${tls}`);
+    const advice = `Check PLATFORM_BASE_URL, ${proxy ? 'HTTPS_PROXY, ' : ''}the name service, the firewall, and the certificate.`;
+    return faulty(`${baseUrl} does not answer${way} (${causeOf(error)})`, advice);
   }
+}
+
+const PROXY_REFUSES =
+  'Correct user and password in HTTPS_PROXY, have the proxy allow this host, or list the host in NO_PROXY.';
+
+async function headOf(url: URL, env: Env): Promise<IncomingMessage> {
+  const { httpAgent, httpsAgent } = resettableAgents({ keepAlive: false }, env);
+  const [open, agent] = url.protocol === 'https:' ? [httpsRequest, httpsAgent] : [httpRequest, httpAgent];
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const request = open({ ...urlToHttpOptions(url), method: 'HEAD', agent, signal }).end();
+  const [answer] = (await once(request, 'response')) as [IncomingMessage];
+  return answer.resume();
 }
 
 interface HealthAnswer {

@@ -51,8 +51,8 @@ const OUTCOMES = ['ok', 'unreadable', ...PLATFORM_ERROR_KINDS] as const;
 /** Makes the HTTP calls to the platform. Each call is one attempt; axios is hidden from other files. */
 @Injectable()
 export class PlatformHttp implements OnApplicationShutdown {
-  private readonly kept = resettableAgents({ keepAlive: true, maxFreeSockets: FREE_SOCKETS, timeout: FREE_MS });
-  private readonly fresh = resettableAgents({ keepAlive: false });
+  private readonly kept: ReturnType<typeof resettableAgents>;
+  private readonly fresh: ReturnType<typeof resettableAgents>;
   private readonly seconds: ReturnType<typeof Metrics.prototype.histogram<'operation' | 'outcome'>>;
   /** Not a part of the histogram, which would have a dozen series for each outcome that never occurred. */
   private readonly calls: ReturnType<typeof Metrics.prototype.counter<'operation' | 'outcome'>>;
@@ -65,6 +65,8 @@ export class PlatformHttp implements OnApplicationShutdown {
     private readonly sending: Sending,
     metrics: Metrics,
   ) {
+    this.kept = resettableAgents({ keepAlive: true, maxFreeSockets: FREE_SOCKETS, timeout: FREE_MS }, env);
+    this.fresh = resettableAgents({ keepAlive: false }, env);
     const labels = ['operation', 'outcome'] as const;
     this.seconds = metrics.histogram('platform_call_seconds', 'Duration of platform calls by outcome', labels, BUCKETS);
     this.calls = metrics.counter(

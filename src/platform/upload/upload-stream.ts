@@ -1,5 +1,5 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import type { RequestOptions } from 'node:https';
+import type { AgentOptions, RequestOptions } from 'node:https';
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { urlToHttpOptions } from 'node:url';
@@ -11,7 +11,7 @@ import type { ProblemTypes } from '../../http/problem/described-problems.js';
 import { codeOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 import { PlatformError, platformProblem } from '../contract/platform-errors.js';
-import { type ConnectionWatch, STRICT_TLS, sendWithin } from '../http/connections.js';
+import { type ConnectionWatch, resettableAgents, sendWithin } from '../http/connections.js';
 import { errorForAnswer, MAX_ERROR_BYTES } from '../http/platform-answer.js';
 import { ADDRESS_NOT_PUBLIC, checkPublicUrl, guardedLookup } from './public-url.js';
 
@@ -53,10 +53,14 @@ const IDLE_MS = 60_000;
 /** Streams files to upload URLs with back-pressure and without the API key. Never follows redirects. */
 @Injectable()
 export class UploadStream {
+  private readonly agents: ReturnType<typeof resettableAgents>;
+
   constructor(
     private readonly env: Env,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.agents = resettableAgents({ keepAlive: false, lookup: guardedLookup(env) } as AgentOptions, env);
+  }
 
   /**
    * Streams a file to a URL from the platform. Always destroys the source.
@@ -70,7 +74,9 @@ export class UploadStream {
       source.destroy();
       throw new PlatformError('rejected', 'upload', { reason: `the upload address ${fault}` });
     }
-    const fit = { ...urlToHttpOptions(new URL(url)), ...STRICT_TLS, lookup: guardedLookup(this.env), agent: false };
+    const { httpAgent, httpsAgent } = this.agents;
+    const target = new URL(url);
+    const fit = { ...urlToHttpOptions(target), agent: target.protocol === 'https:' ? httpsAgent : httpAgent };
     const bounds = { connectMs: CONNECT_TIMEOUT_MS, signal };
     const answer = await sendWithin(this.clock, 'upload', bounds, (connection, stop) =>
       this.send(connection, { ...fit, signal: stop }, source, options),
