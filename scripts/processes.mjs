@@ -1,5 +1,5 @@
 // Starts other programs for the scripts in this folder.
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
@@ -16,20 +16,20 @@ export function nodeModule(packageName, command) {
 /** Runs a program quietly. Resolves to its exit code and everything it printed. */
 export function quietly(command, args, env = {}) {
   return new Promise((resolve) => {
-    const child = spawn(command, args, {
-      cwd: root,
-      env: { ...process.env, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+    const options = { cwd: root, env: { ...process.env, ...env }, maxBuffer: Number.POSITIVE_INFINITY };
+    const child = execFile(command, args, options, (error, stdout, stderr) => {
+      const output = `${stdout}${stderr}`.trim();
+      if (!error) resolve({ code: 0, output });
+      else resolve({ code: typeof error.code === 'number' ? error.code : 1, output: output || error.message });
     });
-    let output = '';
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text) => {
-        output += text;
-      });
-    }
-    child.once('error', (error) => resolve({ code: 1, output: error.message }));
-    child.once('close', (code) => resolve({ code: code ?? 1, output: output.trim() }));
+    child.stdin?.end();
   });
+}
+
+/** Runs npm quietly: the one that runs this script, if one does. */
+export function npm(...args) {
+  const { npm_execpath: file } = process.env;
+  return file ? quietly(process.execPath, [file, ...args]) : quietly('npm', args);
 }
 
 /** Runs a program in our terminal and passes stop signals on to it. Resolves to its exit code. */
@@ -38,15 +38,11 @@ export function foreground(command, args, env = {}) {
     const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio: 'inherit' });
     // Ctrl-C in a terminal reaches the child, too: forwarded, it would arrive twice.
     const pass = (signal) => (signal === 'SIGINT' && process.stdin.isTTY) || child.kill(signal);
-    const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
-    for (const signal of signals) process.on(signal, pass);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, pass);
     child.once('error', (error) => {
       console.error(error.message);
       resolve(1);
     });
-    child.once('close', (code, signal) => {
-      for (const name of signals) process.off(name, pass);
-      resolve(code ?? (signal ? 1 : 0));
-    });
+    child.once('close', (code) => resolve(code ?? 1));
   });
 }
