@@ -2,6 +2,7 @@
 // so that the whole run stays under a few seconds.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import tseslint from 'typescript-eslint';
+import { linearPatterns } from './scripts/linear-patterns.mjs';
 
 /**
  * The folders of `src/`, in their order: one imports only from those before it in its own list, and from wherever its
@@ -202,6 +203,12 @@ export default [
   {
     files: ['src/tracing/start-tracing.ts', 'src/cli/commands/{audit,keys,service}.command.ts'],
     rules: { 'no-restricted-syntax': 'off' },
+  },
+  {
+    files: ['src/**/*.ts', 'simulator/**/*.ts'],
+    ignores: ['**/*.spec{,-support}.ts'],
+    plugins: { patterns: linearPatterns },
+    rules: { 'patterns/linear': 'error' },
   },
   { files: ['src/*.ts'], rules: restrict(...always, ...Object.values(boundaries)) },
   ...rulesWithin(order),

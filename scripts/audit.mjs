@@ -3,7 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { quietly, root } from './processes.mjs';
+import { npm, root } from './processes.mjs';
 import { shippedPlaces } from './shipped-packages.mjs';
 
 const GRAVE = ['high', 'critical'];
@@ -11,10 +11,9 @@ const GRAVE = ['high', 'critical'];
 /** A package with a critical advisory since 2020: a registry that knows none for it knows none for any. */
 const WITNESS = { name: 'minimist', version: '0.0.8' };
 
-/** The answer of npm to `npm audit` in a folder; without `vulnerabilities` if the registry gave none. */
+/** What `npm audit` says of a folder; without `vulnerabilities` if the registry has not answered. */
 async function ask(folder) {
-  const [command, args] = process.env.npm_execpath ? [process.execPath, [process.env.npm_execpath]] : ['npm', []];
-  const { output } = await quietly(command, [...args, 'audit', '--json', '--loglevel=silent', '--prefix', folder]);
+  const { output } = await npm('audit', '--json', '--loglevel=silent', '--prefix', folder);
   try {
     return JSON.parse(output.slice(output.indexOf('{'), output.lastIndexOf('}') + 1));
   } catch {

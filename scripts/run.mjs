@@ -5,19 +5,15 @@ import path from 'node:path';
 import { foreground, nodeModule, root } from './processes.mjs';
 import { Fault, setUp } from './setup.mjs';
 
-const notWritten = (what) => new Fault(`${what} is not part of this version.`);
+/** Runs a compiled program in the foreground. */
+const compiled = (file, args) => foreground(process.execPath, ['--enable-source-maps', `dist/${file}`, ...args]);
+const jest = (args, env) => foreground(process.execPath, [nodeModule('jest', 'jest'), ...args], env);
 
-/** Runs a compiled program in the foreground, if this version has it. */
-function compiled(file, what, args) {
-  if (!existsSync(path.join(root, file))) throw notWritten(what);
-  return foreground(process.execPath, ['--enable-source-maps', file, ...args]);
-}
-
-/** Refuses what a program does not know: a misspelt word would be passed over. */
+/** Refuses unknown arguments, because a misspelt one would be ignored. */
 function onlyKnown(args, ...known) {
-  const stranger = args.find((arg) => !known.includes(arg));
-  const advice = known.length > 0 ? `say ${known.join(' or ')}, or nothing` : 'its settings stand in the environment';
-  if (stranger !== undefined) throw new Fault(`Unknown argument ${stranger}: ${advice}.`);
+  const unknown = args.find((arg) => !known.includes(arg));
+  const advice = known.length > 0 ? `Use ${known.join(' or ')}, or none.` : 'Its settings are in the environment.';
+  if (unknown !== undefined) throw new Fault(`Unknown argument ${unknown}. ${advice}`);
   return args;
 }
 
@@ -25,46 +21,39 @@ const commands = {
   setup: () => 0,
   build: () => 0,
   start: (args) => {
-    if (existsSync(path.join(root, '.env'))) process.loadEnvFile(path.join(root, '.env')); // what is set already stays
-    return compiled('dist/src/main.js', 'The service', onlyKnown(args, 'migrate'));
+    if (existsSync(path.join(root, '.env'))) process.loadEnvFile(path.join(root, '.env')); // keeps what is set already
+    return compiled('src/main.js', onlyKnown(args, 'migrate'));
   },
-  simulator: (args) => compiled('dist/simulator/main.js', 'The simulator', onlyKnown(args)),
-  demo: (args) => compiled('dist/demo/main.js', 'The demo', onlyKnown(args, '--once')),
-  bench: (args) => compiled('dist/bench/main.js', 'The benchmark', args),
-  faults: (args) => compiled('dist/faults/main.js', 'The fault run', args),
+  simulator: (args) => compiled('simulator/main.js', onlyKnown(args)),
+  demo: (args) => compiled('demo/main.js', onlyKnown(args, '--once')),
+  bench: (args) => compiled('bench/main.js', args),
+  faults: (args) => compiled('faults/main.js', args),
   test: (args) => {
     console.error('Collecting the suites …');
-    return foreground(process.execPath, [nodeModule('jest', 'jest'), ...args]);
+    return jest(args);
   },
   check: async () => (await import('./check.mjs')).check(),
   audit: async (args) => onlyKnown(args) && (await import('./audit.mjs')).audit(),
   sbom: async (args) => (await import('./sbom.mjs')).sbom(root, args),
-  'api-types': async ([url = 'http://127.0.0.1:3000']) => (await import('./api-types.mjs')).writeApiTypes(url),
   reference: (args) =>
-    foreground(process.execPath, [nodeModule('jest', 'jest'), '--forceExit', 'test/reference.e2e-spec.ts'], {
-      WRITE_REFERENCE: String(onlyKnown(args).length === 0),
-    }),
+    onlyKnown(args) && jest(['--forceExit', 'test/http/reference.world-spec.ts'], { WRITE_REFERENCE: '1' }),
   screenshots: async (args) => onlyKnown(args) && (await import('./screenshots.mjs')).takeScreenshots(),
-  migration: async (args) => (await import('./migration/command.mjs')).migration(args),
 };
-
-async function main([name, ...args]) {
-  const command = commands[name];
-  if (!command) throw new Fault(`Unknown command ${name ?? ''}: one of ${Object.keys(commands).join(', ')}.`);
-  await setUp();
-  process.exitCode = await command(args);
-}
 
 /** What is wrong and what to do, for failures that say so or that have an obvious cause; else where it happened. */
 function explain(error) {
   if (error instanceof Fault) return `✗ ${error.message}`;
-  if (['EACCES', 'EPERM', 'EROFS'].includes(error.code)) {
-    return `✗ ${error.message}: this folder is not yours to write; use a clone of your own, or the user who made it.`;
-  }
+  if (['EACCES', 'EPERM', 'EROFS'].includes(error.code))
+    return `✗ ${error.message}: you may not write to this folder. Use a clone of your own, or the user who made it.`;
   return error;
 }
 
-main(process.argv.slice(2)).catch((error) => {
+const [name, ...args] = process.argv.slice(2);
+try {
+  if (!commands[name]) throw new Fault(`Unknown command ${name}. Use one of: ${Object.keys(commands).join(', ')}.`);
+  await setUp();
+  process.exitCode = await commands[name](args);
+} catch (error) {
   console.error(explain(error));
   process.exitCode = 1;
-});
+}

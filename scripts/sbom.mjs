@@ -1,26 +1,20 @@
-// npm run sbom: what production is made of, as CycloneDX 1.5, from the lockfile and the console's imports alone: the same
-// sources give the same bytes. `npm sbom --omit dev` leaves out packages that development needs too (npm 11.19: 61 of
-// 209, Nest among them), and what is bundled.
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+// npm run sbom: the packages that production may load or that the console's pages hold, as CycloneDX 1.5, from the
+// lockfile. `npm sbom --omit dev` lacks a third of them: what development needs, too, Nest among them (npm 11.19), and
+// what is bundled.
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { nameAt, resolve, shippedPlaces } from './shipped-packages.mjs';
 
-function licencesOf(root, place, locked) {
-  const manifest = path.join(root, place, 'package.json');
-  const licence =
-    locked.license ?? (existsSync(manifest) ? JSON.parse(readFileSync(manifest, 'utf8')).license : undefined);
-  if (!licence) return {};
-  return { licenses: [/[ (]/.test(licence) ? { expression: licence } : { license: { id: licence } }] };
-}
+const licencesOf = ({ license }) =>
+  license && { licenses: [/[ (]/.test(license) ? { expression: license } : { license: { id: license } }] };
 
 /** `algorithm-base64`, as npm writes it, in hexadecimal. */
-function hashesOf({ integrity }) {
-  const [, algorithm, base64] = /^sha(\d+)-(.*)$/.exec(integrity ?? '') ?? [];
-  if (!algorithm) return {};
-  return { hashes: [{ alg: `SHA-${algorithm}`, content: Buffer.from(base64, 'base64').toString('hex') }] };
+function hashOf({ integrity }) {
+  const [algorithm, base64] = integrity.split('-');
+  return { alg: algorithm.replace('sha', 'SHA-'), content: Buffer.from(base64, 'base64').toString('hex') };
 }
 
-/** The bill of materials of the project at `root`, with every package that production may load or its pages hold. */
+/** The bill of materials of the project at `root`. */
 export function billOfMaterials(root) {
   const { name, version, packages } = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8'));
   const shipped = shippedPlaces(root, packages);
@@ -29,7 +23,7 @@ export function billOfMaterials(root) {
   const reference = (place) => (place === '' ? `${name}@${version}` : `${purl(place)}#${place}`);
   const dependsOn = (place) => {
     const { dependencies, devDependencies, optionalDependencies, peerDependencies } = packages[place];
-    // Those for development are the project's own; of these only what is bundled is left.
+    // Only the project itself has devDependencies; what is not bundled is left out below.
     const wantedNames = { ...dependencies, ...devDependencies, ...optionalDependencies, ...peerDependencies };
     const found = Object.keys(wantedNames).flatMap((wanted) => resolve(packages, place, wanted) ?? []);
     return [...new Set(found)].filter((each) => shipped.has(each)).map(reference);
@@ -45,8 +39,8 @@ export function billOfMaterials(root) {
       name: nameAt(place),
       version: packages[place].version,
       scope: packages[place].optional ? 'optional' : 'required',
-      ...hashesOf(packages[place]),
-      ...licencesOf(root, place, packages[place]),
+      hashes: [hashOf(packages[place])],
+      ...licencesOf(packages[place]),
       purl: purl(place),
     })),
     dependencies: ['', ...places].map((place) => ({ ref: reference(place), dependsOn: dependsOn(place) })),

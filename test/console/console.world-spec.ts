@@ -1,6 +1,3 @@
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
-import { API_TYPES, writeApiTypes } from '../../scripts/api-types.mjs';
 import { ADMIN_KEY } from '../support/app.js';
 import { describeInBrowser, giveReason, signIn, UNSAFE_HOST, useBrowser } from '../support/browser.js';
 import { useWorld } from '../world/use-world.js';
@@ -62,13 +59,6 @@ test('the root redirects a browser to the console, and lists the addresses for a
 test('unknown files of the console answer 404', async () => {
   for (const name of ['none.js', '..%2findex.html', '..%2f..%2f..%2fpackage.json', '%00'])
     expect([name, await ask('GET', `/console/assets/${name}`, {})]).toEqual([name, 404]);
-});
-
-test("the console's types are those of the API", async () => {
-  const made = path.join(process.cwd(), '.data/api-types.d.ts');
-  await writeApiTypes(world.url, made);
-  const [now, committed] = [made, API_TYPES].map((file) => readFileSync(file, 'utf8'));
-  if (now !== committed) throw new Error(`${API_TYPES} is not of this API: npm run api-types -- URL writes it again.`);
 });
 
 describeInBrowser('the console', () => {

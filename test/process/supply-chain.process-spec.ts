@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -52,8 +52,25 @@ test.each([
   const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-lock-'));
   const packages = { '': {}, 'node_modules/a': locked };
   writeFileSync(path.join(folder, 'package-lock.json'), JSON.stringify({ lockfileVersion: 3, packages }));
-  const code = `console.log((await import('${script('check-lockfile.mjs')}')).findLockfileFaults('${folder}').join())`;
+  const code = `console.log((await import('${script('check-packages.mjs')}')).findPackageFaults('${folder}').join())`;
   const { output } = await run(code);
   rmSync(folder, { recursive: true });
   expect(output).toContain(`a 1.0.0 ${words}`);
+});
+
+test('the setup lock of a killed process goes to the next one, and only to one at a time', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-setup-'));
+  const withLock = (work: string) =>
+    run(
+      `(await import('${script('setup-lock.mjs')}')).withSetupLock('${folder}/lock', async () => { ${work}; console.log('done') })`,
+    );
+  await withLock(`process.kill(process.pid, 'SIGKILL')`);
+  expect(existsSync(`${folder}/lock`)).toBe(true);
+  // A second process would find the folder of the first.
+  const alone = `const fs = await import('node:fs'); fs.mkdirSync('${folder}/busy');
+    await new Promise((resolve) => setTimeout(resolve, 50)); fs.rmdirSync('${folder}/busy')`;
+  const ended = await Promise.all([1, 2, 3].map(() => withLock(alone)));
+  expect(ended.map(({ output }) => output)).toEqual(['done\n', 'done\n', 'done\n']);
+  expect(existsSync(`${folder}/lock`)).toBe(false);
+  rmSync(folder, { recursive: true });
 });

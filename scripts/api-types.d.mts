@@ -1,2 +1,0 @@
-export declare const API_TYPES: string;
-export declare function writeApiTypes(url: string, file?: string): Promise<void>;

@@ -1,0 +1,31 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import openapiTypes, { astToString, COMMENT_HEADER, type OpenAPI3 } from 'openapi-typescript';
+import { Metrics } from '../../src/http/server/metrics.js';
+import { openApiDocument } from '../../src/setup.js';
+import { contractPage } from '../support/reference/contract.js';
+import { problemsPage } from '../support/reference/problems.js';
+import { eventsPage, metricsPage, operationsPage } from '../support/reference/service-pages.js';
+import { settingsPage } from '../support/reference/settings.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld();
+
+const description = () => openApiDocument(world.app);
+
+const FILES: Record<string, () => string | Promise<string>> = {
+  'docs/reference/settings.md': settingsPage,
+  'docs/reference/contract.md': contractPage,
+  'docs/reference/problems.md': problemsPage,
+  'docs/reference/events.md': eventsPage,
+  'docs/reference/operations.md': () => operationsPage(description()),
+  'docs/reference/metrics.md': () => metricsPage(world.get(Metrics).registry.getMetricsAsArray()),
+  'console/api/schema.d.ts': async () =>
+    COMMENT_HEADER + astToString(await openapiTypes(description() as unknown as OpenAPI3)),
+};
+
+test.each(Object.entries(FILES))('%s agrees with the code; npm run reference writes it', async (file, make) => {
+  const text = await make();
+  if (process.env.WRITE_REFERENCE) writeFileSync(file, text);
+  const isEqual = readFileSync(file, 'utf8') === text; // the difference would be thousands of lines
+  expect([file, isEqual]).toEqual([file, true]);
+});
