@@ -1,5 +1,4 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import openapiTypes, { astToString, COMMENT_HEADER, type OpenAPI3 } from 'openapi-typescript';
 import { Metrics } from '../../src/http/server/metrics.js';
 import { openApiDocument } from '../../src/setup.js';
 import { contractPage } from '../support/reference/contract.js';
@@ -7,6 +6,10 @@ import { problemsPage } from '../support/reference/problems.js';
 import { eventsPage, metricsPage, operationsPage } from '../support/reference/service-pages.js';
 import { settingsPage } from '../support/reference/settings.js';
 import { useWorld } from '../world/use-world.js';
+
+// The package's types for require() are broken.
+type OpenApiTypes = typeof import('openapi-typescript', { with: { 'resolution-mode': 'import' }});
+const { default: typesOf, astToString, COMMENT_HEADER } = require('openapi-typescript') as OpenApiTypes;
 
 const world = useWorld();
 
@@ -19,8 +22,7 @@ const FILES: Record<string, () => string | Promise<string>> = {
   'docs/reference/events.md': eventsPage,
   'docs/reference/operations.md': () => operationsPage(description()),
   'docs/reference/metrics.md': () => metricsPage(world.get(Metrics).registry.getMetricsAsArray()),
-  'console/api/schema.d.ts': async () =>
-    COMMENT_HEADER + astToString(await openapiTypes(description() as unknown as OpenAPI3)),
+  'console/api/schema.d.ts': async () => COMMENT_HEADER + astToString(await typesOf(JSON.stringify(description()))),
 };
 
 test.each(Object.entries(FILES))('%s agrees with the code; npm run reference writes it', async (file, make) => {
