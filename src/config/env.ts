@@ -31,10 +31,8 @@ type Role = 'api' | 'worker';
 const DAY_SECONDS = 86_400;
 
 /**
- * The narrowest window for the age of webhooks that may be set, in seconds. A retry may keep the timestamp of the first
- * try, so a window that ends before the last retry loses deliveries. The spec states 5 retries "with exponentially
- * growing delay" and 5 seconds for each answer, but no first delay; an hour covers delays that double from 115 seconds:
- * (1 + 2 + 4 + 8 + 16) * 115 + 6 * 5 = 3595. A sender known to wait longer needs a wider window.
+ * Minimum of WEBHOOK_MAX_AGE_SECONDS, because a retry may keep the timestamp of the first try. An hour covers the five
+ * retries of the specification with delays that double from 115 seconds: (1 + 2 + 4 + 8 + 16) * 115 + 6 * 5 = 3595.
  */
 const NARROWEST_AGE_WINDOW_SECONDS = 3_600;
 
