@@ -1893,6 +1893,8 @@ export interface components {
             id: string;
             /** @description Null before the first attempt, and if the body names none that can be shown */
             eventType: string | null;
+            /** @description The platform's id of what it is about; null before the first attempt, and if the body names none */
+            subject: string | null;
             /** @enum {string} */
             state: "dead" | "failed" | "ignored" | "not-understood" | "processed" | "received";
             /** Format: date-time */
@@ -2270,6 +2272,8 @@ export interface components {
             correlationId: string | null;
             /** @description For an `Unknown` session: the ways to resolve it; otherwise empty */
             choices: components["schemas"]["RequestChoiceResponse"][];
+            /** @description What this service does next, and why: `createSession`, `getSession` or `none` */
+            nextStep: components["schemas"]["NextStepResponse"];
             aiNotesEnabled: boolean | null;
             /** @description False while the platform may still change aiNotesEnabled */
             aiNotesFinal: boolean;

@@ -15,8 +15,13 @@ NOTEBRIDGE_ON_BEHALF_OF   your id, for the audit log
 
 NOTEBRIDGE_INSECURE_HTTP=true allows plain http to other hosts.`;
 
+/** Says which service answers, because a demo may run beside others. */
+function sayPlace(url: string): void {
+  if (!process.argv.includes('--json')) console.error(`notebridge at ${url}`);
+}
+
 async function main(): Promise<void> {
-  const api = new Api(() => connectionFrom(readClientEnv()));
+  const api = new Api(() => connectionFrom(readClientEnv()), sayPlace);
   const program = withFaults(new Command('notebridge')).description(ABOUT).version(version());
   program.addHelpText('afterAll', EXIT_CODES);
   addCommands(program, api);

@@ -13,6 +13,7 @@ import { beginRegeneration, takeStep } from '../../simulator/sessions/session-ru
 import type { AuditResponse } from '../../src/audit/audit.dto.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { UploadAddressResponse } from '../../src/platform/clients/upload-address.dto.js';
+import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';
 import { usePrograms } from '../support/programs.js';
 import { type Mirror, useMirrors } from '../support/service.js';
@@ -56,7 +57,7 @@ const start = (args: string[], env: Record<string, string> = {}) =>
 
 async function runWith(env: Record<string, string>, ...args: string[]): Promise<Ended> {
   const program = await start(args, env);
-  return [await program.ended(), program.output()];
+  return [await program.ended(), program.output().replace(/^notebridge at \S+\n/, '')];
 }
 const run = (...args: string[]) => runWith({}, ...args);
 
@@ -244,7 +245,8 @@ describe('the output', () => {
       ...{ env: { ...process.env, ...connection() }, stdio: ['ignore', full, 'pipe'], encoding: 'utf8' },
     });
     closeSync(full);
-    expect([status, stderr]).toEqual([1, 'The output cannot be written (ENOSPC); what is there is incomplete.\n']);
+    const sentence = 'The output cannot be written (ENOSPC); what is there is incomplete.\n';
+    expect([status, stderr.replace(/^notebridge at .*\n/, '')]).toEqual([1, sentence]);
   });
 
   it('contains no names in people, trace and resolve', async () => {
@@ -258,6 +260,24 @@ describe('the output', () => {
       expect(output).not.toMatch(/Cy|Ng|@example/);
     }
     expect(outputs[1]).toContain('createClient');
+  });
+
+  it('names the service that answers', async () => {
+    const program = await start(['people', '--limit', '1']);
+    await program.ended();
+    expect(program.output()).toMatch(`notebridge at ${service.url}\n`);
+  });
+
+  it('shows the steps of a session and its deliveries', async () => {
+    const [session] = (await service.call<Page<SessionResponse>>('GET', '/v1/sessions?limit=1')).body.items;
+    const [code, output] = await run('trace', 'session', session?.sessionId ?? '');
+    expect(code).toBe(0);
+    expect(output).toMatch(new RegExp(`^session ${session?.id}: Done \\(from the platform's answer\\)$`, 'm'));
+    expect(output).toMatch(/^next {6}none: everything announced was fetched$/m);
+    const [, id = ''] = /SESSION_PROCESSING_COMPLETED +(\d+) +processed/.exec(output) ?? [];
+    const delivery = await run('trace', 'delivery', id);
+    expect(delivery).toEqual([0, expect.stringMatching(/^delivery \d+: processed$/m)]);
+    expect(delivery[1]).toContain(`SESSION_PROCESSING_COMPLETED, about ${session?.sessionId} on the platform`);
   });
 
   it('is limited in a list, with a note, and complete as JSON', async () => {
@@ -274,7 +294,7 @@ describe('the output', () => {
 
   it.each([
     [['status', '--json', '--none'], "unknown option '--none'"],
-    [['audit', 'verify', '--json'], 'PLATFORM_BASE_URL'],
+    [['audit', 'verify', '--json'], 'those of the service at NOTEBRIDGE_URL'],
     [['doctor', '--json', '--none'], "unknown option '--none'"],
   ])('%j fails with JSON instead of a sentence', async (words, detail) => {
     const [code, output] = await run(...words);
@@ -300,7 +320,10 @@ describe('an operator', () => {
     const next = JSON.parse((await run('keys', 'rotate', made.id, '--overlap-seconds', '0', '--json'))[1]);
     expect([next.name, next.id === made.id]).toEqual(['r', false]);
     const [code, output] = await runWith({ NOTEBRIDGE_KEY: made.key }, 'status', '--json');
-    expect([code, JSON.parse(output)]).toMatchObject([1, { status: 401 }]);
+    expect([code, JSON.parse(output)]).toMatchObject([
+      1,
+      { status: 401, type: 'urn:notebridge:problem:unauthenticated' },
+    ]);
     const use = async () => (await runWith({ NOTEBRIDGE_KEY: next.key }, 'people'))[0];
     expect(await use()).toBe(0);
     expect((await run('keys'))[1]).toContain(next.id);

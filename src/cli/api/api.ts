@@ -1,5 +1,5 @@
 import type { Page } from '../../http/request/page.js';
-import { CliFault, sentenceOf, Unreachable } from './cli-fault.js';
+import { answeredFault, CliFault, sentenceOf, Unreachable } from './cli-fault.js';
 import type { Connection } from './connection.js';
 
 interface RequestOptions {
@@ -16,8 +16,16 @@ interface RequestOptions {
 export class Api {
   private connection: Connection | undefined;
 
-  /** @param connect called once, at the first request, so that help needs no key */
-  constructor(private readonly connect: () => Connection) {}
+  private hasAnswered = false;
+
+  /**
+   * @param connect called once, at the first request, so that help needs no key
+   * @param onFirstAnswer called once, with the address of the service
+   */
+  constructor(
+    private readonly connect: () => Connection,
+    private readonly onFirstAnswer: (url: string) => void = () => {},
+  ) {}
 
   async get<T>(path: string, options?: RequestOptions): Promise<T> {
     return (await (await this.send('GET', path, undefined, options)).json()) as T;
@@ -63,15 +71,17 @@ export class Api {
         `notebridge does not answer at ${url} (${causeOf(error)}): is it running, and is NOTEBRIDGE_URL right?`,
       );
     });
+    if (answer.headers.has('request-id') && !this.hasAnswered) this.onFirstAnswer(url);
+    this.hasAnswered = true;
     if (answer.ok || answer.status === also) {
       // Every answer of notebridge has an id; a page of the console is one for people.
       const isPage = answer.headers.get('content-type')?.startsWith('text/html');
       if (answer.headers.has('request-id') && !isPage) return answer;
       throw new CliFault(`What answers at ${url} is not the API of notebridge: is NOTEBRIDGE_URL right?`);
     }
-    const sentence = sentenceOf(answer.status, await answer.text());
+    const text = await answer.text();
     const Fault = answer.status >= 502 && answer.status <= 504 ? Unreachable : CliFault;
-    throw new Fault(sentence, 1, answer.status);
+    throw new Fault(sentenceOf(answer.status, text), 1, answeredFault(answer.status, text));
   }
 }
 

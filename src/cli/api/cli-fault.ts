@@ -1,10 +1,19 @@
+import { withCommands } from './commands-of-routes.js';
+
+/** What a program needs of an error answer. `type` is the service's, such as `urn:notebridge:problem:unknown-session`. */
+interface AnsweredFault {
+  status: number;
+  type?: string;
+  pointer?: string;
+}
+
 /** A failure that one sentence explains; the command prints it and ends with `exitCode`. */
 export class CliFault extends Error {
   constructor(
     message: string,
     readonly exitCode = 1,
-    /** Of the service's answer. */
-    readonly status?: number,
+    /** The service's answer. */
+    readonly answer?: AnsweredFault,
   ) {
     super(message);
     this.name = 'CliFault';
@@ -15,6 +24,8 @@ export class CliFault extends Error {
 export class Unreachable extends CliFault {}
 
 interface Problem {
+  type?: string;
+  pointer?: string;
   detail: string;
   errors?: { pointer: string; detail: string }[];
   /** The name of the file that is at fault. */
@@ -38,7 +49,18 @@ export function sentenceOf(status: number, body: string): string {
   const others = errors.slice(1).map((fault) => `${fault.pointer} ${fault.detail}`);
   const more = others.length > 0 ? ` Also: ${others.join('; ')}.` : '';
   const holder = kind && externalId ? ` (${kind} ${externalId})` : '';
-  return named + more + holder + (status === 401 ? ' The key is taken from NOTEBRIDGE_KEY, then ADMIN_API_KEY.' : '');
+  return (
+    withCommands(named) +
+    more +
+    holder +
+    (status === 401 ? ' The key is taken from NOTEBRIDGE_KEY, then ADMIN_API_KEY.' : '')
+  );
+}
+
+/** The status, type and pointer of an error answer. */
+export function answeredFault(status: number, body: string): AnsweredFault {
+  const { type, pointer } = problemOf(body) ?? {};
+  return { status, type, pointer };
 }
 
 function problemOf(text: string): Problem | undefined {

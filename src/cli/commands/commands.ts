@@ -9,6 +9,7 @@ import { addKeyCommands } from './keys.command.js';
 import { addPeopleCommands } from './people.command.js';
 import { addRequestCommands } from './requests.command.js';
 import { addServiceCommands } from './service.command.js';
+import { addTraceCommand } from './trace.command.js';
 
 /** Adds every command that asks a running service, in the order of the help. */
 export function addCommands(program: Command, api: Api): void {
@@ -16,6 +17,7 @@ export function addCommands(program: Command, api: Api): void {
   addServiceCommands(program, api);
   addImportCommands(program, api);
   addPeopleCommands(program, api);
+  addTraceCommand(program, api);
   addClientCommands(program, api);
   addRequestCommands(program, api);
   addDeliveryCommands(program, api);

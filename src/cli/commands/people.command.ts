@@ -1,14 +1,13 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import type { Page } from '../../http/request/page.js';
 import type { PersonResponse } from '../../people/api/person-view.js';
-import type { TraceResponse } from '../../people/api/trace.dto.js';
 import type { PersonKind } from '../../people/model/person.js';
 import { RESOLVE_ACTIONS } from '../../people/model/resolve-rule.js';
 import type { Api } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
 import { examples } from '../output/help.js';
 import { listing } from '../output/list-command.js';
-import { printAnswer, table } from '../output/print.js';
+import { lines, printAnswer } from '../output/print.js';
 import { saveAnswer } from '../output/save-answer.js';
 
 const KINDS: PersonKind[] = ['provider', 'client'];
@@ -25,7 +24,7 @@ interface ResolveOptions {
 
 const kindArgument = () => new Argument('<kind>', 'whom it is about').choices(KINDS);
 
-/** `notebridge people`, `trace` and `resolve`. */
+/** `notebridge people` and `resolve`. */
 export function addPeopleCommands(program: Command, api: Api): void {
   const people = program
     .command('people')
@@ -56,17 +55,6 @@ export function addPeopleCommands(program: Command, api: Api): void {
     none: 'No matching people.',
     instead: ({ csv, output }) => (csv === undefined ? undefined : savePeople(api, output)),
   });
-
-  program
-    .command('trace')
-    .description('say of one person what is wanted, what is known, what comes next and why; nothing is sent')
-    .addArgument(kindArgument())
-    .argument('<externalId>')
-    .option('--json', 'print what the service answers')
-    .addHelpText('after', examples('trace client C-1'))
-    .action(async (kind: PersonKind, externalId: string, { json }: { json?: boolean }) =>
-      printAnswer(await api.post<TraceResponse>('/v1/people/trace', { kind, externalId }), json, traceLines),
-    );
 
   const action = new Argument(
     '<action>',
@@ -135,32 +123,4 @@ function personLines({ kind, externalId, platformUserId, providers, sync }: Pers
     notPushable.length > 0 && `  ${changed} ${notPushable.join(', ')}`,
     error && `  ${error.code}: ${error.message}`,
   );
-}
-
-/** What is wanted, what is known, what comes next and why, and the calls so far. */
-function traceLines({ kind, externalId, state, wanted, known, nextStep, choices, history }: TraceResponse): string {
-  const ids = wanted.providers.map((one) => one.externalId + (one.mirrored ? '' : ' (not mirrored yet)')).join(', ');
-  const calls = history.map(({ at, operation, lane, status, outcome, durationMs }) => {
-    return { 'call at': at, operation, lane, status, outcome, ms: durationMs };
-  });
-  const user = known.platformUserId ? `user ${known.platformUserId}` : 'no user of the platform';
-  const applied = known.appliedProviders ? `, ${known.appliedProviders.length} providers applied` : '';
-  const { unsettledCreate, emailClaim } = known;
-  return lines(
-    `${kind} ${externalId}: ${state}`,
-    `wanted    ${wanted.present ? 'to be on the platform' : 'to be gone'}, ${wanted.hasEmail ? 'with' : 'without'} an email${
-      ids === '' ? '' : `, providers ${ids}`
-    }`,
-    `known     ${user}${applied}`,
-    unsettledCreate && `          a create without an answer, looked up at ${unsettledCreate.lookUpAt}`,
-    emailClaim && `          the email is ${emailClaim === 'held' ? "this person's" : emailClaim}`,
-    `next      ${nextStep.what}${nextStep.notBefore ? `, not before ${nextStep.notBefore}` : ''}: ${nextStep.why}`,
-    ...choices.map(({ action, does }) => `choice    resolve ${kind} ${externalId} ${action}: ${does}`),
-    calls.length > 0 ? `\n${table(calls)}` : 'calls     none yet',
-  );
-}
-
-/** The lines that apply. */
-function lines(...texts: (string | false | null | undefined)[]): string {
-  return texts.filter((text) => text).join('\n');
 }

@@ -18,11 +18,20 @@ export async function withServiceData<T>(
   role: 'service' | 'owner' = 'service',
 ): Promise<T> {
   const { env, demo } = serviceSettings();
-  if (demo) console.error("No settings of a service are set here, so this is the demo's database.");
+  console.error(
+    `Database: ${placeOf(env)}${demo ? " (this clone's demo, because no settings of a service are set here)" : ''}`,
+  );
   return withServiceDatabase(env, role, async (url) => {
     const pairs = await Promise.all(KEY_SETTINGS.map(async (name) => [name, parseKeys(await keysOf(env, name))]));
     return withClient(url, (client) => work(client, Object.fromEntries(pairs) as ServiceKeys));
   });
+}
+
+/** Where the database is, without user and password. */
+function placeOf({ DATABASE_URL: url, DATA_DIR: folder }: Env): string {
+  if (url === undefined) return `the embedded PostgreSQL in ${path.resolve(folder)}`;
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname}`;
 }
 
 async function keysOf(env: Env, name: KeySetting): Promise<string[]> {

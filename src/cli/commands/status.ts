@@ -3,19 +3,10 @@ import type { CapabilityPageResponse } from '../../operations/overview/capabilit
 import type { OverviewResponse } from '../../operations/overview/overview.dto.js';
 import type { Api } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
+import { commandOf, withCommands } from '../api/commands-of-routes.js';
 
 /** The overview counts up to this number. */
 const MAX_COUNT = 1_000;
-
-/** The commands that show the lists of the API. */
-const COMMANDS: Record<string, string> = {
-  '/v1/providers': 'people --kind provider',
-  '/v1/clients': 'people --kind client',
-  '/v1/sessions': 'sessions',
-  '/v1/compliance/jobs': 'compliance',
-  '/v1/webhook-deliveries': 'deliveries',
-  '/v1/imports': 'imports',
-};
 
 type Waiting = NonNullable<OverviewResponse['waitsForPerson']>;
 
@@ -43,7 +34,7 @@ async function readWaiting(api: Api): Promise<Waiting | null> {
   try {
     return (await api.get<OverviewResponse>('/v1/overview')).waitsForPerson;
   } catch (error) {
-    if (error instanceof CliFault && error.status === 403) return null;
+    if (error instanceof CliFault && error.answer?.status === 403) return null;
     throw error;
   }
 }
@@ -60,7 +51,9 @@ export function statusLines({ health, capabilitiesOff, waiting }: Status): strin
   const ailing = checks.filter(([, { status }]) => status !== 'ok');
   return [
     `${health.status === 'ok' ? '✓' : '✗'} notebridge is ${health.status}: ${checks.length - ailing.length} of ${checks.length} parts are healthy`,
-    ...ailing.map(([name, { status, reason }]) => `  ✗ ${name} is ${status}: ${reason ?? 'it does not say why'}`),
+    ...ailing.map(
+      ([name, { status, reason }]) => `  ✗ ${name} is ${status}: ${withCommands(reason ?? 'it does not say why')}`,
+    ),
     capabilitiesOff.length === 0 ? '✓ every capability is on' : `– ${capabilitiesOff.length} capabilities are off`,
     ...capabilitiesOff.map(({ name, missing }) => `  – ${name}: set ${missing.join(', ')}`),
     ...waitingLines(waiting),
@@ -74,9 +67,7 @@ function waitingLines(waiting: Waiting | null): string[] {
     `${waiting.some(isFault) ? '✗' : '–'} waiting for you`,
     ...waiting.map((one) => {
       const { kind, count, list } = one;
-      const [path = '', query] = list.split('?');
-      const state = new URLSearchParams(query).get('state');
-      const command = `${COMMANDS[path] ?? 'status --json'}${state === null ? '' : ` --state ${state}`}`;
+      const command = commandOf(list) ?? 'status --json';
       const number = count > MAX_COUNT ? `${MAX_COUNT}+` : `${count}`;
       return `  ${isFault(one) ? '✗' : '–'} ${number.padStart(5)} ${kind}: npx notebridge ${command}`;
     }),

@@ -4,8 +4,8 @@ import { CliFault } from '../api/cli-fault.js';
 /** True if answers and errors are printed as JSON. Read from the arguments, because parsing them may fail. */
 const isJsonWanted = () => process.argv.includes('--json');
 
-function printFailure(detail: string, status?: number): void {
-  const problem = { type: 'urn:notebridge:problem:command-failed', detail, status };
+function printFailure(detail: string, answer?: CliFault['answer']): void {
+  const problem = { ...answer, type: answer?.type ?? 'urn:notebridge:problem:command-failed', detail };
   console.error(isJsonWanted() ? JSON.stringify(problem) : detail);
 }
 
@@ -24,6 +24,6 @@ export function withFaults(command: Command): Command {
 export function failed(error: unknown): void {
   const detail = error instanceof Error ? error.message : 'The command failed without a reason.';
   const fault = error instanceof CliFault ? error : undefined;
-  printFailure(detail, fault?.status);
+  printFailure(detail, fault?.answer);
   process.exitCode = fault?.exitCode ?? 1;
 }

@@ -51,6 +51,11 @@ export function printAnswer<T>(answer: T, json: boolean | undefined, words: (ans
   console.log(json ? JSON.stringify(answer, null, 2) : words(answer));
 }
 
+/** The lines that apply. */
+export function lines(...texts: (string | false | null | undefined)[]): string {
+  return texts.filter((text) => text).join('\n');
+}
+
 /** A count with its noun: `1 row`, `2 rows`. */
 export function counted(count: number, noun: string, plural = `${noun}s`): string {
   return `${count.toLocaleString('en-GB')} ${count === 1 ? noun : plural}`;

@@ -1,6 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { VisibleTo } from '../../access/guard/visible-to.js';
 import { PageResponse } from '../../http/request/page.js';
+import { NextStepResponse } from '../../people/api/trace.dto.js';
 
 export class SessionErrorResponse {
   /**
@@ -67,6 +68,8 @@ export class SessionResponse {
   correlationId!: string | null;
   /** For an `Unknown` session: the ways to resolve it; otherwise empty */
   choices!: RequestChoiceResponse[];
+  /** What this service does next, and why: `createSession`, `getSession` or `none` */
+  nextStep!: NextStepResponse;
   aiNotesEnabled!: boolean | null;
   /** False while the platform may still change aiNotesEnabled */
   aiNotesFinal!: boolean;

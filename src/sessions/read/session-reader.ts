@@ -12,6 +12,7 @@ import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
 import { platformKey } from '../../platform/contract/wire-types.js';
 import { ifNotDamaged, ifReadable } from '../../vault/unreadable-value.js';
+import { nextSessionStep } from '../model/next-session-step.js';
 import { IS_NAMED } from '../model/session-columns.js';
 import { NO_FACTS, shownError } from '../model/session-facts.js';
 import { type SessionRow, stateSource } from '../model/session-row.js';
@@ -245,6 +246,7 @@ export class SessionReader {
       stateFrom: stateSource(row),
       correlationId: state === 'Unknown' ? row.correlationId : null,
       choices: state === 'Unknown' ? [...UNKNOWN_CHOICES] : [],
+      nextStep: nextSessionStep(row),
       aiNotesEnabled,
       aiNotesFinal,
       error: error && shownError(error),

@@ -71,6 +71,8 @@ export class DeliveryResponse {
   id!: string;
   /** Null before the first attempt, and if the body names none that can be shown */
   eventType!: string | null;
+  /** The platform's id of what it is about; null before the first attempt, and if the body names none */
+  subject!: string | null;
   state!: DeliveryState;
   receivedAt!: Date;
   /** Failed attempts since it was last received, repeated or replayed */

@@ -23,7 +23,7 @@ const MAX_COUNTED = 1_000;
 type DeliveryRow = Omit<DeliveryResponse, 'error' | 'sentAt'> & { reason: string | null; sentAt: number };
 
 /** SQL, because Prisma casts enum values from text, so that the planner could not use the partial index by state. */
-const COLUMNS = `id::text AS id, event_type AS "eventType", state::text AS state, reason, attempts, repeats,
+const COLUMNS = `id::text AS id, event_type AS "eventType", subject, state::text AS state, reason, attempts, repeats,
   sent_at::float8 AS "sentAt", secret_index AS "secretIndex", received_at AS "receivedAt",
   processed_at AS "processedAt", due_at AS "dueAt"`;
 
