@@ -1,4 +1,5 @@
 import type { FeedPageResponse } from '../../src/feed/feed.dto.js';
+import type { TraceResponse } from '../../src/people/api/trace.dto.js';
 import { Reconciler } from '../../src/people/reconcile/reconciler.js';
 import { useWorld } from '../world/use-world.js';
 import { peopleOf } from './mirroring.js';
@@ -96,6 +97,14 @@ describe('a 403', () => {
       error: { code: 'platform-unauthorized' },
     });
     expect((await get('providers/k-4')).sync.state).toBe('pending');
+    const trace = await world.call<TraceResponse>('POST', '/v1/people/trace', {
+      body: { kind: 'provider', externalId: 'k-4' },
+    });
+    expect(trace.body.nextStep).toEqual({
+      what: 'createProvider',
+      why: expect.stringMatching(/answers 401 or 403 to createProvider; check PLATFORM_API_KEY\. Next probe: 2/),
+      notBefore: expect.any(String),
+    });
     expect((await health('people'))?.status).toBe('degraded');
 
     await passing(FIRST_PROBE);

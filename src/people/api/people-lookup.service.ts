@@ -3,8 +3,10 @@ import { Audit } from '../../audit/audit.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { platformKey } from '../../platform/contract/wire-types.js';
+import { openBlocks } from '../model/circuit-breaker.js';
 import { PERSON_KINDS } from '../model/person.js';
 import { type PersonKey, ProfileSeal } from '../model/profile.js';
+import { BreakersRepository } from '../store/breakers.repository.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
@@ -27,6 +29,7 @@ export class PeopleLookup {
     private readonly users: PlatformUsersRepository,
     private readonly upcoming: UpcomingPeople,
     private readonly formerIds: FormerIdsRepository,
+    private readonly breakers: BreakersRepository,
     private readonly seal: ProfileSeal,
     private readonly audit: Audit,
   ) {}
@@ -73,6 +76,6 @@ export class PeopleLookup {
       orderBy: { id: 'desc' },
       take: 100,
     });
-    return traceOf(row, history);
+    return traceOf(row, history, openBlocks(await this.breakers.read()));
   }
 }

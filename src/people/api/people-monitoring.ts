@@ -21,6 +21,10 @@ const REASONS: Record<BreakerCode, (operation: string, status: number | null) =>
   'rate-limited': (operation) => `The platform answers 429 to ${operation}.`,
 };
 
+/** Why an operation is stopped, and when it is tried again. */
+export const whyStopped = ({ operation, code, status, until }: ReturnType<typeof openBlocks>[number]): string =>
+  `${REASONS[code](operation, status)} Next probe: ${new Date(until).toISOString()}.`;
+
 /** Breakers that an operator can close are named first. */
 const ORDER = Object.keys(REASONS);
 
@@ -83,10 +87,7 @@ export class PeopleMonitoring {
     const facts = { ...(secondUsers > 0 && { secondUsers }) };
     if (open.length === 0) return { status: 'ok', facts };
     const sorted = open.sort((one, other) => ORDER.indexOf(one.code) - ORDER.indexOf(other.code));
-    const reasons = sorted.map(
-      ({ operation, code, status, until }) =>
-        `${REASONS[code](operation, status)} Next probe: ${new Date(until).toISOString()}.`,
-    );
+    const reasons = sorted.map(whyStopped);
     const stopped = sorted.map(({ operation }) => operation).join(', ');
     return { status: 'degraded', reason: [...reasons, 'Work is kept.'].join(' '), facts: { stopped, ...facts } };
   }

@@ -89,7 +89,7 @@ export class PersonRecords implements OnModuleInit {
   private async recordOf(row: PersonRow): Promise<PersonRecord> {
     const users = await usersOf(this.database.pool, row);
     const openProfile = (sealed: Buffer | null) => sealed && this.seal.open(row, sealed);
-    const { history: _, choices: __, ...trace } = traceOf(row, []);
+    const { history: _, choices: __, ...trace } = traceOf(row, [], []);
     return {
       ...this.service.view(row),
       // The view hides what a legal hold or a merge keeps.

@@ -1,15 +1,23 @@
+import type { openBlocks } from '../model/circuit-breaker.js';
 import { isCreate, nextStep, type Step } from '../model/next-step.js';
 import type { Person } from '../model/person.js';
 import { messageFor } from '../model/person-codes.js';
 import { resolveChoices } from '../model/resolve-rule.js';
 import type { PersonRow } from '../store/person-row.js';
 import type { UpcomingPerson } from '../store/upcoming-people.js';
+import { whyStopped } from './people-monitoring.js';
 import type { NextStepResponse, TracedCallResponse, TraceResponse } from './trace.dto.js';
 
-/** Explains the desired state, the known state and the next step of a person. @param calls newest first */
+/**
+ * Explains the desired state, the known state and the next step of a person.
+ *
+ * @param calls newest first
+ * @param blocks of the operations that are stopped for everyone
+ */
 export function traceOf(
   row: PersonRow,
   calls: (Omit<TracedCallResponse, 'at'> & { grantedAt: Date })[],
+  blocks: ReturnType<typeof openBlocks>,
 ): TraceResponse {
   const { externalId, kind, state, person, context } = row;
   const { attempt, checkedAbsentAt, appliedProviders, failures, platformUserId } = person;
@@ -28,7 +36,7 @@ export function traceOf(
     state,
     wanted: { present: person.wanted, hasEmail, providers },
     known: { platformUserId, unsettledCreate, checkedAbsentAt, appliedProviders, emailClaim, failures },
-    nextStep: explain(nextStep(person, context), person),
+    nextStep: unlessStopped(explain(nextStep(person, context), person), blocks),
     choices: resolveChoices(state, person, context),
     history: calls.map(({ grantedAt: at, operation, lane, status, outcome, durationMs }) => ({
       ...{ at, operation, lane, status, outcome, durationMs },
@@ -66,6 +74,15 @@ const CHECKS = {
   attempted: 'A create got no answer. A lookup by email shows whether it took effect.',
   any: 'A lookup of any known email shows whether the platform answers at this URL, because the next call depends on it.',
 };
+
+/** Adds why the operation of a step is stopped for everyone, and when it is tried again. */
+function unlessStopped(step: NextStepResponse, blocks: ReturnType<typeof openBlocks>): NextStepResponse {
+  const block = blocks.find(({ operation }) => operation === step.what);
+  if (!block) return step;
+  const probeAt = new Date(block.until);
+  const notBefore = step.notBefore && step.notBefore > probeAt ? step.notBefore : probeAt;
+  return { ...step, why: `${step.why} ${whyStopped(block)}`, notBefore };
+}
 
 function explain(step: Step, person: Person): NextStepResponse {
   if (step.do === 'claim-email')
