@@ -90,10 +90,8 @@ export class Env extends SignInSettings {
 
   @IsOptional() @IsString() PLATFORM_CONTRACT?: string;
 
-  /** The proxy for calls to the platform and for uploads to its stores. May contain a password. */
+  /** The proxy for calls to the platform and for uploads to its stores, and the hosts that are reached without it. */
   @IsOptional() @IsProxyUrl() HTTPS_PROXY?: string;
-
-  /** Hosts that are reached without the proxy. */
   @List() NO_PROXY: string[] = [];
 
   /** Seconds; a call without an answer by then has an unknown outcome. */
@@ -277,8 +275,7 @@ export class Env extends SignInSettings {
  * @throws {Error} whose message lists every faulty variable and what it must hold; never a value
  */
 export function validateEnv(raw: Record<string, unknown>): Env {
-  const { HTTPS_PROXY = raw.https_proxy, NO_PROXY = raw.no_proxy } = raw;
-  const { settings, faults } = withSecretFiles({ ...raw, HTTPS_PROXY, NO_PROXY });
+  const { settings, faults } = withSecretFiles({ HTTPS_PROXY: raw.https_proxy, NO_PROXY: raw.no_proxy, ...raw });
   const isBlank = (value: unknown) => typeof value === 'string' && value.trim() === '';
   const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => !isBlank(value)));
   const env = plainToInstance(Env, given, { exposeDefaultValues: true });

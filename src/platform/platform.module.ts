@@ -6,6 +6,7 @@ import { UsersClient } from './clients/users-client.js';
 import { Contract, readContract } from './contract/contract.js';
 import { PlatformHttp } from './http/platform-http.js';
 import { SpellingsRepository } from './http/spellings.repository.js';
+import { UnreadableAnswers } from './http/unreadable-answers.repository.js';
 import { CallsHealth } from './rate-limit/calls-health.js';
 import { RateLimiterRepository } from './rate-limit/rate-limiter.repository.js';
 import { OutcomeKeeper } from './send/outcome-keeper.js';
@@ -22,7 +23,7 @@ const clients = [UsersClient, PlatformClient, FileUploads, HandedOutUrls, Spelli
 
 /** Access to the therapy-notes platform. */
 @Module({
-  providers: [contract, PlatformHttp, RateLimiterRepository, CallsHealth, UploadStream, ...clients],
+  providers: [contract, PlatformHttp, UnreadableAnswers, RateLimiterRepository, CallsHealth, UploadStream, ...clients],
   exports: [Contract, RateLimiterRepository, ...clients],
 })
 export class PlatformModule {}

@@ -128,6 +128,7 @@ CREATE TABLE "platform_calls" (
     "status" INTEGER,
     "outcome" TEXT,
     "duration_ms" INTEGER,
+    "reason" TEXT,
     "worker" TEXT NOT NULL,
     CONSTRAINT "platform_calls_pkey" PRIMARY KEY ("id")
 );
@@ -680,6 +681,13 @@ CREATE TABLE "sending_holds" (
     "reason" TEXT NOT NULL,
     "restored" BOOLEAN NOT NULL,
     CONSTRAINT "sending_holds_pkey" PRIMARY KEY ("id")
+);
+
+CREATE TABLE "unreadable_answers" (
+    "operation" TEXT NOT NULL,
+    "reason" TEXT NOT NULL,
+    "at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT "unreadable_answers_pkey" PRIMARY KEY ("operation")
 );
 
 CREATE TABLE "platform_spellings" (

@@ -161,7 +161,7 @@ export function showPerson(row: ShownPerson, seal: ProfileSeal, isConfigured: bo
     sync: {
       state,
       step: step && operationOf(step),
-      error: code === null ? null : { code, message: messageFor(code), platformMessage: text || null },
+      error: code === null ? null : { code, message: messageFor(code, row.answerFault), platformMessage: text || null },
       notPushable: notPushable(origin, profile, applied ?? null),
       updatedAt,
     },

@@ -62,7 +62,8 @@ export const PERSON_CODES: Record<string, string> = {
     'The data of this person cannot be decrypted, so nothing is sent. See vault in /health/ready; add the missing key to DATA_KEYS, or PUT the person again.',
 };
 
-/** The message for a code. */
-export function messageFor(code: string): string {
-  return PERSON_CODES[code] ?? 'An unexpected state stops this person. See the trace.';
+/** The message for a code. @param cause the operation of the newest call, and why it failed */
+export function messageFor(code: string, cause: string | null = null): string {
+  const message = PERSON_CODES[code] ?? 'An unexpected state stops this person. See the trace.';
+  return cause === null ? message : `${message} Cause: ${cause}.`;
 }

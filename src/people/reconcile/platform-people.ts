@@ -140,10 +140,10 @@ function failureResult(error: unknown, durationMs: number): CallResult {
   const fault = error instanceof PlatformError ? error : undefined;
   const kind = fault?.kind ?? 'unknown-outcome';
   const [answer, errorCode, reached = true] = FAILURES[fault?.isWrongAddress ? 'wrong-url' : kind];
-  const { status = null, retryAfterMs } = fault ?? {};
+  const { status = null, retryAfterMs, reason } = fault ?? {};
   return {
     answer: { kind: answer, status: status ?? 0, retryAfterMs } as RawAnswer,
-    outcome: { outcome: kind, status, durationMs, reached },
+    outcome: { outcome: kind, status, durationMs, reached, reason },
     errorCode,
     ...(kind === 'rejected' && fault?.platformMessage && { errorText: fault.platformMessage }),
   };

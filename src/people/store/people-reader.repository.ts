@@ -15,6 +15,12 @@ const ROLE = `CASE p.kind WHEN 'client' THEN '${ROLES.client}' ELSE '${ROLES.pro
 /** SQL condition: person `p` must be deleted, and has a user. */
 const IS_LEAVING = 'NOT p.wanted AND p.platform_user_id IS NOT NULL';
 
+/** SQL of the cause of the newest call's failure, for people who show it. */
+const ANSWER_FAULT = `CASE WHEN p.error_code IN
+      ('platform-fault', 'platform-unreachable', 'outcome-unknown', 'create-unknown', 'delete-unknown') THEN (
+      SELECT c.operation || ', ' || c.reason FROM platform_calls c WHERE c.person_id = p.id AND c.outcome IS NOT NULL
+      ORDER BY c.id DESC LIMIT 1) END AS "answerFault"`;
+
 /** People with everything that their next steps depend on. @param breakers SQL of the circuit breakers */
 const read = (breakers: string) => `
   SELECT ${allColumns('Person', 'p')}, clock_timestamp() AS now,
@@ -35,14 +41,14 @@ const read = (breakers: string) => `
     ${IS_LEAVING} AND EXISTS (
       SELECT 1 FROM platform_users u WHERE u.external_user_id = p.external_id AND u.role = ${ROLE} AND u.person_id IS NULL
         AND NOT EXISTS (SELECT 1 FROM people q WHERE q.platform_user_id = u.platform_user_id)) AS "hasSecondUser",
-    ${breakers} AS breakers
+    ${breakers} AS breakers, ${ANSWER_FAULT}
   FROM people p`;
 
 /** People as the API shows them. */
 const READ_SHOWN = `
   SELECT ${SHOWN_FIELDS.map((field) => `p.${PERSON_COLUMNS[field]} AS "${field}"`).join(', ')},
     ARRAY(SELECT q.external_id FROM client_providers cp JOIN people q ON q.id = cp.provider_id
-      WHERE cp.client_id = p.id ORDER BY cp.position) AS providers
+      WHERE cp.client_id = p.id ORDER BY cp.position) AS providers, ${ANSWER_FAULT}
   FROM people p`;
 
 const READ = read('NULL');

@@ -35,10 +35,12 @@ export const SHOWN_FIELDS = [
 export type ShownPerson = Pick<StoredPerson, (typeof SHOWN_FIELDS)[number]> & {
   /** External ids of a client's providers, in order. */
   providers: string[];
+  /** Why its newest call got no readable answer. */
+  answerFault: string | null;
 };
 
 /** A row of `people` with everything that its next step depends on. */
-export interface PersonRow extends StoredPerson {
+export interface PersonRow extends StoredPerson, Pick<ShownPerson, 'answerFault'> {
   providers: string[];
   person: Person;
   context: DecisionContext;
@@ -94,7 +96,7 @@ export function fromFields(fields: KnownFields): Known {
 
 /** @param base the digest of the platform's base URL */
 export function toPersonRow(
-  read: StoredPerson & Surroundings & { breakers: Breakers | null },
+  read: StoredPerson & Surroundings & { breakers: Breakers | null } & Pick<ShownPerson, 'answerFault'>,
   base: string,
 ): PersonRow {
   const { now, claim, providers, stillListed, role, hasSecondUser, breakers, emailClaims, ...stored } = read;

@@ -189,12 +189,12 @@ describe('the platform client', () => {
     });
 
     it.each([
-      [{ ...session, state: 7 }, '/state'],
-      [{ ...session, sessionId: null }, '/sessionId'],
-      ['Done', 'the top'],
+      [{ ...session, state: 7 }, '/state, found a number'],
+      [{ ...session, sessionId: null }, '/sessionId, found null'],
+      ['Done', 'the top, found a text'],
     ])('locates the fault of an answer that is not a Session: %#', async (answer, place) => {
       answering(answer);
-      await expect(sessions.getSession('s1')).rejects.toEqual(unreadable(`(not a Session: ${place})`));
+      await expect(sessions.getSession('s1')).rejects.toEqual(unreadable(`(no Session at ${place})`));
     });
 
     it('loses an unreadable part, and counts it', async () => {

@@ -8,6 +8,7 @@ import type { Sending } from '../../sending/sending.js';
 import { Contract, parseContract } from '../contract/contract.js';
 import { PlatformHttp } from '../http/platform-http.js';
 import type { SpellingsRepository } from '../http/spellings.repository.js';
+import type { UnreadableAnswers } from '../http/unreadable-answers.repository.js';
 
 export const API_KEY = 'key-that-must-never-show';
 
@@ -156,7 +157,8 @@ export function httpTo(
   const spellings = { learnFromAnswer: () => {}, restore: async <T>(value: T) => value };
   const repository = spellings as unknown as SpellingsRepository;
   const sending = { isAllowed: async () => true } as Sending;
-  return new PlatformHttp(testEnv(baseUrl, more), contract, new Clock(), repository, sending, metrics);
+  const unreadable = { note: async () => true, answered: async () => {} } as unknown as UnreadableAnswers;
+  return new PlatformHttp(testEnv(baseUrl, more), contract, new Clock(), repository, unreadable, sending, metrics);
 }
 
 /**

@@ -160,7 +160,7 @@ export class PlatformClient {
   /** @param expectedId the session that the answer must be about, if that is known */
   private sessionIn(answer: PlatformAnswer, expectedId: string | undefined): SessionAnswer {
     const reading = readSession(answer.value('session'));
-    if ('fault' in reading) return answer.unreadable(`not a Session: ${answer.placeOf('session', reading.fault)}`);
+    if ('fault' in reading) return answer.unreadableAt('session', 'no Session', reading.fault);
     const { session } = reading;
     requireSession(answer, session.sessionId, expectedId, answer.placeOf('session', '/sessionId'));
     for (const part of session.incomplete) this.incompleteParts.inc({ part });

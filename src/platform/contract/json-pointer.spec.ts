@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
-import { isJsonPointer, readPointer } from './json-pointer.js';
+import { isJsonPointer, readPointer, typeAt } from './json-pointer.js';
 
 /** Every place of a document with the pointer to it, written as RFC 6901 says. */
 function places(value: unknown, pointer = ''): [string, unknown][] {
@@ -46,4 +46,23 @@ describe('JSON Pointer', () => {
     expect(['a', '/~', '/~2', 'a/b', '#/a'].filter(isJsonPointer)).toEqual([]);
     expect(readPointer({ a: 1 }, 'a')).toBeUndefined();
   });
+});
+
+test.each([
+  ['/text', 'a text'],
+  ['/blank', 'an empty text'],
+  ['/number', 'a number'],
+  ['/boolean', 'a boolean'],
+  ['/null', 'null'],
+  ['/list', 'a list'],
+  ['/none', 'an empty list'],
+  ['', 'an object'],
+  ['/absent', 'nothing (the top is an object without it)'],
+  ['/absent/deep', 'nothing (the top is an object without it)'],
+  ['/list/9', 'nothing (/list is a list)'],
+  ['/text/a', 'nothing (/text is a text)'],
+  ['/null/a/b', 'nothing (/null is null)'],
+])('typeAt names what is at %j without its value', (pointer, type) => {
+  const answer = { text: 'x', blank: ' ', number: 1, boolean: false, null: null, list: [1], none: [] };
+  expect(typeAt(answer, pointer)).toBe(type);
 });

@@ -17,6 +17,24 @@ export function readPointer(document: unknown, pointer: string): unknown {
   return tokens.reduce<unknown>(member, document);
 }
 
+/** The JSON type at a pointer, such as "a number", never the value. For a missing one also where its path ends. */
+export function typeAt(document: unknown, pointer: string): string {
+  const value = readPointer(document, pointer);
+  if (value !== undefined) return typeOf(value);
+  let parent = pointer;
+  while (parent !== '' && readPointer(document, parent) === undefined)
+    parent = parent.slice(0, parent.lastIndexOf('/'));
+  const lacks = typeOf(readPointer(document, parent));
+  return `nothing (${parent === '' ? 'the top' : parent} is ${lacks}${lacks === 'an object' ? ' without it' : ''})`;
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
+  if (typeof value === 'string') return value.trim() === '' ? 'an empty text' : 'a text';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
 function unescapeToken(token: string): string {
   return token.replaceAll('~1', '/').replaceAll('~0', '~');
 }

@@ -106,6 +106,7 @@ export class PlatformError extends Error {
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
   readonly missing: string[];
+  readonly reason: string | undefined;
   /** True if this URL is not that of the operation (a redirect, a 405, an HTML page), so the call had no effect. */
   readonly isWrongAddress: boolean;
   /** Private, so that no log or serialisation shows it. */
@@ -122,6 +123,7 @@ export class PlatformError extends Error {
     this.status = status;
     this.retryAfterMs = facts.retryAfterMs;
     this.missing = missing;
+    this.reason = facts.reason;
     this.isWrongAddress = facts.isWrongAddress ?? false;
     this.#platformMessage = facts.platformMessage;
   }

@@ -1,6 +1,6 @@
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { decodeText, jsonShapeFault } from '../../http/body/json-text.js';
-import { readPointer } from '../contract/json-pointer.js';
+import { readPointer, typeAt } from '../contract/json-pointer.js';
 import type { OperationName } from '../contract/operations.js';
 import { PlatformError } from '../contract/platform-errors.js';
 import { isPlatformId, platformKey } from '../contract/wire-types.js';
@@ -59,7 +59,7 @@ export class PlatformAnswer {
 
   requiredBoolean(name: string): boolean {
     const value = this.value(name);
-    return typeof value === 'boolean' ? value : this.unreadable(`no boolean at ${this.placeOf(name)}`);
+    return typeof value === 'boolean' ? value : this.unreadableAt(name, 'no boolean');
   }
 
   requiredText(name: string): string {
@@ -88,6 +88,12 @@ export class PlatformAnswer {
     throw new PlatformError('unknown-outcome', this.operation, { status: this.status, reason });
   }
 
+  /** Fails the call, because of the value that the contract locates, or a part of it. @param fault such as "no id" */
+  unreadableAt(name: string, fault: string, below = ''): never {
+    const found = typeAt(this.body, `${this.pointers[name] ?? ''}${below}`);
+    return this.unreadable(`${fault} at ${this.placeOf(name, below)}, found ${found}`);
+  }
+
   /** Fails the call, because the answer says that the platform did not do it. */
   rejected(): never {
     const facts = { status: this.status, platformMessage: platformMessage(this.body) };
@@ -97,7 +103,7 @@ export class PlatformAnswer {
   private required(name: string, what: string, fits: (text: string) => boolean): string {
     const value = this.value(name);
     const isFilled = typeof value === 'string' && value.trim() !== '';
-    return isFilled && fits(value) ? value : this.unreadable(`no ${what} at ${this.placeOf(name)}`);
+    return isFilled && fits(value) ? value : this.unreadableAt(name, `no ${what}`);
   }
 
   private get text(): string {

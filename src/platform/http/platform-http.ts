@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import axios from 'axios';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
@@ -14,6 +14,7 @@ import { PLATFORM_ERROR_KINDS, PlatformError } from '../contract/platform-errors
 import { resettableAgents, sendWithin } from './connections.js';
 import { errorForAnswer, MAX_ERROR_BYTES, PlatformAnswer } from './platform-answer.js';
 import { SpellingsRepository } from './spellings.repository.js';
+import { UnreadableAnswers } from './unreadable-answers.repository.js';
 
 /** Options of a call. */
 export interface CallOptions {
@@ -51,6 +52,7 @@ const OUTCOMES = ['ok', 'unreadable', ...PLATFORM_ERROR_KINDS] as const;
 /** Makes the HTTP calls to the platform. Each call is one attempt; axios is hidden from other files. */
 @Injectable()
 export class PlatformHttp implements OnApplicationShutdown {
+  private readonly log = new Logger(PlatformHttp.name);
   private readonly kept: ReturnType<typeof resettableAgents>;
   private readonly fresh: ReturnType<typeof resettableAgents>;
   private readonly seconds: ReturnType<typeof Metrics.prototype.histogram<'operation' | 'outcome'>>;
@@ -62,6 +64,7 @@ export class PlatformHttp implements OnApplicationShutdown {
     private readonly contract: Contract,
     private readonly clock: Clock,
     private readonly spellings: SpellingsRepository,
+    private readonly unreadable: UnreadableAnswers,
     private readonly sending: Sending,
     metrics: Metrics,
   ) {
@@ -104,16 +107,24 @@ export class PlatformHttp implements OnApplicationShutdown {
       await answer.prepare();
       const result = read(answer);
       measure('ok');
+      await this.unreadable.answered(operation).catch(() => undefined);
       for (const id of answer.ids) this.spellings.learnFromAnswer(id);
       return result;
     } catch (error) {
       if (error instanceof PlatformError) {
+        if (error.isUnreadable) await this.report(operation, error);
         measure(error.isUnreadable ? 'unreadable' : error.kind);
         markFailed(error.kind);
         if (error.status !== undefined) annotate({ 'http.response.status_code': error.status });
       }
       throw error;
     }
+  }
+
+  /** Names the place of the fault in the log and in health. */
+  private async report(operation: OperationName, { reason = 'no reason', message }: PlatformError): Promise<void> {
+    const isNew = await this.unreadable.note(operation, reason).catch(() => true);
+    if (isNew) this.log.warn({ msg: message, operation });
   }
 
   private async attempt({

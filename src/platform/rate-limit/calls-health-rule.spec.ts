@@ -4,7 +4,7 @@ type RecentCalls = Parameters<typeof callsHealth>[0];
 
 const now = new Date('2026-03-01T03:00:00Z');
 const of = (...ended: [outcome: string, status: number | null][]): RecentCalls => ({
-  ended: ended.map(([outcome, status]) => ({ outcome, status })),
+  ended: ended.map(([outcome, status]) => ({ outcome, status, reason: null })),
   blockedUntil: null,
   now,
 });

@@ -2,14 +2,18 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
+import { UnreadableAnswers } from '../http/unreadable-answers.repository.js';
 import type { CallWindow } from './pacing.js';
-import { RateLimiterRepository } from './rate-limiter.repository.js';
+import { type EndedCall, RateLimiterRepository } from './rate-limiter.repository.js';
 
 /** Consecutive failed calls that count as an outage. Single failures are normal. */
 const OUTAGE_CALLS = 3;
 
+const TEST_CONTRACT =
+  'Compare operations.NAME.response in PLATFORM_CONTRACT with an answer: npx notebridge contract check --sample FILE --operation NAME.';
+
 /** The latest calls to user management, newest first. */
-type RecentCalls = Pick<CallWindow, 'now' | 'blockedUntil'> & { ended: { outcome: string; status: number | null }[] };
+type RecentCalls = Pick<CallWindow, 'now' | 'blockedUntil'> & { ended: EndedCall[] };
 
 /** The outcomes (`PlatformErrorKind`) caused by the platform or the network, not by the call. */
 const FAILURES: Record<string, string> = {
@@ -31,7 +35,8 @@ export function callsHealth({ ended, blockedUntil, now }: RecentCalls): Health {
   const [last] = newest;
   if (!last || newest.length < OUTAGE_CALLS || !newest.every(({ outcome }) => outcome in FAILURES))
     return { status: 'ok' };
-  const what = last.status === null ? FAILURES[last.outcome] : `answered with ${last.status}`;
+  const cause = last.reason === null ? '' : ` (${last.reason})`;
+  const what = last.status === null ? FAILURES[last.outcome] + cause : `answered with ${last.status}${cause}`;
   return {
     status: 'degraded',
     reason: `The platform ${what} at the last ${OUTAGE_CALLS} calls to user management; work is kept and retried. Run npx notebridge doctor to find the cause.`,
@@ -45,6 +50,7 @@ export class CallsHealth {
   constructor(
     private readonly database: Database,
     private readonly calls: RateLimiterRepository,
+    private readonly unreadable: UnreadableAnswers,
     metrics: Metrics,
   ) {
     const declare = (name: string, help: string, read: () => number | Promise<number>) =>
@@ -59,6 +65,10 @@ export class CallsHealth {
   @HealthIndicator('platform')
   async health(): Promise<Health> {
     const ended = await this.calls.newest(this.database.pool, OUTAGE_CALLS);
-    return callsHealth({ ...(await this.calls.readWindow(this.database.pool)), ended });
+    const health = callsHealth({ ...(await this.calls.readWindow(this.database.pool)), ended });
+    const unreadable = (await this.unreadable.list()).map(({ operation, reason }) => `${operation}, ${reason}`);
+    if (unreadable.length === 0) return health;
+    const which = `Answers of the platform are unreadable: ${unreadable.join('; ')}. ${TEST_CONTRACT}`;
+    return { ...health, status: 'degraded', reason: [health.reason, which].filter(Boolean).join(' ') };
   }
 }

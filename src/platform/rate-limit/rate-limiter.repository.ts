@@ -16,9 +16,14 @@ export interface CallOutcome {
   outcome: string;
   status: number | null;
   durationMs: number;
+  /** A short cause of a failure, never a value that was sent or received. */
+  reason?: string | undefined;
   /** False if certainly nothing reached the platform, which frees the permit immediately. */
   reached: boolean;
 }
+
+/** A call that has ended. */
+export type EndedCall = { outcome: string; status: number | null; reason: string | null };
 
 /** Maximum time between the commit of a grant and the sending of its call. */
 export const SEND_WITHIN_MS = 1_000;
@@ -85,9 +90,9 @@ export class RateLimiterRepository {
   }
 
   /** The outcomes of the latest calls of the last hour, newest first. */
-  async newest(sql: Pick<Pool, 'query'>, count: number): Promise<{ outcome: string; status: number | null }[]> {
+  async newest(sql: Pick<Pool, 'query'>, count: number): Promise<EndedCall[]> {
     const { rows } = await sql.query(
-      `SELECT outcome, status FROM platform_calls
+      `SELECT outcome, status, reason FROM platform_calls
        WHERE account = $1 AND outcome IS NOT NULL AND granted_at > now() - interval '1 hour'
        ORDER BY granted_at DESC LIMIT $2`,
       [this.account, count],
@@ -136,16 +141,16 @@ export class RateLimiterRepository {
 
   /** Records the answer. The permit stays occupied for one more window, or is freed if nothing was sent. */
   async settle(tx: PoolClient, grant: CallGrant, result: CallOutcome): Promise<void> {
-    const { outcome, status, durationMs, reached } = result;
+    const { outcome, status, durationMs, reached, reason = null } = result;
     await tx.query({
       name: 'settle',
-      text: `UPDATE platform_calls SET outcome = $2, status = $3::int, duration_ms = $4, answered_at = clock_timestamp(),
+      text: `UPDATE platform_calls SET outcome = $2, status = $3::int, duration_ms = $4, reason = $7, answered_at = clock_timestamp(),
          expires_at = CASE
            WHEN NOT $5::boolean THEN clock_timestamp()
            WHEN $3::int IS NOT NULL THEN clock_timestamp() + $6 * interval '1 millisecond'
            ELSE expires_at END
        WHERE id = $1`,
-      values: [grant.id, outcome, status, Math.round(durationMs), reached, this.limit.windowMs],
+      values: [grant.id, outcome, status, Math.round(durationMs), reached, this.limit.windowMs, reason],
     });
   }
 

@@ -1,0 +1,46 @@
+import { Injectable } from '@nestjs/common';
+import { Clock } from '../../config/clock.js';
+import { Database, prepared } from '../../database/database.js';
+import type { OperationName } from '../contract/operations.js';
+
+/** How often one process stores the same cause. */
+const REPEAT_MS = 60_000;
+
+/** The newest unreadable answer to each operation, until one is readable. Shared by all processes. */
+@Injectable()
+export class UnreadableAnswers {
+  private readonly noted = new Map<OperationName, { reason: string; atMs: number }>();
+  /** Operations without a stored answer, as far as this process knows. */
+  private readonly readable = new Set<OperationName>();
+
+  constructor(
+    private readonly database: Database,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Stores why an answer is unreadable. @returns false if this process did so within the last minute */
+  async note(operation: OperationName, reason: string): Promise<boolean> {
+    const atMs = this.clock.monotonicMs();
+    const last = this.noted.get(operation);
+    if (last?.reason === reason && atMs - last.atMs < REPEAT_MS && !this.readable.has(operation)) return false;
+    this.noted.set(operation, { reason, atMs });
+    this.readable.delete(operation);
+    const upsert = `INSERT INTO unreadable_answers VALUES ($1, $2)
+      ON CONFLICT (operation) DO UPDATE SET reason = excluded.reason, at = excluded.at`;
+    await this.database.pool.query(prepared(upsert, [operation, reason]));
+    return true;
+  }
+
+  /** Removes what is stored about an operation, once it is answered. */
+  async answered(operation: OperationName): Promise<void> {
+    if (this.readable.has(operation)) return;
+    this.readable.add(operation);
+    await this.database.pool.query(prepared('DELETE FROM unreadable_answers WHERE operation = $1', [operation]));
+  }
+
+  /** Those of the last day, newest first. */
+  async list(): Promise<{ operation: OperationName; reason: string }[]> {
+    const text = `SELECT operation, reason FROM unreadable_answers WHERE at > now() - interval '1 day' ORDER BY at DESC`;
+    return (await this.database.pool.query<{ operation: OperationName; reason: string }>(text)).rows;
+  }
+}
