@@ -1,7 +1,7 @@
 # One image for the api, the worker and the migrations: ROLES and the command say which.
 
 # By its digest in production, as .env.example says: a tag may be another image tomorrow.
-ARG NODE_IMAGE=node:22-bookworm-slim
+ARG NODE_IMAGE=node:24-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
@@ -17,6 +17,14 @@ COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --omit=dev --omit=optional --no-audit --no-fund
 
 FROM ${NODE_IMAGE}
+ARG NODE_IMAGE
+# The commit: docker build --build-arg REVISION="$(git rev-parse HEAD)" .
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="notebridge" \
+      org.opencontainers.image.description="Runs beside an EHR and makes an outside therapy-notes platform work for its clinicians" \
+      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.base.name="${NODE_IMAGE}"
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
 WORKDIR /app
 COPY --from=packages /app/node_modules node_modules
@@ -27,6 +35,10 @@ COPY package.json ./
 COPY bin bin
 COPY prisma/migrations prisma/migrations
 COPY prisma/roles.sql prisma/roles.sql
-USER node
+# The user node, by number: Kubernetes cannot tell whether a name is root (runAsNonRoot).
+USER 1000:1000
 EXPOSE 3000
+# Docker and Compose only show the result. A supervisor that restarts what is unhealthy should ask /health/live instead:
+# a restart does not bring back a database that is away.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 CMD ["node", "--eval", "fetch('http://127.0.0.1:' + process.env.PORT + '/health/ready').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "--enable-source-maps", "dist/src/main.js"]

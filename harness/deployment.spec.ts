@@ -1,108 +1,75 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { load, YAML11_SCHEMA } from 'js-yaml';
-import { intersects, minVersion, satisfies } from 'semver';
 import { validateEnv } from '../src/config/env.js';
-import { shutdownDeadlineMs } from '../src/config/stopping.js';
+import {
+  type ComposeService,
+  compose,
+  InstalledSecrets,
+  imageCommand,
+  longestShutdownSeconds,
+  readProjectFile as read,
+  SETTINGS,
+  settingsIn,
+  startOfCompose,
+  systemdUnit,
+} from './deployment-files.js';
 
-interface ComposeService {
-  environment?: Record<string, unknown>;
-  command?: string[];
-  depends_on?: Record<string, { condition: string }>;
-  healthcheck?: { test: string[] };
-  stop_grace_period?: string;
-  image?: string;
-  user?: string;
-  [limit: string]: unknown;
-}
-
-interface LockedPackage {
-  version: string;
-  engines?: { node?: string };
-  dev?: boolean;
-  devOptional?: boolean;
-}
-
-interface Bill {
-  components: { 'bom-ref': string; name: string }[];
-  dependencies: { ref: string; dependsOn: string[] }[];
-}
-
-const ROOT = path.resolve(__dirname, '..');
-const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
-const manifest = JSON.parse(read('package.json'));
-const { services } = load(read('docker-compose.yml'), { schema: YAML11_SCHEMA }) as {
-  services: Record<string, ComposeService>;
-};
+const { services, secrets } = compose();
 const service = (name: string): ComposeService => services[name] ?? {};
 const dockerfile = read('Dockerfile');
-
-/** Settings of compose alone: they become part of addresses. */
-const PASSWORDS = ['POSTGRES_PASSWORD', 'SERVICE_PASSWORD', 'REDIS_PASSWORD'];
-const OF_COMPOSE = [...PASSWORDS, 'NODE_IMAGE', 'POSTGRES_IMAGE', 'REDIS_IMAGE'];
-
-const examples = [...read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z_]+)=(.*)$/gm)]
-  .map(([, name = '', value = '']) => [name, value] as const)
-  .filter(([name]) => !OF_COMPOSE.includes(name) && !/_(FILE|COMMAND)$/.test(name));
-const known = ['src/config/env.ts', 'src/config/sign-in-settings.ts'].flatMap((file) =>
-  [...read(file).matchAll(/^ {2}(?:@.*\) )?([A-Z][A-Z_]+)[!?]?: /gm)].map(([, name = '']) => name),
-);
-
-describe('.env.example', () => {
-  it('shows every setting that the service has, and no other', () => {
-    expect(examples.map(([name]) => name).sort()).toEqual(known.sort());
-  });
-
-  it('has examples that the service accepts', () => {
-    const secrets = {
-      PLATFORM_API_KEY: 'key',
-      PLATFORM_WEBHOOK_SECRET: 'a-secret-of-the-notebridge-deployment',
-      ADMIN_API_KEY: 'a-first-key-of-the-deployment-tests',
-    };
-    const filled = Object.fromEntries(examples.filter(([, value]) => value));
-    expect(() => validateEnv({ ...filled, ...secrets })).not.toThrow();
-  });
-});
+const SERVES = ['node', '--enable-source-maps', 'dist/src/main.js'];
+const isSetting = (name: string) => SETTINGS.includes(name.replace(/_FILE$/, ''));
 
 describe('docker-compose.yml', () => {
-  it.each(['api', 'worker', 'migrate'])('gives the %s only settings that the service has', (name) => {
-    const settings = Object.keys(service(name).environment ?? {});
-    expect(settings.filter((setting) => !known.includes(setting) && !PASSWORDS.includes(setting))).toEqual([]);
+  const installed = new InstalledSecrets();
+
+  it.each(['api', 'worker', 'migrate'])('gives the %s settings and secrets that the service accepts', (name) => {
+    const { settings } = startOfCompose(name);
+    expect(Object.keys(settings).filter((setting) => !isSetting(setting))).toEqual([]);
+    const files = Object.values(settings).flatMap((value) => /^\/run\/secrets\/(.*)/.exec(value)?.[1] ?? []);
+    expect(files.sort()).toEqual([...(service(name).secrets ?? [])].sort());
+    const env = validateEnv({ ...settingsIn(read('.env.example')), ...installed.mountedIn(settings) });
+    expect(env.ROLES).toEqual(name === 'migrate' ? ['api', 'worker'] : [name]);
+    expect(new URL(env.DATABASE_URL ?? '').username).toBe('notebridge_service');
+    expect(env.DATABASE_OWNER_URL === undefined).toBe(name !== 'migrate');
   });
 
-  it.each(['api', 'worker'])('starts the %s after the migrations, in its role', (name) => {
-    expect(service('migrate').command).toEqual(['node', 'dist/src/main.js', 'migrate']);
+  it('mounts secrets that deploy/make-secrets.sh writes, or asks the operator for', () => {
+    for (const [name, { file }] of Object.entries(secrets)) {
+      expect(file).toBe(`./secrets/${name}`);
+      expect(installed.read(name)).toMatch(/^[^\n]+\n$/);
+    }
+    expect(installed.requests.match(/secrets\/[a-z-]+/g)).toEqual([
+      'secrets/platform-api-key',
+      'secrets/platform-webhook-secret',
+    ]);
+    expect(read('docker-compose.yml')).not.toMatch(/_PASSWORD(?!_FILE)\b/);
+  });
+
+  it('gives the stores the passwords that are in the addresses', () => {
+    const password = (name: string) => new URL(installed.read(name)).password;
+    const file = (name: string) => installed.read(name).trim();
+    expect([password('database-url'), password('database-owner-url'), password('redis-url')]).toEqual([
+      file('service-password'),
+      file('postgres-password'),
+      file('redis-password'),
+    ]);
+    expect(service('postgres').environment).toMatchObject({
+      POSTGRES_PASSWORD_FILE: '/run/secrets/postgres-password',
+      SERVICE_PASSWORD_FILE: '/run/secrets/service-password',
+    });
+    expect(service('postgres').volumes).toContain('./prisma/roles.sql:/docker-entrypoint-initdb.d/roles.sql:ro');
+  });
+
+  it.each(['api', 'worker'])('starts the %s after the migrations', (name) => {
+    expect(service('migrate').command).toEqual([...SERVES, 'migrate']);
+    expect(service(name).command).toBeUndefined();
     expect(service(name).depends_on?.migrate?.condition).toBe('service_completed_successfully');
-    expect(service(name).environment?.ROLES).toBe(name);
-  });
-
-  it.each(['api', 'worker'])('keeps the owner of the tables from the %s, which has another role', (name) => {
-    const { environment = {} } = service(name);
-    const { environment: ofMigrate = {} } = service('migrate');
-    const role = (address: unknown) => new URL(String(address).replace(/\$\{[^}]*\}/g, 'x')).username;
-    expect(role(environment.DATABASE_URL)).toBe('notebridge_service');
-    for (const setting of ['DATABASE_OWNER_URL', ...PASSWORDS]) expect(environment[setting]).toBe('');
-    expect(role(ofMigrate.DATABASE_OWNER_URL)).toBe(service('postgres').environment?.POSTGRES_USER);
-    expect(ofMigrate.DATABASE_URL).toBe(environment.DATABASE_URL);
-  });
-
-  it('creates that role with the database', () => {
-    const { volumes, environment } = service('postgres');
-    expect(volumes).toContain('./prisma/roles.sql:/docker-entrypoint-initdb.d/roles.sql:ro');
-    expect(environment).toHaveProperty('SERVICE_PASSWORD');
-    expect(read('prisma/roles.sql')).toMatch(/^\\getenv password SERVICE_PASSWORD$/m);
   });
 
   it.each(['api', 'worker'])('lets the %s finish its longest delay and call when it stops', (name) => {
-    const { environment, stop_grace_period: grace } = service(name);
-    const longest = (setting: string) =>
-      Number(new RegExp(`@Seconds\\([\\d.]+, (\\d+)\\) ${setting}`).exec(read('src/config/env.ts'))?.[1]);
-    const delay = String(environment?.SHUTDOWN_DELAY_SECONDS);
-    const deadline = shutdownDeadlineMs({
-      SHUTDOWN_DELAY_SECONDS: /^\d+$/.test(delay) ? Number(delay) : longest('SHUTDOWN_DELAY_SECONDS'),
-      PLATFORM_TIMEOUT_SECONDS: longest('PLATFORM_TIMEOUT_SECONDS'),
-    });
-    expect(Number(/^(\d+)s$/.exec(grace ?? '')?.[1]) * 1_000).toBeGreaterThan(deadline);
+    const { environment, stop_grace_period: grace = '' } = service(name);
+    const longest = longestShutdownSeconds(environment?.SHUTDOWN_DELAY_SECONDS !== '0');
+    expect(Number(/^(\d+)s$/.exec(grace)?.[1])).toBeGreaterThan(longest);
   });
 
   it.each(Object.keys(services))('confines %s: no root, read-only, no capabilities, with limits', (name) => {
@@ -117,29 +84,22 @@ describe('docker-compose.yml', () => {
     if (service(name).image !== 'notebridge') expect(service(name).user).toBe(name);
   });
 
-  it.each(['postgres', 'redis', 'api', 'worker'])('checks the health of %s', (name) => {
-    const test = service(name).healthcheck?.test ?? [];
-    expect(test[0]).toBe('CMD');
-    if (service(name).image === 'notebridge') expect(test.at(-1)).toContain('/health/ready');
-  });
-
-  it('keeps the jobs of Redis, behind its password', () => {
-    const command = String(service('redis').command);
-    for (const part of ['--appendonly yes', 'noeviction', 'requirepass $$REDISCLI_AUTH'])
-      expect(command).toContain(part);
-  });
-
   it('lets each image be pinned by digest', () => {
     for (const name of ['postgres', 'redis'])
       expect(service(name).image).toMatch(new RegExp(`^\\$\\{${name.toUpperCase()}_IMAGE:-${name}:\\d+\\}$`));
     expect(dockerfile.match(/^FROM (?!\$\{NODE_IMAGE\})/gm)).toBeNull();
+  });
+
+  it('mounts a folder for the contract file that exists', () => {
+    expect(service('api').volumes).toContain('./contract:/app/contract:ro');
+    expect(read('contract/README.md')).toContain('PLATFORM_CONTRACT=contract/platform.json');
   });
 });
 
 describe('the image', () => {
   const [last = ''] = dockerfile.split(/^FROM /m).slice(-1);
 
-  it('holds the service, its console, command and migrations, and runs as another user than root', () => {
+  it('holds the service, its console, command and migrations', () => {
     const copied = [...last.matchAll(/^COPY (?:--from=\w+ )?\S+ (\S+)$/gm)].map(([, target]) => target);
     expect(copied.sort()).toEqual([
       './',
@@ -150,75 +110,69 @@ describe('the image', () => {
       'prisma/migrations',
       'prisma/roles.sql',
     ]);
-    expect(last).toMatch(/^USER node$/m);
     expect(dockerfile).toMatch(/ AS packages\n(?:.*\n)*?RUN npm ci .*--omit=dev --omit=optional/);
   });
-});
 
-describe('the packages', () => {
-  const locked: Record<string, LockedPackage> = JSON.parse(read('package-lock.json')).packages;
-  const shipped = Object.entries(locked).filter(([place, { dev, devOptional }]) => place && !dev && !devOptional);
-  const floor = minVersion(manifest.engines.node)?.version ?? '';
-  const misfits = (holds: (range: string) => boolean) =>
-    shipped.filter(([, { engines }]) => engines?.node !== undefined && !holds(engines.node)).map(([place]) => place);
-
-  it('run no script while they are installed', () => {
-    expect(read('.npmrc')).toMatch(/^ignore-scripts=true$/m);
-    const installs = [...dockerfile.matchAll(/npm ci.*/g), ...read('scripts/setup.mjs').matchAll(/'ci',[^\]]*/g)];
-    expect(installs.map(([line]) => line.includes('--ignore-scripts'))).toEqual([true, true, true]);
-    expect(Object.values(manifest.allowScripts)).not.toContain(true);
+  it('runs as a user that Kubernetes knows not to be root', () => {
+    expect(last).toMatch(/^USER [1-9]\d*:[1-9]\d*$/m);
   });
 
-  it('work on the oldest Node that package.json and the README name, and on that of the image', () => {
-    const [major, minor] = floor.split('.');
-    const image = `${/^ARG NODE_IMAGE=node:(\d+)-/m.exec(dockerfile)?.[1]}.x`;
-    expect(misfits((range) => satisfies(floor, range))).toEqual([]);
-    expect(misfits((range) => intersects(image, range))).toEqual([]);
-    expect(intersects(image, manifest.engines.node)).toBe(true);
-    expect(read('README.md')).toContain(`Node ${major}.${minor} or later`);
-    expect(manifest.devDependencies['@types/node']).toMatch(new RegExp(`^${major}\\.${minor}\\.`));
-  });
-
-  it('are all in the bill of materials, with what they depend on', () => {
-    const { billOfMaterials } = require('../scripts/sbom.mjs') as { billOfMaterials: (root: string) => Bill };
-    const { components, dependencies } = billOfMaterials(ROOT);
-    const references = new Set(dependencies.map(({ ref }) => ref));
-    const named = new Set(components.map(({ name }) => name));
-    expect(
-      shipped.map(([place]) => place.split('node_modules/').at(-1)).filter((name) => !named.has(name ?? '')),
-    ).toEqual([]);
-    expect(named).toContain('react-dom'); // within the pages of the console
-    expect(references.size).toBe(components.length + 1);
-    for (const { dependsOn } of dependencies) for (const each of dependsOn) expect(references).toContain(each);
+  it('serves by its command, and has labels with its version', () => {
+    expect(imageCommand()).toEqual(SERVES);
+    const { version } = JSON.parse(read('package.json'));
+    expect(last).toContain(`org.opencontainers.image.version="${version}"`);
+    for (const label of ['title', 'description', 'revision', 'base.name'])
+      expect(last).toContain(`org.opencontainers.image.${label}="`);
   });
 });
 
-describe('ARCHITECTURE.md', () => {
-  const foldersIn = (place: string) =>
-    readdirSync(path.join(ROOT, place), { withFileTypes: true })
-      .filter((entry) => entry.isDirectory() && entry.name !== 'generated')
-      .map(({ name }) => name);
-  const modules = [...read('ARCHITECTURE.md').matchAll(/^\| `([a-z-]+)` +\| ([a-z, -]*)\|/gm)].map(
-    ([, name = '', folders = '']) => ({ name, folders: folders.split(', ').flatMap((each) => each.trim() || []) }),
+describe('deploy/systemd', () => {
+  const units = [
+    ['api', systemdUnit('notebridge-api@')],
+    ['worker', systemdUnit('notebridge-worker@')],
+    ['migrate', systemdUnit('notebridge-migrate')],
+  ] as const;
+  const servers = units.slice(0, 2);
+
+  it.each(units)(
+    'gives the %s settings and secrets that the service accepts',
+    (role, { values, start: { settings } }) => {
+      const installed = new InstalledSecrets({
+        'database-url': 'postgresql://service:password@db.example/notebridge?sslmode=verify-full',
+        'database-owner-url': 'postgresql://owner:password@db.example/notebridge?sslmode=verify-full',
+        'redis-url': 'rediss://:password@redis.example:6379',
+      });
+      const { NODE_ENV, PORT, ...own } = settings;
+      expect([NODE_ENV, PORT]).toEqual(['production', role === 'migrate' ? undefined : '%i']);
+      const env = validateEnv({ ...settingsIn(read('.env.example')), ...installed.mountedIn(own) });
+      expect(env.ROLES).toEqual(role === 'migrate' ? ['api', 'worker'] : [role]);
+      expect(env.DATABASE_OWNER_URL === undefined).toBe(role !== 'migrate');
+      const files = Object.entries(own).flatMap(([name, file]) => (name.endsWith('_FILE') ? path.basename(file) : []));
+      expect(values('LoadCredential')).toEqual(files.map((file) => `${file}:/etc/notebridge/secrets/${file}`));
+    },
   );
 
-  it('lists the modules of src and their folders', () => {
-    expect(modules.map(({ name }) => name).sort()).toEqual(foldersIn('src').sort());
-    for (const { name, folders } of modules)
-      expect([name, foldersIn(`src/${name}`).sort()]).toEqual([name, folders.sort()]);
+  it('runs the commands of the image', () => {
+    const commands = units.map(([, { start }]) => start.command);
+    const serves = ['/usr/bin/node', ...SERVES.slice(1)];
+    expect(commands).toEqual([serves, serves, [...serves, 'migrate']]);
+    expect(units.map(([, { values }]) => values('Type'))).toEqual([['exec'], ['exec'], ['oneshot']]);
   });
-});
 
-test('no folder holds more than 14 source files, except flat ones', () => {
-  const flat = ['bench', 'harness', 'scripts', 'test', 'test/support'];
-  const counts: Record<string, number> = {};
-  for (const root of [...flat.slice(0, 4), 'console', 'demo', 'faults', 'prisma', 'simulator', 'src']) {
-    for (const { parentPath, name } of readdirSync(path.join(ROOT, root), { withFileTypes: true, recursive: true })) {
-      const isSource = /\.(ts|tsx|mjs|cjs|css|html)$/.test(name) && !/\.spec(-support)?\.tsx?$/.test(name);
-      const place = path.relative(ROOT, parentPath);
-      if (isSource && !/generated|node_modules/.test(place)) counts[place] = (counts[place] ?? 0) + 1;
-    }
-  }
-  const full = Object.entries(counts).flatMap(([place, count]) => (count > 14 ? place : []));
-  expect(full.filter((place) => !flat.includes(place))).toEqual([]);
+  it.each(servers)(
+    'starts the %s again, and lets it finish its longest call when it stops',
+    (_, { values, start: { settings } }) => {
+      expect(values('Restart')).toEqual(['always']);
+      const longest = longestShutdownSeconds(settings.SHUTDOWN_DELAY_SECONDS !== undefined);
+      expect(Number(values('TimeoutStopSec')[0])).toBeGreaterThan(longest);
+    },
+  );
+
+  it('confines all in the same way', () => {
+    const hardening = (name: string) => read(`deploy/systemd/${name}.service`).split('\n\n')[2];
+    const [first, ...others] = ['notebridge-api@', 'notebridge-worker@', 'notebridge-migrate'].map(hardening);
+    for (const line of ['DynamicUser=yes', 'ProtectSystem=strict', 'NoNewPrivileges=yes', 'CapabilityBoundingSet='])
+      expect(first?.split('\n')).toContain(line);
+    for (const other of others) expect(other?.trim()).toBe(first?.trim());
+  });
 });

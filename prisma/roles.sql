@@ -4,9 +4,14 @@
 --
 --   SERVICE_PASSWORD=… psql "$DATABASE_OWNER_URL" --set=ON_ERROR_STOP=1 --file=prisma/roles.sql
 --
+-- SERVICE_PASSWORD_FILE names a file that holds the password instead.
 -- It works before the first `npm start migrate` and after it. A role that exists already keeps its password. For another
 -- name of the role, replace notebridge_service.
 \getenv password SERVICE_PASSWORD
+\getenv password_file SERVICE_PASSWORD_FILE
+\if :{?password_file}
+  \set password `cat "$SERVICE_PASSWORD_FILE"`
+\endif
 SET notebridge.service_password = :'password';
 
 DO $$ BEGIN

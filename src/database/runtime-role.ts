@@ -16,7 +16,7 @@ const TABLE_WITHOUT_RIGHTS = `
 /** The statements of prisma/roles.sql, which create the role `notebridge_service` with this password. */
 export function serviceRoleSql(password: string): string {
   const file = readFileSync(path.resolve(migrationsFolder(), '../roles.sql'), 'utf8');
-  return file.replace(/^\\.*$/gm, '').replace(":'password'", () => pg.escapeLiteral(password));
+  return file.replace(/^ *\\.*$/gm, '').replace(":'password'", () => pg.escapeLiteral(password));
 }
 
 /** True if the current role owns the tables of the service, or is a superuser; undefined before the first migration. */

@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
+import { startOfCompose } from '../../harness/deployment-files.js';
 import type { Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import { serviceRoleSql } from '../../src/database/runtime-role.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';
 import { testSettings } from '../support/app.js';
 import { createDatabase, freshDatabase, type TestDatabase } from '../support/databases.js';
+import { deployedSettings } from '../support/deployed.js';
 import { partIs } from '../support/health.js';
 import { usePrograms } from '../support/programs.js';
 import { type Mirror, useMirrors } from '../support/service.js';
@@ -68,7 +70,9 @@ describe('a service whose role owns nothing', () => {
     for (const [name, value] of Object.entries(HOSTILE_DEFAULTS))
       await sql(url, `ALTER ROLE ${role} SET ${name} = '${value}'`);
     env = { DATABASE_URL: as(url, role, PASSWORD) };
-    const migrate = () => mirror.migrate({ ...env, DATABASE_OWNER_URL: url });
+    const start = startOfCompose('migrate');
+    const settings = deployedSettings(start, { ...mirror.settings, ...env, DATABASE_OWNER_URL: url });
+    const migrate = () => mirror.migrate(settings, start.command);
     migrated = [await migrate(), await migrate()];
     service = await mirror.start(env);
   });

@@ -1,11 +1,14 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createConnection } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { imageHealthCheck, startOfCompose, systemdUnit } from '../../harness/deployment-files.js';
 import type { Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import { ADMIN_KEY } from '../support/app.js';
+import { deployedSettings } from '../support/deployed.js';
 import { type Mirror, useMirrors } from '../support/service.js';
 import { settledPerson } from '../support/settled-person.js';
 import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
@@ -23,8 +26,10 @@ describe('an API process and its workers', () => {
   let worker: Service;
 
   beforeAll(async () => {
-    mirror = await newMirror({ env: { SHUTDOWN_DELAY_SECONDS: '60' } });
-    api = await mirror.start({ ROLES: 'api' });
+    mirror = await newMirror();
+    const start = startOfCompose('api');
+    const settings = deployedSettings(start, mirror.settings);
+    api = await mirror.start({ ...settings, SHUTDOWN_DELAY_SECONDS: '60' }, start.command);
   });
 
   const becomes = (status: string, reason = '') =>
@@ -41,7 +46,16 @@ describe('an API process and its workers', () => {
     const [, seconds] = /^notebridge_heartbeat_age_seconds\{role="worker"\} (\S+)$/m.exec(await metricsOf(api)) ?? [];
     return seconds === undefined ? undefined : Number(seconds);
   };
-  const startWorker = () => mirror.start({ ROLES: 'worker', SHUTDOWN_DELAY_SECONDS: '0' });
+  const startWorker = () => {
+    const { start } = systemdUnit('notebridge-worker@');
+    return mirror.start(deployedSettings(start, mirror.settings), start.command);
+  };
+  /** The exit code of the image's health check in a container with this process. */
+  const healthCheck = ({ url }: Service) => {
+    const [, ...args] = imageHealthCheck();
+    const env = { ...process.env, PORT: new URL(url).port };
+    return new Promise((resolve) => spawn(process.execPath, args, { env }).once('close', resolve));
+  };
 
   test('the API is degraded until a worker is alive', async () => {
     await becomes('degraded', 'No worker was alive');
@@ -54,6 +68,7 @@ describe('an API process and its workers', () => {
   test('a worker serves its health and metrics, and nothing else', async () => {
     expect((await worker.call('GET', '/health/live')).status).toBe(200);
     await until('it is ready', async () => (await worker.call('GET', '/health/ready')).status === 200);
+    expect(await healthCheck(worker)).toBe(0);
     expect(await metricsOf(worker)).toContain('notebridge_');
     expect((await fetch(`${worker.url}/metrics`)).status).toBe(401);
     for (const path of ['/v1/people', '/docs', '/openapi.json']) {
@@ -112,9 +127,11 @@ describe('an API process and its workers', () => {
     await api.printed(/"msg":"stopping"/);
     const ready = await fetch(`${api.url}/health/ready`);
     expect([ready.status, await ready.json()]).toEqual([503, { status: 'stopping', checks: {} }]);
+    expect(await healthCheck(api)).toBe(1);
     const after = await deliver(api, signed(sessionEvent('after')));
     expect([after.status, after.headers.get('connection')]).toEqual([204, 'close']);
     await api.kill();
+    expect(await healthCheck(api)).toBe(1);
     // The log of a start is about the service, not about its framework.
     expect(api.output()).not.toMatch(/"context":"(InstanceLoader|RouterExplorer|RoutesResolver|Nest\w+)"/);
   });

@@ -3,7 +3,6 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFile
 import os from 'node:os';
 import path from 'node:path';
 import { Command } from 'commander';
-import { load, YAML11_SCHEMA } from 'js-yaml';
 import type { Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import type { Api } from '../../src/cli/api/api.js';
@@ -144,18 +143,6 @@ test('the command of a clone that is not built names the command that builds it'
   copyFileSync(path.join(ROOT, 'bin/notebridge.js'), copy);
   const sentence = 'notebridge is not built yet: run npm run build in this clone first.\n';
   expect(await run(`node ${copy} status`)).toEqual({ code: 1, output: sentence });
-});
-
-test('the health check of docker-compose.yml passes while the service is ready', async () => {
-  const { services } = load(read('docker-compose.yml'), { schema: YAML11_SCHEMA }) as {
-    services: Record<string, { healthcheck: { test: string[] } }>;
-  };
-  for (const name of ['api', 'worker']) {
-    const [, , ...args] = services[name]?.healthcheck.test ?? [];
-    const check = (url: string) =>
-      run(`node ${args.map((arg) => JSON.stringify(arg.replace('http://127.0.0.1:3000', url))).join(' ')}`);
-    expect([await check(service.url), await check('http://127.0.0.1:1')]).toMatchObject([{ code: 0 }, { code: 1 }]);
-  }
 });
 
 /** Without npx, which takes longer than the command, and with files outside the clone. */

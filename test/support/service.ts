@@ -1,3 +1,4 @@
+import type { ProgramOptions } from '../../harness/program.js';
 import { READY, type Service, serviceOf } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../../simulator/app.js';
@@ -30,10 +31,11 @@ export interface Mirror {
    * Starts one more process; again when a slow machine's database was late, as whoever keeps a service running would.
    *
    * @param env beside the usual settings; undefined takes one away
+   * @param command of a deployment file, instead of the usual one
    */
-  start(env?: Record<string, string | undefined>): Promise<Service>;
+  start(env?: Record<string, string | undefined>, command?: readonly string[]): Promise<Service>;
   /** Runs the migrations as a deployment does, in a process that ends. @param env as of `start` @returns what it printed */
-  migrate(env?: Record<string, string | undefined>): Promise<string>;
+  migrate(env?: Record<string, string | undefined>, command?: readonly string[]): Promise<string>;
 }
 
 interface MirrorOptions {
@@ -52,6 +54,14 @@ const DATABASE_LATE =
 
 /** Milliseconds that no test lasts. */
 const FOREVER_MS = 3_600_000;
+
+const SERVES = ['node', 'dist/src/main.js'];
+
+/** The parts of a command that begins with Node. */
+function wordsOf([, ...words]: readonly string[]): Pick<ProgramOptions, 'nodeArgs' | 'file' | 'args'> {
+  const at = words.findIndex((word) => !word.startsWith('-'));
+  return { nodeArgs: words.slice(0, at), file: words[at] ?? '', args: words.slice(at + 1) };
+}
 
 /** To be called once in a suite: the returned function makes a platform, an empty database and whoever mirrors. */
 export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
@@ -76,8 +86,8 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
       UNKNOWN_OUTCOME_GRACE_SECONDS: '1',
       ...env,
     };
-    const start = async (more = {}) => {
-      const options = { file: 'dist/src/main.js', env: { ...settings, ...more }, ready: READY };
+    const start: Mirror['start'] = async (more = {}, command = SERVES) => {
+      const options = { ...wordsOf(command), env: { ...settings, ...more }, ready: READY };
       const program = await until('the service is started', () =>
         startProgram(options).catch((error: Error) => {
           if (!DATABASE_LATE.test(error.message)) throw error;
@@ -86,12 +96,8 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
       );
       return serviceOf(program, ADMIN_KEY);
     };
-    const migrate = async (more = {}) => {
-      const program = await startProgram({
-        file: 'dist/src/main.js',
-        args: ['migrate'],
-        env: { ...settings, ...more },
-      });
+    const migrate: Mirror['migrate'] = async (more = {}, command = [...SERVES, 'migrate']) => {
+      const program = await startProgram({ ...wordsOf(command), env: { ...settings, ...more } });
       if ((await program.ended()) !== 0) throw new Error(program.output());
       return program.output();
     };
