@@ -1,31 +1,21 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { load, loadAll, YAML11_SCHEMA } from 'js-yaml';
+import type { Deployment } from 'kubernetes-types/apps/v1';
+import type { Job } from 'kubernetes-types/batch/v1';
+import type { NetworkPolicy } from 'kubernetes-types/networking/v1';
+import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1';
 import { validateEnv } from '../src/config/env.js';
 import { InstalledSecrets, longestShutdownSeconds, settingsIn } from './deployment-files.js';
+import { schemaFaults } from './kubernetes-schemas.js';
 
-const ROOT = path.resolve(__dirname, '..');
-const FOLDER = path.join(ROOT, 'deploy/kubernetes');
+const FOLDER = path.resolve(__dirname, '../deploy/kubernetes');
 const read = (file: string) => readFileSync(path.join(FOLDER, file), 'utf8');
-
-interface Container {
-  args?: string[];
-  env?: { name: string; value: string }[];
-  livenessProbe?: { httpGet: { path: string } };
-  readinessProbe?: { httpGet: { path: string } };
-  startupProbe?: { httpGet: { path: string } };
-  securityContext: object;
-  volumeMounts: { name: string; mountPath: string }[];
-}
 
 interface Manifest {
   apiVersion: string;
   kind: string;
   metadata: { name: string };
-  // biome-ignore lint/suspicious/noExplicitAny: the schemas of Kubernetes are checked by their own test
-  spec: any;
 }
 
 interface Kustomization {
@@ -38,43 +28,24 @@ const kustomization = load(read('kustomization.yaml'), { schema: YAML11_SCHEMA }
 const manifests = kustomization.resources.flatMap((file) =>
   loadAll(read(file), { schema: YAML11_SCHEMA }),
 ) as Manifest[];
-const find = (kind: string, name: string): Manifest => {
+const find = <Kind>(kind: string, name: string): Kind => {
   const found = manifests.find((each) => each.kind === kind && each.metadata.name === `notebridge-${name}`);
   if (!found) throw new Error(`there is no ${kind} notebridge-${name}`);
-  return found;
+  return found as Kind;
 };
-const workloads = [
-  ['api', find('Deployment', 'api')],
-  ['worker', find('Deployment', 'worker')],
-  ['migrate', find('Job', 'migrate')],
-] as const;
-const podOf = ({ spec }: Manifest) => spec.template.spec;
-const containerOf = (manifest: Manifest): Container => podOf(manifest).containers[0];
+const workloads: readonly (readonly [string, Deployment | Job])[] = [
+  ['api', find<Deployment>('Deployment', 'api')],
+  ['worker', find<Deployment>('Deployment', 'worker')],
+  ['migrate', find<Job>('Job', 'migrate')],
+];
+const podOf = ({ spec }: Deployment | Job) => spec?.template.spec;
+const containerOf = (manifest: Deployment | Job) => podOf(manifest)?.containers[0];
 
 /** The settings of a container: those of all, then its own. */
-const settingsOf = (manifest: Manifest): Record<string, string> => ({
+const settingsOf = (manifest: Deployment | Job): Record<string, string> => ({
   ...settingsIn(read('settings.env')),
-  ...Object.fromEntries((containerOf(manifest).env ?? []).map(({ name, value }) => [name, value])),
+  ...Object.fromEntries((containerOf(manifest)?.env ?? []).map(({ name, value = '' }) => [name, value])),
 });
-
-/** Compares objects with the types of the Kubernetes API, which are made from its schemas. @returns faults without their place */
-function schemaFaults(objects: readonly { apiVersion: string; kind: string }[]): string[] {
-  const group = (apiVersion: string) => (apiVersion === 'v1' ? 'core/v1' : apiVersion.replace('.k8s.io/', '/'));
-  const lines = objects.map((object, at) => {
-    const module = path.join(ROOT, 'node_modules/kubernetes-types', group(object.apiVersion));
-    return `export const manifest${at}: import('${module}').${object.kind} = ${JSON.stringify(object)};`;
-  });
-  const folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-manifests-'));
-  const file = path.join(folder, 'manifests.ts');
-  writeFileSync(file, lines.join('\n'));
-  const options = ['--noEmit', '--strict', '--ignoreConfig', '--pretty', 'false', '--lib', 'es5', '--types', ''];
-  const args = [path.join(ROOT, 'node_modules/@typescript/native/bin/tsc'), ...options, file];
-  const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
-  rmSync(folder, { recursive: true });
-  const faults = stdout.split('\n').flatMap((line) => /error TS\d+: (.*)/.exec(line)?.[1] ?? []);
-  if (status !== 0 && faults.length === 0) throw new Error(stdout);
-  return faults;
-}
 
 describe('deploy/kubernetes', () => {
   it('names every manifest in its kustomization', () => {
@@ -111,8 +82,8 @@ describe('deploy/kubernetes', () => {
   });
 
   it('mounts the secret of the owning role for the migrations alone', () => {
-    const secretsOf = (manifest: Manifest) =>
-      podOf(manifest).volumes.flatMap(({ secret }: { secret?: { secretName: string } }) => secret?.secretName ?? []);
+    const secretsOf = (manifest: Deployment | Job) =>
+      podOf(manifest)?.volumes?.flatMap(({ secret }) => secret?.secretName ?? []);
     expect(workloads.map(([, manifest]) => secretsOf(manifest))).toEqual([
       ['notebridge-secrets'],
       ['notebridge-secrets'],
@@ -131,12 +102,12 @@ describe('deploy/kubernetes', () => {
   it.each(workloads)('confines the %s as the restricted Pod Security Standard asks', (_, manifest) => {
     const pod = podOf(manifest);
     expect(pod).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false });
-    expect(pod.securityContext).toMatchObject({
+    expect(pod?.securityContext).toMatchObject({
       runAsNonRoot: true,
       runAsUser: 1000,
       seccompProfile: { type: 'RuntimeDefault' },
     });
-    expect(containerOf(manifest).securityContext).toEqual({
+    expect(containerOf(manifest)?.securityContext).toEqual({
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,
       capabilities: { drop: ['ALL'] },
@@ -146,8 +117,8 @@ describe('deploy/kubernetes', () => {
   it.each(workloads.slice(0, 2))(
     'restarts the %s by /health/live, and sends requests by /health/ready',
     (_, manifest) => {
-      const { startupProbe, livenessProbe, readinessProbe } = containerOf(manifest);
-      expect([startupProbe, livenessProbe, readinessProbe].map((probe) => probe?.httpGet.path)).toEqual([
+      const { startupProbe, livenessProbe, readinessProbe } = containerOf(manifest) ?? {};
+      expect([startupProbe, livenessProbe, readinessProbe].map((probe) => probe?.httpGet?.path)).toEqual([
         '/health/live',
         '/health/live',
         '/health/ready',
@@ -157,22 +128,23 @@ describe('deploy/kubernetes', () => {
 
   it.each(workloads.slice(0, 2))('lets the %s finish its delay and longest call when it stops', (_, manifest) => {
     const { SHUTDOWN_DELAY_SECONDS: delay } = settingsOf(manifest);
-    expect(podOf(manifest).terminationGracePeriodSeconds).toBeGreaterThan(longestShutdownSeconds(delay !== '0'));
+    expect(podOf(manifest)?.terminationGracePeriodSeconds).toBeGreaterThan(longestShutdownSeconds(delay !== '0'));
   });
 
   it.each(['api', 'worker'])('keeps a %s while nodes are drained and pods are replaced', (role) => {
-    const { spec } = find('Deployment', role);
-    expect(spec.replicas).toBeGreaterThan(find('PodDisruptionBudget', role).spec.minAvailable);
-    expect(spec.strategy.rollingUpdate).toEqual({ maxUnavailable: 0, maxSurge: 1 });
-    for (const { selector } of [spec, find('PodDisruptionBudget', role).spec])
-      expect(selector.matchLabels).toEqual(spec.template.metadata.labels);
+    const { spec } = find<Deployment>('Deployment', role);
+    const { spec: budget } = find<PodDisruptionBudget>('PodDisruptionBudget', role);
+    expect(spec?.replicas).toBeGreaterThan(Number(budget?.minAvailable));
+    expect(spec?.strategy?.rollingUpdate).toEqual({ maxUnavailable: 0, maxSurge: 1 });
+    for (const { selector } of [spec ?? {}, budget ?? {}] as { selector?: { matchLabels?: object } }[])
+      expect(selector?.matchLabels).toEqual(spec?.template.metadata?.labels);
   });
 
   it('lets only the ingress controller and Prometheus in', () => {
-    const policies = manifests.filter(({ kind }) => kind === 'NetworkPolicy');
+    const policies = manifests.filter(({ kind }) => kind === 'NetworkPolicy') as NetworkPolicy[];
     const sources = policies.flatMap(({ spec }) =>
-      spec.ingress.flatMap(({ from }: { from: { namespaceSelector: { matchLabels: object } }[] }) =>
-        from.flatMap(({ namespaceSelector }) => Object.values(namespaceSelector.matchLabels)),
+      spec?.ingress?.flatMap(({ from = [] }) =>
+        from.flatMap(({ namespaceSelector }) => Object.values(namespaceSelector?.matchLabels ?? {})),
       ),
     );
     expect(sources).toEqual(['monitoring', 'ingress-nginx']);

@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFile
 import os from 'node:os';
 import path from 'node:path';
 import { Command } from 'commander';
+import { compose } from '../../harness/deployment-files.js';
 import type { Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import type { Api } from '../../src/cli/api/api.js';
@@ -22,7 +23,9 @@ const shellBlocks = (page: string): string[] =>
 const pages = [
   'README.md',
   'docs/operations/deployment.md',
+  'docs/operations/upgrade.md',
   'docs/operations/run-books.md',
+  'docs/operations/uninstall.md',
   'docs/connect-the-platform.md',
   'docs/command-line.md',
   'docs/ehr.md',
@@ -55,9 +58,22 @@ function parse(command: string): { settings: string[]; words: string[] } {
 
 const isRun = (command: string) => /^(curl|npx notebridge) /.test(command);
 const isNpm = (command: string) => parse(command).words[0] === 'npm';
+const isNpmScript = (command: string) => isNpm(command) && parse(command).words[1] !== 'ci';
+
+/** Commands of the programs that run deployments. */
+const isOfDeployment = (command: string) => /^(docker|kubectl|systemctl|journalctl) /.test(command);
+
+/** Those that name no process of the service. */
+const NAMES_NOTHING =
+  /^(docker (build|compose (up|down|build))|kubectl (apply|delete namespace notebridge)|systemctl daemon-reload)\b|--selector=app\.kubernetes\.io\/component=(api|worker) /;
+
+const UNITS = readdirSync(path.join(ROOT, 'deploy/systemd')).map((file) => path.basename(file, '.service'));
+const KUBERNETES = ['api', 'worker', 'migrate'].flatMap((file) =>
+  [...read(`deploy/kubernetes/${file}.yaml`).matchAll(/^ {2}name: (\S+)$/gm)].map(([, name = '']) => name),
+);
 
 /** Every page of the project. */
-const documents = ['.', 'docs', 'simulator', 'demo', 'src'].flatMap((start) =>
+const documents = ['.', 'contract', 'docs', 'simulator', 'demo', 'src'].flatMap((start) =>
   readdirSync(path.join(ROOT, start), { recursive: start !== '.', encoding: 'utf8' })
     .filter((file) => file.endsWith('.md'))
     .map((file) => path.join(start, file)),
@@ -124,11 +140,30 @@ test('every command of the pages is of a tested kind', () => {
   // PostgreSQL's own programs are not installed everywhere. Without them, embedded-data.process-spec.ts tests the move to
   // another PostgreSQL, and database-role.process-spec.ts the statements of roles.sql.
   const others = commands.filter(
-    (command) => !isRun(command) && !isNpm(command) && !/\b(pg_dump|pg_restore|psql) /.test(command),
+    (command) =>
+      !isRun(command) && !isNpm(command) && !isOfDeployment(command) && !/\b(pg_dump|pg_restore|psql) /.test(command),
   );
-  expect(others).toEqual(['cp .env.example .env', 'docker compose up --build']);
-  for (const file of ['.env.example', 'docker-compose.yml', 'Dockerfile'])
-    expect(existsSync(path.join(ROOT, file))).toBe(true);
+  expect(others).toEqual([
+    'cp .env.example .env',
+    'deploy/make-secrets.sh', // harness/deployment.spec.ts runs it
+    'cp deploy/systemd/*.service /etc/systemd/system/',
+    'rm /etc/systemd/system/notebridge-*.service',
+    'dropdb --force notebridge',
+    'dropuser notebridge_service',
+    "redis-cli --scan --pattern 'notebridge:*' | xargs --no-run-if-empty redis-cli unlink",
+  ]);
+});
+
+test.each(commands.filter(isOfDeployment))('%s: what it names is in the deployment files', (command) => {
+  const { words } = parse(command);
+  const named = words.flatMap((word) => /^(?:\w+\/|--unit=)?(notebridge-\w+@?)/.exec(word)?.[1] ?? []);
+  const services = words[1] === 'compose' ? words.slice(3).filter((word) => /^(api|worker|migrate)$/.test(word)) : [];
+  const files = words[0] === 'kubectl' ? KUBERNETES : UNITS;
+  for (const name of named) expect([name, files]).toEqual([name, expect.arrayContaining([name])]);
+  for (const name of services) expect(Object.keys(compose().services)).toContain(name);
+  for (const [, folder = ''] of command.matchAll(/--kustomize (\S+)/g))
+    expect(existsSync(path.join(ROOT, folder, 'kustomization.yaml'))).toBe(true);
+  expect([command, named.length + services.length > 0 || NAMES_NOTHING.test(command)]).toEqual([command, true]);
 });
 
 test('npx runs the command of this clone', async () => {
@@ -160,7 +195,7 @@ test.each(commands.filter(isRun))('%s', async (command) => {
   expect([waits ? 2 : 0, code, output]).toEqual([code, code, output]);
 });
 
-test.each(commands.filter(isNpm))('%s: the script and its settings exist', (command) => {
+test.each(commands.filter(isNpmScript))('%s: the script and its settings exist', (command) => {
   const { settings, words } = parse(command);
   const [, verb, name] = words;
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
