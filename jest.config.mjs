@@ -38,14 +38,15 @@ const base = {
   setupFiles: ['<rootDir>/scripts/forget-storages.cjs', 'reflect-metadata'],
 };
 
-/** The timeout of one project's tests. Jest ignores a project's own `testTimeout`. */
-const testTimeout = (ms) => ({
-  globals: { TEST_TIMEOUT_MS: ms },
-  setupFilesAfterEnv: ['<rootDir>/scripts/test-timeout.cjs'],
-});
+/** Starts PostgreSQL and Redis for the suites. */
+const servers = {
+  globalSetup: '<rootDir>/test/global-setup.mjs',
+  globalTeardown: '<rootDir>/test/global-teardown.mjs',
+};
 
 export default {
-  testTimeout: 60_000,
+  // Process suites wait for real processes on a machine that may be busy.
+  testTimeout: 120_000,
   testSequencer: '<rootDir>/scripts/layer-sequencer.mjs',
   reporters: ['default', '<rootDir>/scripts/progress-reporter.mjs', '<rootDir>/scripts/replay-reporter.mjs'],
   // Suites wait for PostgreSQL and for processes about as long as they compute.
@@ -60,23 +61,13 @@ export default {
     },
     {
       ...base,
-      displayName: 'unported',
-      // These suites wait for real processes on a machine that may be busy.
-      ...testTimeout(900_000),
-      testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
-      globalSetup: '<rootDir>/test/global-setup.mjs',
-      globalTeardown: '<rootDir>/test/global-teardown.mjs',
-    },
-    {
-      ...base,
+      ...servers,
       displayName: 'process',
       testMatch: ['<rootDir>/test/process/**/*.process-spec.ts'],
-      ...testTimeout(120_000),
-      globalSetup: '<rootDir>/test/global-setup.mjs',
-      globalTeardown: '<rootDir>/test/global-teardown.mjs',
     },
     {
       ...base,
+      ...servers,
       displayName: 'world',
       testMatch: ['<rootDir>/test/**/*.world-spec.ts'],
       testEnvironment: '<rootDir>/test/world/environment.cjs',
@@ -87,8 +78,6 @@ export default {
       moduleNameMapper: { ...base.moduleNameMapper, '^(pg|@nestjs/common)$': '<rootDir>/test/world/packages/$1.cjs' },
       setupFiles: ['<rootDir>/scripts/forget-storages.cjs'],
       restoreMocks: true,
-      globalSetup: '<rootDir>/test/global-setup.mjs',
-      globalTeardown: '<rootDir>/test/global-teardown.mjs',
     },
   ],
 };

@@ -3,7 +3,7 @@
 import Sequencer from '@jest/test-sequencer';
 
 /** The layers by the names of their Jest projects. */
-const LAYERS = ['process', 'unported', 'world', 'unit'];
+const LAYERS = ['process', 'world', 'unit'];
 
 const layerOf = ({ context }) => LAYERS.indexOf(context.config.displayName?.name);
 

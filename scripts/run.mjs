@@ -37,7 +37,6 @@ const commands = {
   sbom: async (args) => (await import('./sbom.mjs')).sbom(root, args),
   reference: (args) =>
     onlyKnown(args) && jest(['--forceExit', 'test/http/reference.world-spec.ts'], { WRITE_REFERENCE: '1' }),
-  screenshots: async (args) => onlyKnown(args) && (await import('./screenshots.mjs')).takeScreenshots(),
 };
 
 /** What is wrong and what to do, for failures that say so or that have an obvious cause; else where it happened. */

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Database } from '../src/database/database.js';
-import { PrismaService, toBytes } from '../src/database/prisma.service.js';
-import type { Prisma } from '../src/generated/prisma/client.js';
-import { codeOf, isDatabaseUnavailable, problemOf } from '../src/http/problem/fault.js';
-import { backendPid, freshDatabase, type TestDatabase } from './support/databases.js';
-import { openDatabase } from './support/open-database.js';
+import { Database } from '../../src/database/database.js';
+import { PrismaService, toBytes } from '../../src/database/prisma.service.js';
+import type { Prisma } from '../../src/generated/prisma/client.js';
+import { codeOf, isDatabaseUnavailable, problemOf } from '../../src/http/problem/fault.js';
+import { useWorld } from '../world/use-world.js';
 
 const key = (name: string): Prisma.ApiKeyCreateInput => ({
   id: randomUUID(),
@@ -14,7 +13,7 @@ const key = (name: string): Prisma.ApiKeyCreateInput => ({
   scopes: { set: [] },
 });
 
-/** What a promise rejects with. */
+/** The reason why a promise rejects. */
 const faultOf = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     () => undefined,
@@ -22,25 +21,18 @@ const faultOf = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 describe('Prisma in a transaction of the database', () => {
-  let own: TestDatabase;
+  const world = useWorld();
   let database: Database;
   let prisma: PrismaService;
 
-  beforeAll(async () => {
-    own = await freshDatabase();
-    database = openDatabase(own);
-    prisma = new PrismaService(database);
-  });
-
-  afterAll(async () => {
-    await prisma.onApplicationShutdown();
-    await database.onApplicationShutdown();
-    await own.drop();
+  beforeEach(() => {
+    database = world.get(Database);
+    prisma = world.get(PrismaService);
   });
 
   const named = (name: string): Promise<number> => prisma.apiKey.count({ where: { name } });
 
-  test('both write and read one transaction, and nobody else sees it before its COMMIT', async () => {
+  test('SQL and Prisma share one transaction, which others see only after its COMMIT', async () => {
     await database.transaction(async (tx) => {
       const inside = await prisma.in(tx);
       await inside.apiKey.create({ data: key('joined') });
@@ -58,7 +50,7 @@ describe('Prisma in a transaction of the database', () => {
     expect(await named('renamed')).toBe(1);
   });
 
-  test('a ROLLBACK takes back what Prisma wrote, and the connection serves the next transaction', async () => {
+  test('a ROLLBACK removes what Prisma wrote, and the connection serves the next transaction', async () => {
     const failed = database.transaction(async (tx) => {
       await (await prisma.in(tx)).apiKey.create({ data: key('rolled back') });
       throw new Error('no');
@@ -69,13 +61,13 @@ describe('Prisma in a transaction of the database', () => {
       await database.transaction(async (tx) => void (await (await prisma.in(tx)).apiKey.count()));
   });
 
-  test('its client is of no use once the transaction has ended', async () => {
+  test('the client fails after the end of its transaction', async () => {
     const left = await database.transaction((tx) => prisma.in(tx).then((client) => [client]));
     await expect(left[0]?.apiKey.create({ data: key('late') })).rejects.toThrow();
     expect(await named('late')).toBe(0);
   });
 
-  test('as many at once as there are connections, and more, all end', async () => {
+  test('more transactions than connections all end', async () => {
     const one = (name: string) =>
       database.transaction(async (tx) => {
         await (await prisma.in(tx)).apiKey.create({ data: key(name) });
@@ -86,7 +78,7 @@ describe('Prisma in a transaction of the database', () => {
     expect(new Set(counts)).toEqual(new Set([1]));
   });
 
-  test('the victim of a deadlock is run again, in whichever of the two ways it spoke', async () => {
+  test('the victim of a deadlock runs again', async () => {
     const ids = await Promise.all(['a', 'b'].map(async (name) => (await prisma.apiKey.create({ data: key(name) })).id));
     let runs = 0;
     let bothHold = () => {};
@@ -105,11 +97,11 @@ describe('Prisma in a transaction of the database', () => {
         await inside.apiKey.update({ where: { id: second }, data: { name: 'crossed' } });
       });
     await Promise.all([cross(ids[0] as string, ids[1] as string), cross(ids[1] as string, ids[0] as string)]);
-    expect(runs).toBeGreaterThanOrEqual(3); // whoever runs again may meet the other once more
+    expect(runs).toBeGreaterThanOrEqual(3); // the second run may meet the other transaction again
     expect(await named('crossed')).toBe(2);
   });
 
-  test('its errors are told by the codes of PostgreSQL, and quote nothing that it was given', async () => {
+  test('errors have the codes of PostgreSQL and quote no value', async () => {
     const taken = key('taken');
     await prisma.apiKey.create({ data: taken });
     const twice = await faultOf(prisma.apiKey.create({ data: taken }));
@@ -118,7 +110,8 @@ describe('Prisma in a transaction of the database', () => {
     expect([problemOf(nul)?.type, String((nul as Error).message).includes('secret')]).toEqual(['bad-value', false]);
     const cut = await faultOf(
       database.transaction(async (tx) => {
-        await database.pool.query('SELECT pg_terminate_backend($1)', [await backendPid(tx)]);
+        const { rows } = await tx.query('SELECT pg_backend_pid() AS pid');
+        await database.pool.query('SELECT pg_terminate_backend($1)', [rows[0].pid]);
         await (await prisma.in(tx)).apiKey.count();
       }),
     );
