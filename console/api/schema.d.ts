@@ -622,6 +622,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/people/resolve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resolves a selection of people that the service could not settle
+         * @description Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
+         *       that do not accept the action. To link people, import a CSV file with the column `platformUserId`.
+         *
+         *     Needs a key with the scope `people:write`.
+         */
+        post: operations["People.resolve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/people/trace": {
         parameters: {
             query?: never;
@@ -2123,6 +2146,41 @@ export interface components {
         SearchRequest: {
             email?: string;
             externalId?: string;
+        };
+        ResolvePlanRequest: {
+            /** @description From the dry run */
+            count: number;
+            /** @description From the dry run */
+            digest: string;
+        };
+        ResolveSelectionRequest: {
+            /**
+             * @description True to count only. Defaults to false
+             * @default false
+             */
+            dryRun: boolean;
+            /** @enum {string} */
+            action: "create" | "ignore" | "retry";
+            /**
+             * @description Selects the people that need a review or have failed for this reason
+             * @enum {string}
+             */
+            code: "create-unknown" | "delete-linked" | "delete-unknown" | "email-taken" | "forbidden" | "ignored" | "platform-user-missing" | "platform-user-taken" | "rejected" | "role-mismatch";
+            /** @enum {string} */
+            kind?: "client" | "provider";
+            /** @description Selects only these. Defaults to all */
+            externalIds?: string[];
+            /** @description Required unless dryRun: the plan of the dry run */
+            plan?: components["schemas"]["ResolvePlanRequest"];
+        };
+        ResolveSelectionResponse: {
+            dryRun: boolean;
+            /** @description Resolved people; with dryRun, those that accept the action */
+            count: number;
+            /** @description Send it back to resolve exactly these */
+            plan: components["schemas"]["ResolvePlanRequest"];
+            /** @description True if more people match than one request resolves: repeat it */
+            more: boolean;
         };
         TraceRequest: {
             externalId: string;
@@ -5894,6 +5952,50 @@ export interface operations {
             404: components["responses"]["404"];
             408: components["responses"]["408.body"];
             409: components["responses"]["409.former-ids"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "People.resolve": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResolveSelectionRequest"];
+            };
+        };
+        responses: {
+            /**
+             * @description Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
+             *       that do not accept the action. To link people, import a CSV file with the column `platformUserId`.
+             */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResolveSelectionResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.plan-changed"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];

@@ -7,6 +7,7 @@ import { PeopleService } from './api/people.service.js';
 import { PeopleCsvController } from './api/people-csv.controller.js';
 import { PeopleLookup } from './api/people-lookup.service.js';
 import { PeopleMonitoring } from './api/people-monitoring.js';
+import { PeopleSelection } from './api/people-selection.service.js';
 import { PersonRecords } from './api/person-records.js';
 import { UserCreatedHandler } from './api/user-created.handler.js';
 import { ProfileSeal } from './model/profile.js';
@@ -48,7 +49,15 @@ const shared = [
 @Module({
   imports: [PlatformModule],
   controllers: [ProvidersController, ClientsController, PeopleController, PeopleCsvController, IdentityController],
-  providers: [...shared, IdentityService, MergedClientsRepository, PeopleLookup, PeopleMonitoring, UserCreatedHandler],
+  providers: [
+    ...shared,
+    IdentityService,
+    MergedClientsRepository,
+    PeopleLookup,
+    PeopleMonitoring,
+    PeopleSelection,
+    UserCreatedHandler,
+  ],
   exports: shared,
 })
 export class PeopleModule {}

@@ -31,6 +31,7 @@ const TABLE: Record<
     POST /v1/clients/{externalId}/merge
     POST /v1/clients/{externalId}/unmerge
     POST /v1/clients/{externalId}/resolve
+    POST /v1/people/resolve
   `,
   imports: `
     POST GET /v1/imports

@@ -1,9 +1,9 @@
-import { createInterface } from 'node:readline/promises';
 import { type Command, Option } from 'commander';
 import { EVENT_TYPES } from '../../platform/contract/wire-types.js';
 import type { DeliveryResponse, ReplayResponse } from '../../webhooks/admin/deliveries.dto.js';
 import type { Api } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
+import { isConfirmed } from '../output/confirm.js';
 import { examples } from '../output/help.js';
 import { listing } from '../output/list-command.js';
 import { momentOption } from '../output/moment-option.js';
@@ -83,15 +83,4 @@ async function replaySelection(api: Api, { yes, json, since, before, ...of }: Re
   }
   const done = await api.post<ReplayResponse>(`${DELIVERIES}/replay`, { ...selection, plan: planned.plan });
   printAnswer(done, json, () => `${what} processed again.`);
-}
-
-/** Asks for confirmation. False without a terminal. */
-async function isConfirmed(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY || !process.stdout.isTTY) return false;
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  try {
-    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
-  } finally {
-    terminal.close();
-  }
 }

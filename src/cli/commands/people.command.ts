@@ -1,13 +1,16 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import type { Page } from '../../http/request/page.js';
+import type { ResolveSelectionResponse } from '../../people/api/people.dto.js';
 import type { PersonResponse } from '../../people/api/person-view.js';
 import type { PersonKind } from '../../people/model/person.js';
-import { RESOLVE_ACTIONS } from '../../people/model/resolve-rule.js';
+import { UNSETTLED_CODES } from '../../people/model/person-codes.js';
+import { BULK_ACTIONS, RESOLVE_ACTIONS } from '../../people/model/resolve-rule.js';
 import type { Api } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
+import { isConfirmed } from '../output/confirm.js';
 import { examples } from '../output/help.js';
 import { listing } from '../output/list-command.js';
-import { lines, printAnswer } from '../output/print.js';
+import { counted, lines, printAnswer } from '../output/print.js';
 import { saveAnswer } from '../output/save-answer.js';
 
 const KINDS: PersonKind[] = ['provider', 'client'];
@@ -19,6 +22,12 @@ const LONGEST_WAIT = 60;
 interface ResolveOptions {
   user?: string;
   wait: number;
+  json?: boolean;
+}
+
+interface SelectionOptions {
+  kind?: PersonKind;
+  yes?: boolean;
   json?: boolean;
 }
 
@@ -80,6 +89,45 @@ export function addPeopleCommands(program: Command, api: Api): void {
       const path = `/v1/${kind}s/${encodeURIComponent(id)}/resolve`;
       printAnswer(await api.post<PersonResponse>(path, { action, platformUserId: user }, { wait }), json, personLines);
     });
+
+  program
+    .command('resolve-all')
+    .description('resolve everyone who needs a review or has failed for one reason; they are counted first')
+    .addArgument(new Argument('<code>', 'the reason, as people shows it').choices(UNSETTLED_CODES))
+    .addArgument(new Argument('<action>', 'create, retry or ignore').choices(BULK_ACTIONS))
+    .addOption(new Option('--kind <kind>', 'only these').choices(KINDS))
+    .option('--yes', 'do not ask for confirmation; without a terminal and --yes, only count')
+    .option('--json', 'print what the service answers; nothing is asked')
+    .addHelpText(
+      'after',
+      examples('resolve-all create-unknown create', 'resolve-all rejected retry --kind client --yes'),
+    )
+    .action((code: string, action: string, options: SelectionOptions) => resolveAll(api, { code, action }, options));
+}
+
+/** Counts the people first, then resolves exactly these; no one if they have changed since. */
+async function resolveAll(
+  api: Api,
+  { code, action }: { code: string; action: string },
+  { kind, yes, json }: SelectionOptions,
+): Promise<void> {
+  const resolve = (more: object) =>
+    api.post<ResolveSelectionResponse>('/v1/people/resolve', { code, action, kind, ...more });
+  const planned = await resolve({ dryRun: true });
+  const { count, plan } = planned;
+  if (count === 0) return printAnswer(planned, json, () => `No matching people accept ${action}.`);
+  const what = `${counted(count, 'person', 'people')} with ${code}`;
+  if (!yes && (json || !(await isConfirmed(`Resolve ${what} with ${action}?`)))) {
+    process.exitCode = 2;
+    return printAnswer(planned, json, () => `${what} would be resolved with ${action}; to do it, add --yes.`);
+  }
+  const done = await resolve({ plan });
+  if (done.more) process.exitCode = 2;
+  printAnswer(
+    done,
+    json,
+    () => `${what} resolved with ${action}.${done.more ? ' There are more: run this again.' : ''}`,
+  );
 }
 
 /** Reads how long a command waits. @throws {InvalidArgumentError} when that is no number of seconds up to 60 */

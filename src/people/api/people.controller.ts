@@ -33,17 +33,22 @@ import { EXTERNAL_ID_MAX, isExternalId } from '../model/person-field-rules.js';
 import { FORMER_ID_PROBLEMS } from '../store/former-ids.repository.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import {
+  CLIENT_BODY_LIMIT,
   ClientProvidersRequest,
   ClientRequest,
   PeopleQuery,
   ProviderRequest,
   ResolveRequest,
+  ResolveSelectionRequest,
+  ResolveSelectionResponse,
+  SELECTION_BODY_LIMIT,
   SearchRequest,
   TraceRequest,
 } from './people.dto.js';
 import { PeopleService } from './people.service.js';
 import { PeopleLookup } from './people-lookup.service.js';
 import { PeopleMonitoring } from './people-monitoring.js';
+import { PeopleSelection } from './people-selection.service.js';
 import {
   PersonPageResponse,
   PersonResponse,
@@ -52,9 +57,6 @@ import {
   UnknownPlatformUserPageResponse,
 } from './person-view.js';
 import { TraceResponse } from './trace.dto.js';
-
-/** Maximum bytes of a client's body: the most providers, with the longest ids, every character escaped. */
-const CLIENT_BODY_LIMIT = 128 * 1024;
 
 const externalIdPipe: PipeTransform<unknown, string> = {
   transform(value) {
@@ -226,6 +228,7 @@ export class PeopleController {
     private readonly people: PeopleLookup,
     private readonly users: PlatformUsersRepository,
     private readonly monitoring: PeopleMonitoring,
+    private readonly selection: PeopleSelection,
     private readonly audit: Audit,
   ) {}
 
@@ -259,7 +262,6 @@ export class PeopleController {
   /** What is known of a platform user, and whose it is */
   @Get('platform-users/:platformUserId')
   @Problems({ 404: ['unknown-platform-user'] })
-  @ApiOkResponse({ type: PlatformUserResponse })
   async platformUser(@Param('platformUserId') platformUserId: string): Promise<PlatformUserResponse> {
     return this.people.platformUser(platformUserId);
   }
@@ -273,10 +275,24 @@ export class PeopleController {
     return { items: await this.people.search(dto), nextCursor: null };
   }
 
+  /**
+   * Resolves a selection of people that the service could not settle
+   *
+   * @remarks Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
+   *   that do not accept the action. To link people, import a CSV file with the column `platformUserId`.
+   */
+  @Post('resolve')
+  @RouteOptions({ bodyLimit: SELECTION_BODY_LIMIT })
+  @HttpCode(200)
+  @Scopes('people:write')
+  @Problems({ 409: ['plan-changed'] })
+  resolve(@Body() dto: ResolveSelectionRequest): Promise<ResolveSelectionResponse> {
+    return this.selection.resolve(dto);
+  }
+
   /** The state and the next step of a person, with reasons; sends nothing */
   @Post('trace')
   @HttpCode(200)
-  @ApiOkResponse({ type: TraceResponse })
   @Problems(FORMER_ID_PROBLEMS, { 404: ['client-not-found', 'provider-not-found'] })
   async trace(@Body() dto: TraceRequest): Promise<TraceResponse> {
     return this.people.trace(dto);

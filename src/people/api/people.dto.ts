@@ -1,9 +1,24 @@
-import { Transform } from 'class-transformer';
-import { ArrayMaxSize, ArrayNotEmpty, ArrayUnique, IsArray, IsBoolean, IsOptional, ValidateIf } from 'class-validator';
+import { ApiPropertyOptional } from '@nestjs/swagger';
+import { Transform, Type } from 'class-transformer';
+import {
+  ArrayMaxSize,
+  ArrayNotEmpty,
+  ArrayUnique,
+  IsArray,
+  IsBoolean,
+  IsInt,
+  IsObject,
+  IsOptional,
+  Matches,
+  Min,
+  ValidateIf,
+  ValidateNested,
+} from 'class-validator';
 import { fieldRule, OneOf, OptionalOneOf } from '../../http/request/fields.js';
 import { PageQuery } from '../../http/request/page.js';
 import { IsLinkTarget } from '../../platform/contract/is-platform-id.js';
-import { PERSON_STATES, type PersonKind, type PersonState } from '../model/person.js';
+import { PERSON_KINDS, PERSON_STATES, type PersonKind, type PersonState } from '../model/person.js';
+import { type Fault, type Review, UNSETTLED_CODES } from '../model/person-codes.js';
 import {
   EXTERNAL_ID_MAX,
   isEmailAddress,
@@ -12,7 +27,7 @@ import {
   NAME_MAX,
   PROVIDERS_MAX,
 } from '../model/person-field-rules.js';
-import { RESOLVE_ACTIONS, type ResolveAction } from '../model/resolve-rule.js';
+import { BULK_ACTIONS, type BulkAction, RESOLVE_ACTIONS, type ResolveAction } from '../model/resolve-rule.js';
 
 const trimmed = Transform(({ value }) => (typeof value === 'string' ? value.trim() : value));
 
@@ -44,6 +59,9 @@ export class ProviderRequest {
   @IsPersonName()
   lastName!: string;
 }
+
+/** Maximum bytes of a client's body: the most providers, with the longest ids, every character escaped. */
+export const CLIENT_BODY_LIMIT = 128 * 1024;
 
 /** `PUT /v1/clients/{externalId}/providers` */
 export class ClientProvidersRequest {
@@ -141,4 +159,64 @@ export class ResolveRequest {
   /** The platform user to link to; only with `link` */
   @IsLinkTarget()
   platformUserId?: string;
+}
+
+/** Maximum people to resolve in one request, because it is one transaction. */
+export const SELECTION_MAX = 1_000;
+
+/** Maximum bytes of a selection: the most people, with the longest ids, every character escaped. */
+export const SELECTION_BODY_LIMIT = SELECTION_MAX * (6 * EXTERNAL_ID_MAX + 3) + 1_024;
+
+export class ResolvePlanRequest {
+  /** From the dry run */
+  @IsInt()
+  @Min(0)
+  count!: number;
+
+  /** From the dry run */
+  @Matches(/^[\w-]{43}$/, { message: 'must be the digest of the dry run' })
+  digest!: string;
+}
+
+/** `POST /v1/people/resolve` */
+export class ResolveSelectionRequest {
+  @OneOf(BULK_ACTIONS)
+  action!: BulkAction;
+
+  /** Selects the people that need a review or have failed for this reason */
+  @OneOf(UNSETTLED_CODES)
+  code!: Review | Fault;
+
+  @OptionalOneOf(PERSON_KINDS)
+  kind?: PersonKind;
+
+  /** Selects only these. Defaults to all */
+  @IsOptional()
+  @IsArray({ message: 'must be a list of external ids' })
+  @ArrayNotEmpty({ message: 'must name at least one person, or be left out' })
+  @ArrayMaxSize(SELECTION_MAX)
+  @IsExternalId({ each: true })
+  externalIds?: string[];
+
+  /** True to count only. Defaults to false */
+  @ApiPropertyOptional()
+  @IsBoolean()
+  dryRun: boolean = false;
+
+  /** Required unless dryRun: the plan of the dry run */
+  @ValidateIf((body: ResolveSelectionRequest) => !body.dryRun)
+  @IsObject({ message: 'must be the plan of a dry run of the same selection' })
+  @ValidateNested()
+  @Type(() => ResolvePlanRequest)
+  plan?: ResolvePlanRequest;
+}
+
+export class ResolveSelectionResponse {
+  dryRun!: boolean;
+  /** Resolved people; with dryRun, those that accept the action */
+  count!: number;
+  /** Send it back to resolve exactly these */
+  plan!: ResolvePlanRequest;
+  /** True if more people match than one request resolves: repeat it */
+  more!: boolean;
 }

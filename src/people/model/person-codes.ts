@@ -27,6 +27,9 @@ const FAULTS = {
 };
 export type Fault = keyof typeof FAULTS;
 
+/** The codes of people whom only an operator, or a write by the EHR, settles. */
+export const UNSETTLED_CODES = Object.keys({ ...REVIEWS, ...FAULTS }) as (Review | Fault)[];
+
 /** Reasons why an operation is stopped for everyone, until a probe succeeds. */
 const STOPS: Record<BreakerCode, string> = {
   'rate-limited': 'The platform asked for fewer calls. The call is retried automatically.',

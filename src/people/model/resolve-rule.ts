@@ -7,6 +7,10 @@ export const RESOLVE_ACTIONS = ['link', 'create', 'retry', 'ignore', 'delete'] a
 /** The actions with which an operator may resolve a person. */
 export type ResolveAction = (typeof RESOLVE_ACTIONS)[number];
 
+/** The actions that apply to many people at once: a link names one user, and a deletion is confirmed one by one. */
+export const BULK_ACTIONS = ['create', 'retry', 'ignore'] as const satisfies readonly ResolveAction[];
+export type BulkAction = (typeof BULK_ACTIONS)[number];
+
 /** Reasons why an action is rejected. */
 const REFUSALS = {
   'call-under-way': 'A call for this person is not settled. Wait until the person needs a review or has failed.',
@@ -38,7 +42,8 @@ function isDeletionInReview(person: Person, context: UserFacts): boolean {
   return isFoundOnlyByEmail(person, context) || context.hasSecondUser;
 }
 
-function refusalOf(
+/** Why an action cannot resolve a person; null if it can. Pure. */
+export function refusalOf(
   action: ResolveAction,
   state: PersonState,
   person: Person,

@@ -94,6 +94,24 @@ export abstract class PeopleReader {
     return this.readShown(condition, [email, externalId ?? null, limit]);
   }
 
+  /**
+   * People that need a review or have failed, with everything that their next steps depend on.
+   *
+   * @param externalIds only these; null for all
+   * @param limit maximum number of people, in the order of kind and external id
+   */
+  async unsettled(
+    kinds: readonly PersonKind[],
+    code: string,
+    externalIds: readonly string[] | null,
+    limit: number,
+    tx?: PoolClient,
+  ): Promise<PersonRow[]> {
+    const condition = `p.kind = ANY ($1::person_kind[]) AND p.state IN ('needs-review', 'failed') AND p.error_code = $2
+      AND ($3::text[] IS NULL OR p.external_id = ANY ($3)) ORDER BY p.kind, p.external_id LIMIT $4`;
+    return this.read(condition, [kinds, code, externalIds, limit], true, tx);
+  }
+
   /** Those of some people that were merged into another client. */
   async mergedOf(ids: string[]): Promise<PersonRow[]> {
     return this.read('id = ANY($1::uuid[]) AND merged_into IS NOT NULL', [ids], false);

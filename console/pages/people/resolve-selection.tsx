@@ -1,0 +1,124 @@
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api, body, type Schemas } from '../../api/client.js';
+import { Dialog, useAction } from '../../parts/action.js';
+import { Select } from '../../parts/field.js';
+import { ErrorNote } from '../../parts/notes.js';
+import { wordIn, wordsOf } from '../../parts/state.js';
+import { number } from '../../parts/values.js';
+import type { Kind } from './person.js';
+
+type Person = Schemas['PersonResponse'];
+type Request = Schemas['ResolveSelectionRequest'];
+type Selection = Omit<Request, 'dryRun' | 'plan'>;
+
+/** The effect of each action on many people, in the words of the API. */
+const ACTIONS: Record<Request['action'], string> = {
+  create: 'Create',
+  retry: 'Retry',
+  ignore: 'Ignore',
+};
+
+/** Every code of the API, so that the compiler misses a new one. */
+const CODES: Record<Request['code'], true> = {
+  'email-taken': true,
+  'create-unknown': true,
+  'delete-unknown': true,
+  'platform-user-taken': true,
+  'platform-user-missing': true,
+  'role-mismatch': true,
+  'delete-linked': true,
+  rejected: true,
+  forbidden: true,
+  ignored: true,
+};
+
+/** Resolves the chosen people, or all with one code. They are counted first, then exactly these are resolved. */
+export function ResolveSelection(props: { kind: Kind; chosen: readonly Person[]; onDone: () => void }) {
+  const { kind, chosen, onDone } = props;
+  const [isOpen, setOpen] = useState(false);
+  const close = (isDone: boolean) => {
+    setOpen(false);
+    if (isDone) onDone();
+  };
+  return (
+    <>
+      <button type="button" onClick={() => setOpen(true)}>
+        {chosen.length === 0 ? 'Resolve a selection' : `Resolve ${number(chosen.length)} chosen`}
+      </button>
+      {isOpen && <ResolveDialog kind={kind} chosen={chosen} onClose={close} />}
+    </>
+  );
+}
+
+const resolve = (request: Request) => body(api.POST('/v1/people/resolve', { body: request }));
+
+function ResolveDialog(props: { kind: Kind; chosen: readonly Person[]; onClose: (isDone: boolean) => void }) {
+  // The list behind the dialog is read again after the action, and may be without the chosen people then.
+  const [{ kind, chosen }] = useState(props);
+  const count = useMutation({ mutationFn: (selection: Selection) => resolve({ ...selection, dryRun: true }) });
+  const run = useAction(resolve);
+  const planned = count.data;
+  const begin = () =>
+    planned && count.variables && run.mutate({ ...count.variables, dryRun: false, plan: planned.plan });
+  const error = count.error ?? run.error;
+  const codes = chosen.flatMap(({ sync }) => wordIn(CODES, sync.error?.code) ?? []);
+  const options = codes.length === 0 ? wordsOf(CODES) : [...new Set(codes)];
+  return (
+    <Dialog
+      title={chosen.length === 0 ? `Resolve ${kind}s` : `Resolve ${number(chosen.length)} chosen ${kind}s`}
+      close={run.data ? 'Close' : 'Cancel'}
+      buttons={
+        !run.data && (
+          <>
+            <button type="submit" className={planned ? undefined : 'primary'} disabled={count.isPending}>
+              {planned ? 'Count again' : 'Count'}
+            </button>
+            {planned && planned.count > 0 && (
+              <button type="button" className="primary" disabled={run.isPending} onClick={begin}>
+                Resolve {number(planned.count)}
+              </button>
+            )}
+          </>
+        )
+      }
+      onClose={() => props.onClose(run.isSuccess)}
+      onChange={() => {
+        count.reset();
+        run.reset();
+      }}
+      onSubmit={(given) => {
+        run.reset();
+        const code = wordIn(CODES, String(given.get('code')));
+        const action = wordIn(ACTIONS, String(given.get('action')));
+        if (!code || !action) return;
+        const ids = chosen.map(({ externalId }) => externalId);
+        count.mutate({ kind, code, action, ...(ids.length > 0 && { externalIds: ids }) });
+      }}
+    >
+      <div className="fields">
+        <Select label="Why they wait" name="code" options={options} />
+        <Select label="Action" name="action" options={wordsOf(ACTIONS).map((word) => [word, ACTIONS[word]] as const)} />
+      </div>
+      <p className="help">
+        Create looks a person up by email and then creates it; without an email, it creates it immediately. Look on the
+        platform first. Import a file with the column platformUserId to link people.
+      </p>
+      <div role="status">
+        {run.data && <p>{doneOf(run.data)}</p>}
+        {planned && !run.data && <p>{sentenceOf(planned)}</p>}
+      </div>
+      {error && <ErrorNote error={error} />}
+    </Dialog>
+  );
+}
+
+function sentenceOf({ count, more }: Schemas['ResolveSelectionResponse']): string {
+  if (count === 0) return 'No one who waits for this reason accepts the action.';
+  const selected = `${number(count)} ${count === 1 ? 'person is' : 'people are'} selected${more ? ', and there are more' : ''}.`;
+  return `${selected} Exactly these are resolved; if one of them changes meanwhile, no one is.`;
+}
+
+function doneOf({ count, more }: Schemas['ResolveSelectionResponse']): string {
+  return `${number(count)} ${count === 1 ? 'person is' : 'people are'} resolved.${more ? ' There are more: count again.' : ''}`;
+}
