@@ -14,6 +14,8 @@ export interface TcpProxy {
   silence(): void;
   /** Makes the server available again after `cut` or `stall`. Old connections end. */
   restore(): Promise<void>;
+  /** Leads new connections to another server; current ones stay. */
+  lead(target: number): void;
   close(): Promise<void>;
 }
 
@@ -21,6 +23,7 @@ export interface TcpProxy {
 export async function startTcpProxy(target: number): Promise<TcpProxy> {
   const pairs = new Set<readonly [Socket, Socket]>();
   let stalled = false;
+  let leadsTo = target;
   let server: Server;
   const connectPair = ([client, upstream]: readonly [Socket, Socket]) => client.pipe(upstream).pipe(client);
   const pausePair = (pair: readonly [Socket, Socket]) => {
@@ -28,7 +31,7 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
   };
   const serve = async (port: number) => {
     server = createServer((client) => {
-      const upstream = connect(target, '127.0.0.1');
+      const upstream = connect(leadsTo, '127.0.0.1');
       const pair = [client, upstream] as const;
       pairs.add(pair);
       for (const [socket, other] of [pair, [upstream, client] as const]) {
@@ -73,6 +76,9 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
       stalled = false;
       if (server.listening) await cut();
       await serve(port);
+    },
+    lead: (next) => {
+      leadsTo = next;
     },
     close: async () => {
       if (server.listening) await cut();

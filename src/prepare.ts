@@ -14,7 +14,7 @@ import {
   OWNER_ALONE,
   UNPROTECTED_AUDIT_LOG,
 } from './database/runtime-role.js';
-import { prepareQueueStore } from './queue/backend/backend.js';
+import { prepareQueueStore } from './queue/backend/queue-store.js';
 import { KEY_SETTINGS, keptKeys } from './vault/keys.js';
 
 /** What a process needs, its environment completed, before Nest starts. */
@@ -81,11 +81,11 @@ export async function prepareStores(env: StoreEnv, url: string, ownerUrl: string
   const migrator = ownerUrl ?? ((await withClient(url, mayMigrate)) ? url : undefined);
   const notes = await explained(ownerUrl ? 'DATABASE_OWNER_URL' : 'DATABASE_URL', async () => {
     const applied = migrator === undefined ? await checkMigrated(url) : await applyMigrations(migrator);
-    const warning = await prepareQueueStore(env, migrator);
-    return [applied.length > 0 ? `applied the migrations ${applied.join(', ')}` : UP_TO_DATE, warning ?? ''];
+    const warnings = await prepareQueueStore(env, migrator);
+    return [applied.length > 0 ? `applied the migrations ${applied.join(', ')}` : UP_TO_DATE, ...warnings];
   });
   if (migrator !== url) await checkRuntimeRights(url);
-  return notes.filter((note) => note !== '');
+  return notes;
 }
 
 /** @throws {Error} naming the migrations that a role which owns nothing can't apply */

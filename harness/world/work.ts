@@ -1,40 +1,18 @@
-import type { INestApplicationContext, Type } from '@nestjs/common';
+import type { INestApplicationContext } from '@nestjs/common';
 import { AuditHeads } from '../../src/audit/audit-heads.js';
 import { AuditLinker } from '../../src/audit/audit-linker.js';
 import { JobOutcomes } from '../../src/compliance/job-outcomes.repository.js';
 import { JobSender } from '../../src/compliance/job-sender.js';
-import { ComplianceProcessor, ResultRefresher } from '../../src/compliance/result-refresher.js';
+import { ResultRefresher } from '../../src/compliance/result-refresher.js';
 import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
-import { ImportsProcessor } from '../../src/imports/run/imports.processor.js';
 import { Retention } from '../../src/operations/retention.js';
-import { PeopleProcessor } from '../../src/people/reconcile/people.processor.js';
 import { Reconciler } from '../../src/people/reconcile/reconciler.js';
 import { DependentsRepository } from '../../src/people/store/dependents.repository.js';
 import type { QueueName } from '../../src/queue/backend/queue-names.js';
-import type { DueProcessor } from '../../src/queue/due-rows/due-loop.js';
 import { RequestSender } from '../../src/sessions/create/request-sender.js';
 import { ProcessingRefresher } from '../../src/sessions/refresh/processing-refresher.js';
 import { SessionRefresher } from '../../src/sessions/refresh/refresh.repository.js';
-import { SessionRequestsProcessor, SessionsProcessor } from '../../src/sessions/sessions.processor.js';
-import { InboxProcessor } from '../../src/webhooks/process/inbox.processor.js';
 import { InboxLoop } from '../../src/webhooks/process/inbox-loop.js';
-
-/** The BullMQ adapters, which a world replaces by its own calls. */
-export const PROCESSORS = [ImportsProcessor, PeopleProcessor];
-
-/** The BullMQ adapters that declare polls. */
-const DUE_PROCESSORS = [ComplianceProcessor, InboxProcessor, SessionRequestsProcessor, SessionsProcessor];
-
-/** Each adapter that declares polls, with one that does the same and has no queue to close. */
-export const POLLED_PROCESSORS = DUE_PROCESSORS.map((processor) => {
-  const declares: Type<DueProcessor> = processor;
-  return {
-    processor,
-    replacement: class extends declares {
-      override async onModuleDestroy(): Promise<void> {}
-    },
-  };
-});
 
 /** Calls after which the reconciler counts as one that never runs out of work. */
 const MAX_CALLS = 5_000;

@@ -1,12 +1,19 @@
-import { getQueueToken } from '@nestjs/bullmq';
 import { Global, Injectable, Module } from '@nestjs/common';
 import { Clock } from '../../src/config/clock.js';
-import { QUEUE_NAMES, type QueueName } from '../../src/queue/backend/queue-names.js';
+import type { Health } from '../../src/http/server/health-indicator.js';
+import type { QueueName } from '../../src/queue/backend/queue-names.js';
+import { QueueStore } from '../../src/queue/backend/queue-store.js';
 import { DueParts } from '../../src/queue/due-rows/due-loop.js';
 import { WorkerProcess } from '../../src/queue/due-rows/worker-process.js';
 import { Poller } from '../../src/queue/notifier/poller.js';
 import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
-import type { StoreWatch } from '../../src/queue/notifier/store-watch.js';
+
+/** No BullMQ: the world does the work of the queues itself. */
+const NO_STORE = {
+  add: async () => undefined,
+  work: () => undefined,
+  health: async (): Promise<Health> => ({ status: 'ok' }),
+};
 
 /** The world does the work of the polls itself. */
 const NO_POLLER = { wakeIn: () => undefined };
@@ -18,19 +25,13 @@ export class RecordedNotifications extends QueueNotifier {
   private readonly unplanned = new Set<QueueName>();
 
   constructor(private readonly time: Clock) {
-    super(
-      new Map(),
-      time,
-      { unavailableSince: undefined, answers: async () => true } as unknown as StoreWatch,
-      NO_POLLER,
-    );
+    super(time, NO_STORE, NO_POLLER);
   }
 
   /** Does not round delays, because the tests know when rows are due. */
-  override notify(queue: QueueName, reason: string, when: Date | number = 0): void {
-    const delayMs = typeof when === 'number' ? when : when.getTime() - this.time.now().getTime();
-    if (this.plannedQueues.has(queue)) super.notify(queue, reason, when);
-    else this.add(queue, reason, delayMs, {});
+  override notify(queue: QueueName, reason: string, withinMs = 0): void {
+    if (this.plannedQueues.has(queue)) super.notify(queue, reason, withinMs);
+    else this.add(queue, reason, withinMs, {});
   }
 
   protected override planNext(queue: QueueName): void {
@@ -104,8 +105,8 @@ export class ManualHeartbeat extends WorkerProcess {
     { provide: Poller, useClass: IdlePoller },
     { provide: WorkerProcess, useClass: ManualHeartbeat },
     DueParts,
-    ...QUEUE_NAMES.map((name) => ({ provide: getQueueToken(name), useValue: { name } })),
+    { provide: QueueStore, useValue: NO_STORE },
   ],
-  exports: [QueueNotifier, Poller, WorkerProcess, DueParts, ...QUEUE_NAMES.map((name) => getQueueToken(name))],
+  exports: [QueueStore, QueueNotifier, Poller, WorkerProcess, DueParts],
 })
 export class WorldQueueModule {}

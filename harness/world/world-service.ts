@@ -11,7 +11,7 @@ import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
 import { QueueModule } from '../../src/queue/queue.module.js';
 import { httpAdapter, setupApp } from '../../src/setup.js';
 import { Changes } from './changes.js';
-import { POLLED_PROCESSORS, PROCESSORS, WORK_OF_POLLS, type Work, workOf } from './work.js';
+import { WORK_OF_POLLS, type Work, workOf } from './work.js';
 import { type IdlePoller, type RecordedNotifications, WorldQueueModule } from './world-queue.js';
 
 export type Variables = Readonly<Record<string, string | undefined>>;
@@ -61,8 +61,6 @@ export async function startService(settings: Variables, { clock, random, step }:
     .useValue(clock)
     .overrideProvider(Random)
     .useValue(random);
-  for (const processor of PROCESSORS) builder.overrideProvider(processor).useValue({});
-  for (const { processor, replacement } of POLLED_PROCESSORS) builder.overrideProvider(processor).useClass(replacement);
   const module = await builder.compile();
   const app = module.createNestApplication<NestFastifyApplication>(httpAdapter(env), { logger: false });
   await setupApp(app);

@@ -1,9 +1,9 @@
-import { Processor } from '@nestjs/bullmq';
 import { Injectable } from '@nestjs/common';
 import { Env } from '../config/env.js';
 import { type ComplianceJob, PlatformClient } from '../platform/clients/platform-client.js';
 import { Contract } from '../platform/contract/contract.js';
 import { FetchLoop } from '../platform/fetch/fetch-loop.js';
+import { QueueStore } from '../queue/backend/queue-store.js';
 import { DueParts, DueProcessor } from '../queue/due-rows/due-loop.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { ComplianceSeal, JOB_TABLE, type JobRow, LANES } from './job.js';
@@ -68,10 +68,12 @@ export class ResultRefresher extends FetchLoop<DueJob, ComplianceJob> {
   }
 }
 
-@Processor('compliance')
+@Injectable()
 export class ComplianceProcessor extends DueProcessor {
-  constructor(sender: JobSender, refresher: ResultRefresher, outcomes: JobOutcomes, poller: Poller) {
+  constructor(store: QueueStore, sender: JobSender, refresher: ResultRefresher, outcomes: JobOutcomes, poller: Poller) {
     super(
+      'compliance',
+      store,
       poller,
       [sender, refresher],
       [

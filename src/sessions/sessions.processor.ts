@@ -1,21 +1,22 @@
-import { Processor } from '@nestjs/bullmq';
+import { Injectable } from '@nestjs/common';
+import { QueueStore } from '../queue/backend/queue-store.js';
 import { DueProcessor } from '../queue/due-rows/due-loop.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { RequestSender } from './create/request-sender.js';
 import { ProcessingRefresher } from './refresh/processing-refresher.js';
 import { SessionRefresher } from './refresh/refresh.repository.js';
 
-@Processor('sessions')
+@Injectable()
 export class SessionsProcessor extends DueProcessor {
-  constructor(sessions: SessionRefresher, processing: ProcessingRefresher, poller: Poller) {
-    super(poller, [sessions, processing]);
+  constructor(store: QueueStore, sessions: SessionRefresher, processing: ProcessingRefresher, poller: Poller) {
+    super('sessions', store, poller, [sessions, processing]);
   }
 }
 
-@Processor('session-requests')
+@Injectable()
 export class SessionRequestsProcessor extends DueProcessor {
-  constructor(sender: RequestSender, poller: Poller) {
+  constructor(store: QueueStore, sender: RequestSender, poller: Poller) {
     const lost = { name: 'lost session requests', nextDue: sender.lostSince, work: () => sender.settleLost() };
-    super(poller, [sender], [lost]);
+    super('session-requests', store, poller, [sender], [lost]);
   }
 }

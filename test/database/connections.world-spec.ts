@@ -3,7 +3,7 @@ import { Env } from '../../src/config/env.js';
 import { Database, withClient } from '../../src/database/database.js';
 import { FeedBell } from '../../src/feed/feed-bell.js';
 import { UploadConnectionPool } from '../../src/imports/upload/upload-connections.js';
-import { createPatientPostgresBackend, workerOptions } from '../../src/queue/backend/backend.js';
+import { openBackend } from '../../src/queue/backend/queue-store.js';
 import { WorkerProcess } from '../../src/queue/due-rows/worker-process.js';
 import { InboxWriterRepository } from '../../src/webhooks/receive/inbox-writer.repository.js';
 import { useWorld } from '../world/use-world.js';
@@ -37,7 +37,7 @@ afterAll(() => alterDatabase(Object.keys(DEFAULTS).map((name) => `RESET ${name}`
 const poolOf = (type: Parameters<typeof world.get>[0], field: string) =>
   Reflect.get(world.get(type) as object, field) as pg.Pool;
 
-/** Every kind of connection; BullMQ has a pool and, to listen, another client. */
+/** Every kind of connection. */
 const CONNECTIONS: Record<string, (query: (client: Pick<pg.Pool, 'query'>) => Promise<unknown>) => Promise<unknown>> = {
   'short statements': (query) => query(world.get(Database).pool),
   'many rows': (query) => query(world.get(Database).bulkPool),
@@ -53,10 +53,8 @@ const CONNECTIONS: Record<string, (query: (client: Pick<pg.Pool, 'query'>) => Pr
     return query(Reflect.get(bell, 'client') as pg.Client);
   },
   queues: async (query) => {
-    const { connection } = workerOptions(world.get(Env)) as { connection: object };
-    const backend = createPatientPostgresBackend('inbox', { connection } as never);
-    const { pool } = (backend as unknown as { connection: { pool: pg.Pool } }).connection;
-    return query(pool).finally(() => pool.end());
+    const backend = openBackend(world.get(Env));
+    return query(backend.options.connection as unknown as pg.Pool).finally(() => backend.close());
   },
   // Those of earlier tests are older than the defaults, so the last of all is asked.
   'the statements of tests': async (query) => {

@@ -4,9 +4,9 @@ import type { Env } from '../../src/config/env.js';
 import { Random } from '../../src/config/random.js';
 import { Stopping } from '../../src/config/stopping.js';
 import { Database } from '../../src/database/database.js';
+import { QueueStore } from '../../src/queue/backend/queue-store.js';
 import { type NextDue, Poller } from '../../src/queue/notifier/poller.js';
 import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
-import type { StoreWatch } from '../../src/queue/notifier/store-watch.js';
 import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
@@ -87,8 +87,7 @@ test('looks for lost work a second after a notification by the same process', as
   poller.whenDue('chores', chores, doChores);
   await start();
   await add('0 s');
-  const store = { unavailableSince: undefined } as unknown as StoreWatch;
-  const notifier = new QueueNotifier(new Map(), world.get(Clock), store, poller);
+  const notifier = new QueueNotifier(world.get(Clock), world.get(QueueStore), poller);
   notifier.notify('imports', 'test');
   await pass(1);
   expect(runs).toEqual(['chores']);

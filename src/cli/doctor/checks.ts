@@ -7,7 +7,7 @@ import { checkDataFolder } from '../../database/data-folder.js';
 import { calledAddresses } from '../../platform/contract/addresses.js';
 import { capabilitiesOf } from '../../platform/contract/capabilities.js';
 import { type Contract, readContract } from '../../platform/contract/contract.js';
-import { prepareQueueStore } from '../../queue/backend/backend.js';
+import { prepareQueueStore } from '../../queue/backend/queue-store.js';
 import { byteSize } from '../output/print.js';
 import { accessFinding, databaseFinding, embeddedFinding, keysFinding, ownerFinding } from './database-checks.js';
 import { type Checks, type Finding, faulty, ok, unknown } from './finding.js';
@@ -53,7 +53,7 @@ async function diskFinding(folder: string, isUsed: boolean): Promise<Finding> {
 
 async function queueFinding(env: Env): Promise<Finding> {
   if (!env.REDIS_URL) return ok('on PostgreSQL, since REDIS_URL is not set');
-  const warning = await prepareQueueStore(env, '');
+  const [warning] = await prepareQueueStore(env, '');
   return warning ? faulty(warning, 'Check REDIS_URL.') : ok('on Redis, which drops nothing (noeviction)');
 }
 

@@ -1,23 +1,24 @@
-import { Processor, WorkerHost } from '@nestjs/bullmq';
-import type { OnModuleDestroy } from '@nestjs/common';
-import type { Job } from 'bullmq';
-import { IMPORT_QUEUE, type Notification } from '../../queue/backend/queue-names.js';
-import { releaseDeduplicationKey } from '../../queue/notifier/queue-notifier.js';
+import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import type { ActivatedWorker } from '../../queue/backend/activated-worker.js';
+import { IMPORT_QUEUE } from '../../queue/backend/queue-names.js';
+import { QueueStore } from '../../queue/backend/queue-store.js';
 import { ImportRunner } from './import-runner.service.js';
 
 /** Runs the import runner when its queue is notified. */
-@Processor(IMPORT_QUEUE)
-export class ImportsProcessor extends WorkerHost implements OnModuleDestroy {
-  constructor(private readonly runner: ImportRunner) {
-    super();
-  }
+@Injectable()
+export class ImportsProcessor implements OnApplicationBootstrap, OnModuleDestroy {
+  private worker: ActivatedWorker | undefined;
 
-  async process(job: Job<Notification>): Promise<void> {
-    await releaseDeduplicationKey(job);
-    await this.runner.run();
+  constructor(
+    private readonly store: QueueStore,
+    private readonly runner: ImportRunner,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.worker = this.store.work(IMPORT_QUEUE, () => this.runner.run());
   }
 
   async onModuleDestroy(): Promise<void> {
-    await this.worker.close();
+    await this.worker?.close();
   }
 }

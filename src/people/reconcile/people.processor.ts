@@ -1,9 +1,8 @@
-import { Processor, WorkerHost } from '@nestjs/bullmq';
-import type { OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
-import type { Job } from 'bullmq';
+import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
-import { type Notification, USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
-import { releaseDeduplicationKey } from '../../queue/notifier/queue-notifier.js';
+import type { ActivatedWorker } from '../../queue/backend/activated-worker.js';
+import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
+import { QueueStore } from '../../queue/backend/queue-store.js';
 import { CONCURRENCY, Reconciler } from './reconciler.js';
 
 /**
@@ -17,29 +16,29 @@ const ACTIVATIONS_PER_CALL = 2;
  * The rate-limited queue of user management: one activation is at most one call. Its limiter is a fixed window over
  * activations, so PostgreSQL keeps the exact sliding window (src/platform/rate-limit).
  */
-@Processor(USER_MANAGEMENT_QUEUE, { concurrency: CONCURRENCY })
-export class PeopleProcessor extends WorkerHost implements OnApplicationBootstrap, OnModuleDestroy {
+@Injectable()
+export class PeopleProcessor implements OnApplicationBootstrap, OnModuleDestroy {
+  private worker: ActivatedWorker | undefined;
+
   constructor(
+    private readonly store: QueueStore,
     private readonly reconciler: Reconciler,
     private readonly calls: RateLimiterRepository,
-  ) {
-    super();
-  }
+  ) {}
 
   onApplicationBootstrap(): void {
     const { calls, windowMs } = this.calls.limit;
-    this.worker.opts.limiter = { max: calls * ACTIVATIONS_PER_CALL, duration: windowMs };
+    const limiter = { max: calls * ACTIVATIONS_PER_CALL, duration: windowMs };
+    this.worker = this.store.work(USER_MANAGEMENT_QUEUE, () => this.activate(), { concurrency: CONCURRENCY, limiter });
   }
 
-  /** Releases the deduplication key first, so that a notification during the work is kept. */
-  async process(job: Job<Notification>): Promise<void> {
-    await releaseDeduplicationKey(job);
+  private async activate(): Promise<void> {
     const pauseMs = await this.reconciler.activate();
-    if (pauseMs > 0) await this.worker.rateLimit(pauseMs);
+    if (pauseMs > 0) await this.worker?.rateLimit(pauseMs);
   }
 
   async onModuleDestroy(): Promise<void> {
     this.reconciler.stop();
-    await this.worker.close();
+    await this.worker?.close();
   }
 }

@@ -1,14 +1,14 @@
-import { WorkerHost } from '@nestjs/bullmq';
-import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
-import type { Job } from 'bullmq';
+import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Random } from '../../config/random.js';
 import { Database } from '../../database/database.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { type Attributes, inSpan, type Traceparent } from '../../tracing/trace.js';
-import type { Notification, QueueName } from '../backend/queue-names.js';
+import type { ActivatedWorker } from '../backend/activated-worker.js';
+import type { QueueName } from '../backend/queue-names.js';
+import type { QueueStore } from '../backend/queue-store.js';
 import type { Bind, NextDue, Poller } from '../notifier/poller.js';
-import { QueueNotifier, releaseDeduplicationKey } from '../notifier/queue-notifier.js';
+import { QueueNotifier } from '../notifier/queue-notifier.js';
 import type { DueRows, Leased } from './due-rows.js';
 import { TriggeredLoop } from './triggered-loop.js';
 import { WorkerProcess } from './worker-process.js';
@@ -153,15 +153,17 @@ export interface Poll {
 }
 
 /** Triggers loops when their queue is notified, or when the poller finds a due row whose notification was lost. */
-export abstract class DueProcessor extends WorkerHost implements OnModuleInit, OnModuleDestroy {
+export abstract class DueProcessor implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
+  private worker: ActivatedWorker | undefined;
+
   /** @param polls further work of the feature, which the poller starts */
   protected constructor(
+    private readonly queue: QueueName,
+    private readonly store: QueueStore,
     private readonly poller: Poller,
     private readonly loops: readonly TriggeredLoop[],
     private readonly polls: readonly Poll[] = [],
-  ) {
-    super();
-  }
+  ) {}
 
   onModuleInit(): void {
     for (const loop of this.loops)
@@ -173,15 +175,14 @@ export abstract class DueProcessor extends WorkerHost implements OnModuleInit, O
     for (const { name, nextDue, work } of this.polls) this.poller.whenDue(name, nextDue, work);
   }
 
-  async process(job: Job<Notification>): Promise<void> {
-    await releaseDeduplicationKey(job);
+  onApplicationBootstrap(): void {
     // Each loop has its own slots, so that a call that hangs in one delays no other.
-    for (const loop of this.loops) loop.trigger();
+    this.worker = this.store.work(this.queue, async () => this.loops.forEach((loop) => void loop.trigger()));
   }
 
   async onModuleDestroy(): Promise<void> {
     for (const loop of this.loops) loop.stop();
-    await this.worker.close();
+    await this.worker?.close();
     await Promise.all(this.loops.map((loop) => loop.finished()));
   }
 }

@@ -1,14 +1,14 @@
 import { Clock } from '../../config/clock.js';
 import { USER_MANAGEMENT_QUEUE } from '../backend/queue-names.js';
 import { QueueNotifier } from './queue-notifier.js';
-import type { StoreWatch } from './store-watch.js';
 
 /** A planned queue, with the delays of its activations and the number of computations. */
 function plannedQueue(nextInMs: () => Promise<number | null> = async () => 0) {
   const delays: number[] = [];
   let computed = 0;
   const clock = Object.assign(new Clock(), { monotonicMs: () => 1_000 });
-  const notifier = new QueueNotifier(new Map(), clock, {} as StoreWatch, { wakeIn: (ms) => delays.push(ms - 1_000) });
+  const store = { add: async () => undefined, health: async () => ({ status: 'ok' as const }) };
+  const notifier = new QueueNotifier(clock, store, { wakeIn: (ms) => delays.push(ms - 1_000) });
   notifier.planned(USER_MANAGEMENT_QUEUE, () => {
     computed += 1;
     return nextInMs();

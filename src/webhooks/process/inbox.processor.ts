@@ -1,13 +1,14 @@
-import { Processor } from '@nestjs/bullmq';
+import { Injectable } from '@nestjs/common';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
+import { QueueStore } from '../../queue/backend/queue-store.js';
 import { DueProcessor } from '../../queue/due-rows/due-loop.js';
 import { Poller } from '../../queue/notifier/poller.js';
 import { InboxLoop } from './inbox-loop.js';
 
 /** Empties the inbox when the receiver notifies, and when a delivery is due. */
-@Processor(WEBHOOK_INBOX_QUEUE, { concurrency: 1 })
+@Injectable()
 export class InboxProcessor extends DueProcessor {
-  constructor(poller: Poller, loop: InboxLoop) {
-    super(poller, [loop]);
+  constructor(store: QueueStore, poller: Poller, loop: InboxLoop) {
+    super(WEBHOOK_INBOX_QUEUE, store, poller, [loop]);
   }
 }

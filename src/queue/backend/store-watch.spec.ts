@@ -1,6 +1,4 @@
-import { EventEmitter } from 'node:events';
 import { Logger } from '@nestjs/common';
-import type { Queue } from 'bullmq';
 import { Clock } from '../../config/clock.js';
 import { StoreWatch } from './store-watch.js';
 
@@ -8,28 +6,25 @@ const MINUTE_MS = 60_000;
 const lines: string[] = [];
 let isAvailable = true;
 
-/** The part of a queue that the watch uses. */
-class Store extends EventEmitter {
-  isPaused = async () => {
-    if (!isAvailable) throw new Error('unavailable');
-    return false;
-  };
-}
+const UNAVAILABLE = new Error('unavailable');
+const READONLY = Object.assign(new Error("READONLY You can't write against a read only replica."), {
+  name: 'ReplyError',
+});
 
-let queues: Store[];
 let watch: StoreWatch;
 beforeEach(() => {
   jest.useFakeTimers();
   lines.length = 0;
   jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => lines.push('unavailable'));
   jest.spyOn(Logger.prototype, 'log').mockImplementation(() => lines.push('back'));
-  queues = [new Store(), new Store(), new Store()];
   const clock = Object.assign(new Clock(), { monotonicMs: () => Date.now() });
-  watch = new StoreWatch(queues as unknown as Queue[], clock);
+  watch = new StoreWatch(async () => {
+    if (!isAvailable) throw UNAVAILABLE;
+  }, clock);
   isAvailable = true;
 });
 afterEach(() => {
-  watch.onModuleDestroy();
+  watch.stop();
   jest.useRealTimers();
   jest.restoreAllMocks();
 });
@@ -37,7 +32,7 @@ afterEach(() => {
 /** Advances time while every connection fails every five seconds. */
 async function fails(ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 5_000) {
-    for (const queue of queues) queue.emit('error', new Error('ECONNREFUSED'));
+    for (let connection = 1; connection <= 3; connection += 1) watch.failed(UNAVAILABLE);
     await jest.advanceTimersByTimeAsync(5_000);
   }
 }
@@ -46,11 +41,11 @@ test('logs one line when the store becomes unavailable and one when it is back, 
   isAvailable = false;
   await fails(50_000);
   expect(lines).toEqual(['unavailable']);
-  expect(watch.unavailableSince).toBeInstanceOf(Date);
+  expect(watch.since).toBeInstanceOf(Date);
   isAvailable = true;
   await jest.advanceTimersByTimeAsync(5_000);
   expect(lines).toEqual(['unavailable', 'back']);
-  expect(watch.unavailableSince).toBeUndefined();
+  expect(watch.since).toBeUndefined();
 });
 
 test('logs a reminder every minute while the store is unavailable, even without commands', async () => {
@@ -67,8 +62,17 @@ test('logs at most two lines a minute about a store that answers and fails in tu
 });
 
 test('logs nothing after the process has stopped', async () => {
-  watch.onModuleDestroy();
+  watch.stop();
   isAvailable = false;
   await fails(2 * MINUTE_MS);
   expect(lines).toEqual([]);
+});
+
+test('names a reply of the store rather than what follows from it, until the store is silent', async () => {
+  isAvailable = false;
+  watch.failed(READONLY);
+  await fails(5_000);
+  expect(watch.fault).toContain('read-only replica');
+  await fails(15_000);
+  expect(watch.fault).toContain('cannot be reached');
 });

@@ -1,0 +1,108 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { type IQueueBackend, type Job, Queue, type RateLimiterOptions } from 'bullmq';
+import { Clock } from '../../config/clock.js';
+import { Env } from '../../config/env.js';
+import { within } from '../../config/within.js';
+import type { Health } from '../../http/server/health-indicator.js';
+import { ActivatedWorker } from './activated-worker.js';
+import { checkQueueTables, createQueueTables, POSTGRES_CONNECTIONS, postgresBackend } from './postgres.js';
+import { type Notification, QUEUE_NAMES, type QueueName } from './queue-names.js';
+import { checkRedis, redisBackend } from './redis.js';
+import type { StoreBackend } from './store-backend.js';
+import { StoreWatch } from './store-watch.js';
+
+/** Timeout for an answer of the store. */
+const ANSWER_MS = 1_500;
+
+/** Timeout for the end of each queue and of the connections. */
+const CLOSE_MS = 300;
+
+const JOB_OPTIONS = { removeOnComplete: true, removeOnFail: 100 };
+
+type NotificationQueue = Queue<Notification, void, string, Notification, void, string, IQueueBackend>;
+type StoreEnv = Pick<Env, 'REDIS_URL' | 'DATABASE_URL' | 'QUEUE_PREFIX'>;
+
+/** Redis if REDIS_URL is set, otherwise PostgreSQL. */
+export const openBackend = ({ REDIS_URL, DATABASE_URL = '', QUEUE_PREFIX }: StoreEnv): StoreBackend =>
+  REDIS_URL ? redisBackend(REDIS_URL, QUEUE_PREFIX) : postgresBackend(DATABASE_URL);
+
+/** Maximum connections to PostgreSQL that the queues of a process use. */
+export const queueConnections = ({ REDIS_URL }: Pick<Env, 'REDIS_URL'>): number =>
+  REDIS_URL ? 0 : POSTGRES_CONNECTIONS;
+
+/**
+ * Prepares the store of the queues at start.
+ *
+ * @param ownerUrl of a role that may create tables; undefined without one
+ * @returns warnings
+ * @throws {Error} if the queues cannot use the store
+ */
+export async function prepareQueueStore(env: StoreEnv, ownerUrl: string | undefined): Promise<string[]> {
+  if (env.REDIS_URL) return checkRedis(env);
+  await (ownerUrl === undefined ? checkQueueTables(env.DATABASE_URL ?? '') : createQueueTables(ownerUrl));
+  return [];
+}
+
+/** The queues, on one store. Loses nothing, because jobs only notify. */
+@Injectable()
+export class QueueStore implements OnApplicationShutdown {
+  private readonly backend: StoreBackend;
+  private readonly queues: ReadonlyMap<string, NotificationQueue>;
+  private readonly watch: StoreWatch;
+
+  constructor(env: StoreEnv, clock: Clock) {
+    this.backend = openBackend(env);
+    this.watch = new StoreWatch(() => this.probe(), clock);
+    this.queues = new Map([...QUEUE_NAMES, 'probe'].map((name) => [name, this.open(name)]));
+  }
+
+  /** Adds a job. Never rejects, because the poller notifies again. */
+  async add(name: QueueName, reason: string, options: Parameters<Queue['add']>[2]): Promise<void> {
+    const added = this.queues.get(name)?.add('notify', { reason }, options);
+    await within(ANSWER_MS, added, noAnswer).catch((error: unknown) => this.watch.failed(error));
+  }
+
+  /** Calls `activate` for each job of a queue, until the worker is closed. */
+  work(
+    name: QueueName,
+    activate: (job: Job<Notification>) => Promise<unknown>,
+    options: { concurrency?: number; limiter?: RateLimiterOptions } = {},
+  ): ActivatedWorker {
+    return new ActivatedWorker(name, activate, { ...this.backend.options, ...options }, this.backend.factory, (error) =>
+      this.watch.failed(error),
+    );
+  }
+
+  /** Probes the store, because without notifications nothing else shows that it is unavailable. */
+  async health(): Promise<Health> {
+    if (!this.watch.fault) await this.probe().catch((error: unknown) => this.watch.failed(error));
+    const { fault, since } = this.watch;
+    if (!fault) return { status: 'ok' };
+    const reason = `${fault} Work continues more slowly, by polling.`;
+    return { status: 'degraded', reason, ...(since && { facts: { since: since.toISOString() } }) };
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.watch.stop();
+    const closing = Promise.all([...this.queues.values()].map((queue) => queue.close()));
+    await within(CLOSE_MS, closing, () => undefined).catch(() => undefined);
+    await within(CLOSE_MS, this.backend.close(), () => undefined).catch(() => undefined);
+  }
+
+  /** Writes to the store as a notification does. The one job of this queue has no worker. */
+  private async probe(): Promise<void> {
+    const probed = this.queues.get('probe')?.add('probe', { reason: 'probe' }, { jobId: 'probe' });
+    await within(ANSWER_MS, probed, noAnswer);
+  }
+
+  private open(name: string): NotificationQueue {
+    const { options, factory } = this.backend;
+    const queue: NotificationQueue = new Queue(name, { ...options, defaultJobOptions: JOB_OPTIONS }, factory);
+    queue.on('error', (error) => this.watch.failed(error));
+    return queue;
+  }
+}
+
+function noAnswer(): never {
+  throw new Error('no answer');
+}

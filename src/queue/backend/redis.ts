@@ -1,0 +1,105 @@
+import { createRedisBackend, RedisConnection } from 'bullmq';
+import { Redis } from 'ioredis';
+import type { Env } from '../../config/env.js';
+import { tlsFault } from '../../config/tls-fault.js';
+import type { StoreBackend } from './store-backend.js';
+import { isRedisReply, storeFault } from './store-fault.js';
+
+/** The oldest supported Redis. BullMQ uses its features without asking, because a user without INFO cannot ask. */
+const OLDEST_VERSION = '6.2.0';
+RedisConnection.minimumVersion = OLDEST_VERSION;
+
+/**
+ * How long a connection may wait for an answer; after a failover an old one may never get any. Longer than a worker's
+ * longest wait for a job, which is ten seconds (BullMQ, maximumBlockTimeout).
+ */
+const SILENCE_MS = 13_000;
+
+const CONNECT_TIMEOUT_MS = 3_000;
+
+/** Replies of a former primary, whose clients must connect to the new one. */
+const DEMOTED = /\b(READONLY|UNBLOCKED)\b/;
+
+/** All queues and workers share one connection. In addition, BullMQ opens one for each worker, to wait for jobs. */
+export function redisBackend(url: string, prefix: string): StoreBackend {
+  const redis = new Redis(url, {
+    maxRetriesPerRequest: null,
+    enableOfflineQueue: false, // once a connection is lost, commands fail immediately; the poller notifies again
+    enableReadyCheck: false, // needs INFO
+    socketTimeout: SILENCE_MS,
+    reconnectOnError: ({ message }) => DEMOTED.test(message),
+  });
+  redis.on('error', () => undefined); // each queue reports it
+  return {
+    options: { connection: redis, prefix, skipVersionCheck: true },
+    factory: createRedisBackend,
+    close: async () => redis.disconnect(),
+  };
+}
+
+/** Keys of two slots, so that a cluster refuses the script. It writes, so that a replica and a full Redis do, too. */
+const PROBE = `redis.call('SET', KEYS[1], '', 'PX', 1000) return redis.call('EXISTS', KEYS[2])`;
+const CLUSTER = /\b(MOVED|CROSSSLOT|CLUSTERDOWN|ASK)\b/;
+
+/**
+ * Checks at start that the queues can use Redis.
+ *
+ * @returns warnings; work is then polled until an operator corrects Redis
+ * @throws {Error} if Redis is a cluster, is too old, may evict jobs (BullMQ, Going to production) or has an unknown
+ *   certificate
+ */
+export async function checkRedis({ REDIS_URL: url = '', QUEUE_PREFIX: prefix }: RedisEnv): Promise<string[]> {
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    retryStrategy: null,
+    maxRetriesPerRequest: 0,
+    enableReadyCheck: false,
+  });
+  let cause: unknown; // what `connect` throws says only that the connection is closed
+  redis.on('error', (error) => {
+    cause = error;
+  });
+  try {
+    await redis.connect();
+    await redis.eval(PROBE, 2, `${prefix}:probe-1`, `${prefix}:probe-2`);
+  } catch (error) {
+    return [explain(isRedisReply(error) ? error : (cause ?? error))];
+  } finally {
+    if (redis.status !== 'ready') redis.disconnect();
+  }
+  try {
+    refuseUnfit(await redis.info());
+    return [];
+  } catch (error) {
+    if (!isRedisReply(error)) throw error;
+    return [UNASKED];
+  } finally {
+    redis.disconnect();
+  }
+}
+
+type RedisEnv = Pick<Env, 'REDIS_URL' | 'QUEUE_PREFIX'>;
+
+const UNASKED = `The user in REDIS_URL may not run INFO, so the version of Redis (at least ${OLDEST_VERSION}) and its maxmemory-policy (noeviction) are not checked.`;
+
+/** @throws {Error} for a fault that a start cannot wait out */
+function explain(error: unknown): string {
+  if (isRedisReply(error) && CLUSTER.test(error.message))
+    throw new Error('REDIS_URL names a Redis Cluster, which the queues cannot use: name a Redis without cluster mode.');
+  const tls = tlsFault(error, { setting: 'REDIS_URL', authority: 'in NODE_EXTRA_CA_CERTS=/path/ca.pem' });
+  if (tls) throw new Error(`Redis cannot be reached over TLS, because ${tls}`);
+  const fault = isRedisReply(error) ? storeFault(error) : 'Redis cannot be reached at REDIS_URL.';
+  return `${fault} Work is kept in PostgreSQL and continues more slowly until this is corrected.`;
+}
+
+function refuseUnfit(info: string): void {
+  const version = /^redis_version:(\S+)/m.exec(info)?.[1] ?? OLDEST_VERSION;
+  if (version.localeCompare(OLDEST_VERSION, undefined, { numeric: true }) < 0)
+    throw new Error(`REDIS_URL names Redis ${version}. The queues need ${OLDEST_VERSION} or newer.`);
+  const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? 'noeviction';
+  if (policy !== 'noeviction')
+    throw new Error(
+      `Redis runs with maxmemory-policy ${policy} (REDIS_URL says where): set it to noeviction, otherwise it drops jobs.`,
+    );
+}

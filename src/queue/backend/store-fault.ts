@@ -1,0 +1,32 @@
+/** True for an error that Redis itself answered, so that it can be reached. */
+export const isRedisReply = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError';
+
+/** What to do about the replies of Redis, whose first word is a code. A script quotes the code within its own error. */
+const REPLIES: readonly [reply: RegExp, sentence: string][] = [
+  [/\b(WRONGPASS|NOAUTH)\b|invalid password/, 'Redis refuses the user or the password of REDIS_URL: correct it.'],
+  [/\b(READONLY|UNBLOCKED|MASTERDOWN)\b/, 'REDIS_URL leads to a read-only replica of Redis: name the primary.'],
+  [/\bOOM\b/, 'Redis is out of memory: raise its maxmemory, or remove the data of other programs.'],
+  [/\bLOADING\b/, 'Redis is still loading its data: wait.'],
+  [/\b(MOVED|CROSSSLOT|CLUSTERDOWN|ASK)\b/, 'REDIS_URL names a Redis Cluster: name a Redis without cluster mode.'],
+  [
+    /\bNOPERM\b|can't run this command|unknown command/i,
+    'Redis does not allow the user in REDIS_URL a command that the queues need: grant it +@all -@dangerous and the keys of QUEUE_PREFIX.',
+  ],
+];
+
+const SQLSTATE = /^[0-9A-Z]{5}$/;
+
+/** The fault of the queues' store, in a sentence without any part of the error that may quote a value. */
+export function storeFault(error: unknown): string {
+  if (isRedisReply(error)) {
+    const [, sentence] = REPLIES.find(([reply]) => reply.test(error.message)) ?? [];
+    return sentence ?? `Redis answers with the error ${/^[A-Z]{2,20}\b/.exec(error.message)?.[0] ?? 'unknown'}.`;
+  }
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === '25006') return 'The queues reached a read-only PostgreSQL: DATABASE_URL must lead to the primary.';
+  if (SQLSTATE.test(code)) return `PostgreSQL refuses a statement of the queues (${code}).`;
+  return 'The store of the queues (REDIS_URL, or DATABASE_URL without it) cannot be reached.';
+}
+
+/** True for an error that the store itself answered. */
+export const isStoreReply = (error: unknown): boolean => !storeFault(error).endsWith('cannot be reached.');

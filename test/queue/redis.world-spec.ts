@@ -1,0 +1,158 @@
+import { mkdtempSync } from 'node:fs';
+import path from 'node:path';
+import { askRedis, findRedisServer, type RedisServer, startRedis } from '../../harness/redis-server.js';
+import { startTcpProxy } from '../../harness/tcp-proxy.js';
+import { Clock } from '../../src/config/clock.js';
+import { within } from '../../src/config/within.js';
+import { prepareQueueStore, QueueStore } from '../../src/queue/backend/queue-store.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld();
+const program = findRedisServer() ?? '';
+const servers: RedisServer[] = [];
+const opened: { close(): Promise<unknown>; store: QueueStore }[] = [];
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(path.join(process.env.TEST_FOLDER ?? '', 'redis-'));
+});
+afterEach(async () => {
+  for (const { store, close } of opened.splice(0)) {
+    await close();
+    await store.onApplicationShutdown();
+  }
+  for (const server of servers.splice(0)) await server.stop('SIGKILL');
+});
+
+async function newRedis(settings: Record<string, string | number> = {}): Promise<RedisServer> {
+  const server = await startRedis(program, folder, 0, settings);
+  servers.push(server);
+  return server;
+}
+
+/** The address for a user that may do what the rules allow. */
+async function withUser({ port }: RedisServer, rules: string): Promise<string> {
+  expect(await askRedis(port, `ACL SETUSER app reset on >secret ~test:* ${rules}`)).toBe('+OK');
+  return `redis://app:secret@127.0.0.1:${port}`;
+}
+
+const envOf = (url: string) => ({ REDIS_URL: url, QUEUE_PREFIX: 'test', DATABASE_URL: undefined });
+const prepare = (url: string) => prepareQueueStore(envOf(url), undefined);
+
+/** Queues with one worker. */
+function open(url: string) {
+  const store = new QueueStore(envOf(url), new Clock());
+  let activations = 0;
+  const worker = store.work('imports', async () => {
+    activations += 1;
+  });
+  const queues = {
+    store,
+    notify: () => store.add('imports', 'test', {}),
+    activations: () => activations,
+    health: () => store.health(),
+    close: () =>
+      within(
+        5_000,
+        worker.close().then(() => 'closed'),
+        () => 'hangs',
+      ),
+  };
+  opened.push(queues);
+  return queues;
+}
+
+const isActivated = async (queues: ReturnType<typeof open>) => {
+  const before = queues.activations();
+  await world.eventually('a worker is activated', async () => {
+    await queues.notify();
+    return queues.activations() > before;
+  });
+};
+const isDegraded = (queues: ReturnType<typeof open>, reason: string) =>
+  world.eventually(`the queues say "${reason}"`, async () => (await queues.health()).reason?.includes(reason));
+const isHealthy = (queues: ReturnType<typeof open>) =>
+  world.eventually('the queues are healthy', async () => (await queues.health()).status === 'ok');
+
+/** Error replies of Redis in three seconds. */
+async function errorReplies({ port }: RedisServer): Promise<number> {
+  const count = async () => Number(/total_error_replies:(\d+)/.exec(await askRedis(port, 'INFO stats'))?.[1]);
+  const before = await count();
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  return (await count()) - before;
+}
+
+const onRedis = program === '' ? describe.skip : describe;
+onRedis('the queues on Redis', () => {
+  test('work for a user without INFO, and a start says what it could not check', async () => {
+    const url = await withUser(await newRedis(), '+@all -@dangerous');
+    expect(await prepare(url)).toEqual([expect.stringContaining('may not run INFO')]);
+    const queues = open(url);
+    await isActivated(queues);
+    expect((await queues.health()).status).toBe('ok');
+    expect(await queues.close()).toBe('closed');
+  });
+
+  test('fetch once a second for a user without EVAL, name the cause, and close', async () => {
+    const redis = await newRedis();
+    const url = await withUser(redis, '+@all -@dangerous -@scripting');
+    expect((await prepare(url))[0]).toContain('a command that the queues need');
+    const queues = open(url);
+    await isDegraded(queues, 'a command that the queues need');
+    expect(await errorReplies(redis)).toBeLessThan(15);
+    await withUser(redis, '+@all -@dangerous');
+    await isHealthy(queues);
+    await isActivated(queues);
+    await withUser(redis, '+@all -@dangerous -@scripting');
+    expect(await queues.close()).toBe('closed');
+  });
+
+  test('survive a Redis without memory', async () => {
+    const redis = await newRedis();
+    const queues = open(redis.url);
+    await isActivated(queues);
+    await askRedis(redis.port, 'CONFIG SET maxmemory 1');
+    expect((await prepare(redis.url))[0]).toContain('out of memory');
+    await isDegraded(queues, 'out of memory');
+    expect(await errorReplies(redis)).toBeLessThan(20);
+    await askRedis(redis.port, 'CONFIG SET maxmemory 0');
+    await isHealthy(queues);
+    await isActivated(queues);
+    expect(await queues.close()).toBe('closed');
+  });
+
+  test('follow a failover, although the former primary keeps its connections', async () => {
+    const [former, next] = [await newRedis(), await newRedis()];
+    const proxy = await startTcpProxy(former.port);
+    const queues = open(`redis://127.0.0.1:${proxy.port}`);
+    await isActivated(queues);
+    await askRedis(former.port, `REPLICAOF 127.0.0.1 ${next.port}`);
+    expect((await prepare(former.url))[0]).toContain('read-only replica');
+    await isDegraded(queues, 'read-only replica');
+    expect(await errorReplies(former)).toBeLessThan(40);
+    proxy.lead(next.port);
+    await isHealthy(queues);
+    await isActivated(queues);
+    expect(await askRedis(next.port, 'EXISTS test:imports:meta')).toBe(':1');
+    expect(await queues.close()).toBe('closed');
+    await proxy.close();
+  });
+
+  test('close while Redis is unavailable from the start, and after it is lost', async () => {
+    const unavailable = open('redis://127.0.0.1:1');
+    await isDegraded(unavailable, 'cannot be reached');
+    const redis = await newRedis();
+    const lost = open(redis.url);
+    await isActivated(lost);
+    await redis.stop('SIGKILL');
+    await isDegraded(lost, 'cannot be reached');
+    expect(await Promise.all([unavailable.close(), lost.close()])).toEqual(['closed', 'closed']);
+  });
+
+  test('a start refuses a cluster, and a Redis that evicts jobs', async () => {
+    const cluster = await newRedis({ 'cluster-enabled': 'yes', databases: 1 });
+    await expect(prepare(cluster.url)).rejects.toThrow('REDIS_URL names a Redis Cluster');
+    const evicting = await newRedis({ 'maxmemory-policy': 'allkeys-lru' });
+    await expect(prepare(evicting.url)).rejects.toThrow('set it to noeviction');
+  });
+});
