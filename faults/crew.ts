@@ -52,6 +52,11 @@ export class Crew {
     for (const member of this.members) await this.supervise(member);
   }
 
+  /** Ports of all processes, ready or not. */
+  get ports(): number[] {
+    return this.members.map(({ port }) => port);
+  }
+
   /** Ports of the processes that serve HTTP to the outside, ready or not. */
   get receivers(): number[] {
     return this.members.filter(({ roles }) => roles !== 'worker').map(({ port }) => port);

@@ -3,10 +3,11 @@ import type { Scenario } from '../scenario.js';
 import { DeliveryWork } from '../workload/delivery-work.js';
 import { FeedWatch } from '../workload/feed-watch.js';
 import { ImportWork } from '../workload/import-work.js';
+import { PeopleWork } from '../workload/people-work.js';
 import { SessionWork } from '../workload/session-work.js';
 import type { World } from '../world.js';
 
-const ROUNDS = 10;
+const ROUNDS = 8;
 /** Few: a receiver on a machine that is too busy answers 503, restarted or not. */
 const PER_SECOND = 20;
 /** User-management calls in a minute: an import of one round takes about as long as its restarts. */
@@ -23,10 +24,10 @@ interface Restart {
 const isWithin = (failure: Failure, { port, at, until }: Restart): boolean =>
   failure.port === port && failure.at >= at && failure.at <= until;
 
-/** Processes behind a load balancer are restarted in turn, and no caller finds out. */
+/** Api processes behind a load balancer and workers are restarted in turn, and no caller notices. */
 export const rollingRestart: Scenario = {
   name: 'restart',
-  says: 'three processes behind a load balancer restarted one after the other under webhooks, sessions with their notes, and an import',
+  says: 'two api processes behind a load balancer and two workers restarted in turn under webhooks, people, sessions with their notes, and an import',
   minutes: 4,
   wanted: {
     calls: CALLS,
@@ -39,15 +40,16 @@ export const rollingRestart: Scenario = {
     const rounds = world.sized(ROUNDS);
     const balancer = await world.balance();
     const balanced = () => world.reach('the balancer sends to all', () => crew.receivers.every(balancer.isReady));
-    await crew.staff('api,worker', 'api,worker', 'api,worker');
+    await crew.staff('api', 'worker', 'api', 'worker');
     await balanced();
     const work = new ImportWork(world, { providers: 30 * rounds, clients: 40 * rounds, known: 10 });
     await work.begin();
     const sessions = new SessionWork(world, 100 * rounds);
     await sessions.begin();
     const feed = new FeedWatch(world);
+    const people = new PeopleWork(world);
     const deliveries = new DeliveryWork(world, PER_SECOND);
-    const restarts = Array.from({ length: rounds }, () => crew.receivers).flat();
+    const restarts = Array.from({ length: rounds }, () => crew.ports).flat();
     const asked: Restart[] = [];
     for (const [place, port] of restarts.entries()) {
       await work.reaches((0.9 * (place + world.random.fraction())) / restarts.length);
@@ -58,11 +60,12 @@ export const rollingRestart: Scenario = {
       counts.faults += 1;
     }
     const sent = await deliveries.ended();
+    await people.ended();
     await sessions.ended(feed);
     await work.ended(feed);
     await feed.ended();
     oracle.none(
-      'no request is refused or cut, nor answered 5xx by who is restarted',
+      'no request is refused or cut, nor answered 5xx by a process that restarts',
       balancer.failures
         .filter((failure) => failure.what !== 503 || asked.some((restart) => isWithin(failure, restart)))
         .map(({ at, ...failure }) => ({
@@ -78,12 +81,12 @@ export const rollingRestart: Scenario = {
   },
 };
 
-/** Nobody was killed: no call is left without its answer, so that none is made again and nobody waits for a person. */
+/** No process was killed, so each call got its answer: none is repeated, and no person needs a decision. */
 async function nothingTwice(world: World): Promise<void> {
   const { oracle, simulator } = world;
   const { users, arrivals } = simulator.state;
-  oracle.same('everybody is synced', await world.count("people WHERE state <> 'synced'"), 0);
+  oracle.same('everyone is synced', await world.count("people WHERE state <> 'synced'"), 0);
   const creates = arrivals.list().filter(({ operation }) => /^create(Provider|Client)$/.test(operation));
   const created = users.list().filter(({ partnerUserId }) => partnerUserId);
-  oracle.same('nobody is created twice', creates.length, created.length);
+  oracle.same('no one is created twice', creates.length, created.length);
 }
