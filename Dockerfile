@@ -39,6 +39,6 @@ COPY prisma/roles.sql prisma/roles.sql
 USER 1000:1000
 EXPOSE 3000
 # Docker and Compose only show the result. A supervisor that restarts what is unhealthy should ask /health/live instead:
-# a restart does not bring back a database that is away.
+# a restart does not bring back a database that is down.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 CMD ["node", "--eval", "fetch('http://127.0.0.1:' + process.env.PORT + '/health/ready').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "--enable-source-maps", "dist/src/main.js"]

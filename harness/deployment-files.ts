@@ -82,7 +82,7 @@ export function systemdUnit(name: string): Unit {
   };
 }
 
-/** The secrets of an installation, in a folder of their own, as an operator makes them. */
+/** The secrets of an installation, in a dedicated folder, as an operator makes them. */
 export class InstalledSecrets {
   private readonly base = mkdtempSync(path.join(os.tmpdir(), 'notebridge-secrets-'));
   readonly folder = path.join(this.base, 'secrets');
@@ -102,7 +102,7 @@ export class InstalledSecrets {
     return readFileSync(path.join(this.folder, name), 'utf8');
   }
 
-  /** Settings whose `…_FILE` name files of this folder, wherever the deployment mounts it. */
+  /** Settings whose `…_FILE` name files of this folder, whatever the mount point of the deployment. */
   mountedIn(settings: Record<string, string>): Record<string, string> {
     const entries = Object.entries(settings).map(([name, value]) => {
       const file = path.join(this.folder, path.basename(value));
