@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { INestApplication } from '@nestjs/common';
 import { AuditLinker } from '../../src/audit/audit-linker.js';
+import { WorkerProcess } from '../../src/queue/due-rows/worker-process.js';
 import { Vault } from '../../src/vault/vault.js';
 
 /** Background work in progress, some of it without a caller that waits for it. */
@@ -34,9 +35,13 @@ export class RunningWork {
   }
 }
 
-/** Clears what a process remembers forever: the damaged values and missing keys of its health, and links of the audit log. */
+/**
+ * Clears what a process remembers forever: the damaged values and missing keys of its health, links of the audit log, and
+ * its marks in a database that was emptied since.
+ */
 export function forgetEarlierTests(app: INestApplication): void {
   const vault = app.get(Vault, { strict: false });
   for (const name of ['damaged', 'missing']) (Reflect.get(vault, name) as Set<string>).clear();
   app.get(AuditLinker, { strict: false }).forget();
+  Object.assign(app.get(WorkerProcess, { strict: false }), { marks: 0, no: 0 });
 }

@@ -8,6 +8,8 @@ import { afterCommit, pollUntil, type Wait } from '../http/request/waiting.js';
 import { SpellingsRepository } from '../platform/http/spellings.repository.js';
 import { RequestResolver } from '../platform/send/request-resolver.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
+import { HELD, HELD_MESSAGE } from '../sending/hold-code.js';
+import { Sending } from '../sending/sending.js';
 import { ifReadable } from '../vault/unreadable-value.js';
 import type {
   ComplianceJobResponse,
@@ -53,6 +55,7 @@ export class ComplianceJobs {
     private readonly seal: ComplianceSeal,
     private readonly notifier: QueueNotifier,
     private readonly audit: Audit,
+    private readonly sending: Sending,
     database: Database,
     spellings: SpellingsRepository,
     outcomes: JobOutcomes,
@@ -115,7 +118,7 @@ export class ComplianceJobs {
   private submitted(stored: JobRow, { seconds, signal }: Wait): Promise<ComplianceJobResponse> {
     this.notifier.notify('compliance', 'requested');
     const outcome = async () => {
-      const isOver = ({ state }: JobRow) => state !== 'Requested';
+      const isOver = ({ state }: JobRow) => state !== 'Requested' || this.sending.isHeldNow;
       const job = this.view(await pollUntil(seconds, () => this.find(stored.shownId), isOver, signal));
       if (job.state !== 'Rejected' && job.state !== 'Abandoned') return job;
       const { code, message } = job.error as NonNullable<typeof job.error>;
@@ -144,14 +147,15 @@ export class ComplianceJobs {
     this.audit.about('compliance-job', id);
     const files = ifReadable(() => this.seal.request.open(row.id, row.request)?.files.map((file) => file.id) ?? []);
     const unreadable = files === undefined && { unreadable: ['files'] };
-    const shown = { id, jobId, state, error: errorOf(row), files: files ?? [] };
+    const shown = { id, jobId, state, error: this.errorOf(row), files: files ?? [] };
     return { ...shown, createdAt, updatedAt, removedAt, ...unreadable };
   }
-}
 
-function errorOf({ state, fault, review }: JobRow): ListedJobResponse['error'] {
-  const ended = { Abandoned: 'abandoned', Rejected: 'platform-rejected' }[state as string];
-  const code = ended ?? (fault === 'gone' || fault === 'maybe-gone' ? fault : (review ?? fault));
-  const message = state === 'Requested' ? SUBMISSION_POSTPONED : LOOKUP_FAILED;
-  return code === null ? null : { code, message: MESSAGES[code] ?? message };
+  private errorOf({ state, fault, review }: JobRow): ListedJobResponse['error'] {
+    if (state === 'Requested' && this.sending.isHeldNow) return { code: HELD, message: HELD_MESSAGE };
+    const ended = { Abandoned: 'abandoned', Rejected: 'platform-rejected' }[state as string];
+    const code = ended ?? (fault === 'gone' || fault === 'maybe-gone' ? fault : (review ?? fault));
+    const message = state === 'Requested' ? SUBMISSION_POSTPONED : LOOKUP_FAILED;
+    return code === null ? null : { code, message: MESSAGES[code] ?? message };
+  }
 }

@@ -5,6 +5,7 @@ import { Contract } from '../platform/contract/contract.js';
 import { OutcomeKeeper } from '../platform/send/outcome-keeper.js';
 import { SendOnce } from '../platform/send/send-once.js';
 import { DueParts } from '../queue/due-rows/due-loop.js';
+import { Sending } from '../sending/sending.js';
 import { ComplianceSeal, JOB_TABLE, type JobRow, submissionOf } from './job.js';
 import { JobOutcomes } from './job-outcomes.repository.js';
 
@@ -24,6 +25,7 @@ export class JobSender extends SendOnce<Submission, { jobId: string }> {
     contract: Contract,
     env: Env,
     keeper: OutcomeKeeper,
+    sending: Sending,
     parts: DueParts,
   ) {
     super(
@@ -41,6 +43,7 @@ export class JobSender extends SendOnce<Submission, { jobId: string }> {
         afterCommit: () => parts.notifier.notify('compliance', 'due', env.COMPLIANCE_REFRESH_AFTER_SECONDS * 1_000),
       },
       keeper,
+      sending,
       parts,
     );
   }

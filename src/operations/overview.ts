@@ -27,6 +27,7 @@ const WELL: Record<string, string> = {
   platform: 'The platform answers calls to user management.',
   disk: 'The database has room.',
   queue: 'Workers are notified of what is due.',
+  sending: 'Calls go to the platform.',
   'session-requests': 'Sessions are asked for.',
   sessions: 'Sessions and their notes are fetched.',
   vault: 'What is sealed opens.',

@@ -6,7 +6,9 @@ import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
 import { Feed } from '../feed/feed.js';
 import { Problem } from '../http/problem/problem.js';
+import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
 import { QUEUE_NAMES } from '../queue/backend/queue-names.js';
+import { WorkerProcess } from '../queue/due-rows/worker-process.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import type { SendingRequest, SendingResponse } from './sending.dto.js';
 
@@ -33,23 +35,35 @@ interface HoldRow {
  */
 @Injectable()
 export class Sending {
+  private isHeld = false;
+
   constructor(
     private readonly env: Env,
     private readonly database: Database,
     private readonly audit: Audit,
     private readonly feed: Feed,
     private readonly notifier: QueueNotifier,
-  ) {}
+    private readonly worker: WorkerProcess,
+  ) {
+    worker.watch(IS_HELD, (isHeld) => {
+      this.isHeld = isHeld;
+    });
+    worker.onOlderDatabase(() => this.holdOlderDatabase());
+  }
+
+  /** Whether sending is held, as this process knew at its last heartbeat; for views. */
+  get isHeldNow(): boolean {
+    return this.env.HOLD_SENDING || this.isHeld;
+  }
 
   /** SQL condition for claims and due times: sending is held. */
   get heldSql(): string {
     return this.env.HOLD_SENDING ? 'TRUE' : IS_HELD;
   }
 
-  /** Whether a call that changes something may be sent now. Asked before each one. */
+  /** Whether a call that changes something may be sent now. Asked before each one, and leaves a mark of it. */
   async isAllowed(): Promise<boolean> {
-    const { rows } = await this.database.pool.query<{ held: boolean }>(`SELECT ${this.heldSql} AS held`);
-    return rows[0]?.held === false;
+    return this.worker.mark(`NOT ${this.heldSql}`);
   }
 
   async read(sql: Pick<Pool, 'query'> = this.database.pool): Promise<SendingResponse> {
@@ -62,6 +76,24 @@ export class Sending {
       heldBySetting,
       ...(rows[0] ?? (heldBySetting ? setting : none)),
     };
+  }
+
+  /** Says since when, by whom and why sending is held, and how it is released. */
+  @HealthIndicator('sending')
+  async health(): Promise<Health> {
+    const { held, heldBySetting, since, by, reason, restored } = await this.read();
+    if (!held) return { status: 'ok' };
+    const begin = since
+      ? `Nothing is sent to the platform since ${since.toISOString()}`
+      : 'Nothing is sent to the platform';
+    const release = `npx notebridge release${restored ? ' --restored, after the run-book Restore' : ''}`;
+    const sentence = heldBySetting
+      ? `${begin}, because HOLD_SENDING is true. Remove the setting and restart.`
+      : by === SYSTEM.id
+        ? `${begin}, because the database was older than when a process last wrote to it. Release it: ${release}.`
+        : `${begin}, held by ${by} (${reason}). Release it: ${release}.`;
+    const facts = { since: since?.toISOString() ?? null, by, reason, restored };
+    return { status: 'degraded', reason: sentence, facts };
   }
 
   /**
@@ -81,6 +113,7 @@ export class Sending {
       await this.audit.store(tx, `${held ? 'held' : 'released'}${because}${restored ? ', restored' : ''}`);
       return this.read(tx);
     });
+    this.isHeld = held;
     if (!held) for (const queue of QUEUE_NAMES) this.notifier.notify(queue, 'released');
     return set;
   }
@@ -95,6 +128,7 @@ export class Sending {
       );
       await this.audit.system('sending.held', {}, OLDER_DATABASE, tx);
     });
+    this.isHeld = true;
   }
 
   private async hold(tx: PoolClient, by: Actor, reason: string, restored: boolean): Promise<void> {

@@ -79,6 +79,20 @@ describe('while held', () => {
     expect(world.platform.arrivals()).toBe(0);
   });
 
+  it('health says since when, by whom and why, and what to do', async () => {
+    const part = async () =>
+      (await world.call<{ checks: Record<string, object> }>('GET', '/health/ready')).body.checks.sending;
+    expect(await part()).toEqual({ status: 'ok' });
+    const since = (await hold()).body.since;
+    expect(await part()).toEqual({
+      status: 'degraded',
+      reason: `Nothing is sent to the platform since ${since}, held by admin (CASE-1). Release it: npx notebridge release.`,
+      facts: { since, by: 'admin', reason: 'CASE-1', restored: false },
+    });
+    await world.restart({ HOLD_SENDING: 'true' });
+    expect(await part()).toMatchObject({ reason: expect.stringContaining('Remove the setting and restart.') });
+  });
+
   it('calls that cannot wait are answered 503 and can be sent again', async () => {
     await hold();
     const recording = { body: Buffer.from('sound'), headers: { 'content-type': 'audio/wav' } };

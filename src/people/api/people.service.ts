@@ -9,6 +9,8 @@ import { isPlatformUuid, platformKey } from '../../platform/contract/wire-types.
 import { SpellingsRepository } from '../../platform/http/spellings.repository.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import { HELD } from '../../sending/hold-code.js';
+import { Sending } from '../../sending/sending.js';
 import { traceparentOf } from '../../tracing/trace.js';
 import { becameListable, type Person, type PersonKind, type PersonState, RESET_ON_WRITE } from '../model/person.js';
 import { LEGAL_HOLD } from '../model/person-codes.js';
@@ -25,7 +27,7 @@ import { type PersonResponse, showPerson, showUpcoming } from './person-view.js'
 
 /** Whether the service does not leave a person's state automatically. */
 const isSettled = ({ sync: { state, error } }: PersonResponse): boolean =>
-  ['synced', 'failed', 'needs-review', 'deleted'].includes(state) || error?.code === LEGAL_HOLD;
+  ['synced', 'failed', 'needs-review', 'deleted'].includes(state) || [LEGAL_HOLD, HELD].includes(error?.code ?? '');
 
 /** Moves a person ahead of all imports. */
 const EXPEDITED = { lane: 'interactive' } as const;
@@ -56,6 +58,7 @@ export class PeopleService {
     private readonly platform: PlatformPeople,
     private readonly seal: ProfileSeal,
     private readonly notifier: QueueNotifier,
+    private readonly sending: Sending,
     private readonly audit: Audit,
   ) {}
 
@@ -263,6 +266,6 @@ export class PeopleService {
   /** Decrypts a person for the EHR. */
   view(row: ShownPerson): PersonResponse {
     this.audit.about(row.kind, row.externalId);
-    return showPerson(row, this.seal, this.platform.isConfigured);
+    return showPerson(row, this.seal, { isConfigured: this.platform.isConfigured, isHeld: this.sending.isHeldNow });
   }
 }

@@ -1,8 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { VisibleTo } from '../../access/guard/visible-to.js';
 import { PageResponse } from '../../http/request/page.js';
+import { HELD } from '../../sending/hold-code.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
-import { operationOf } from '../model/next-step.js';
+import { isReading, operationOf } from '../model/next-step.js';
 import type { Origin, PersonKind, PersonState } from '../model/person.js';
 import { LEGAL_HOLD, messageFor } from '../model/person-codes.js';
 import type { Profile, ProfileSeal } from '../model/profile.js';
@@ -127,8 +128,14 @@ const NO_PROFILE = { email: null, firstName: null, lastName: null };
 /** The profile of a person whose deletion was requested. */
 const ERASED_PROFILE = { email: null, firstName: '', lastName: '' };
 
-/** Decrypts a person for the API. @param isConfigured whether the platform can be called at all */
-export function showPerson(row: ShownPerson, seal: ProfileSeal, isConfigured: boolean): PersonResponse {
+/** What stops all people: the contract lacks how to call the platform, or sending is held. */
+interface Stops {
+  isConfigured: boolean;
+  isHeld: boolean;
+}
+
+/** Decrypts a person for the API. */
+export function showPerson(row: ShownPerson, seal: ProfileSeal, { isConfigured, isHeld }: Stops): PersonResponse {
   const { externalId, kind, wanted, platformUserId, state, step, updatedAt, heldAt } = row;
   const origin = platformUserId === null ? null : (row.origin as Origin);
   // A legal hold keeps the data of a deleted client, but only an export shows it.
@@ -137,17 +144,21 @@ export function showPerson(row: ShownPerson, seal: ProfileSeal, isConfigured: bo
   const applied = ifReadable(() => row.appliedProfile && seal.open(row, row.appliedProfile));
   const invite = ifReadable(() => inviteUrl && seal.openText(row, 'invite_url', inviteUrl));
   const unreadable = [profile ? [] : PROFILE_FIELDS, invite === undefined ? 'inviteUrl' : []].flat();
-  const isOff = !isConfigured && (state === 'pending' || state === 'deleting');
+  const isOpen = state === 'pending' || state === 'deleting';
+  const isOff = !isConfigured && isOpen;
+  const waitsForRelease = isHeld && isOpen && step !== null && !isReading(step);
   const code =
     row.errorCode === LEGAL_HOLD
       ? LEGAL_HOLD
       : isOff
         ? 'not-configured'
-        : state === 'synced' || state === 'deleted'
-          ? null
-          : row.errorCode;
+        : waitsForRelease
+          ? HELD
+          : state === 'synced' || state === 'deleted'
+            ? null
+            : row.errorCode;
   const { errorText } = row;
-  const hasText = errorText && code !== LEGAL_HOLD && !isOff;
+  const hasText = errorText && code === row.errorCode;
   const text = hasText ? ifReadable(() => seal.openText(row, 'error_text', errorText)) : undefined;
   return {
     externalId,

@@ -1,3 +1,4 @@
+import { factsOf } from '../../platform/contract/operations.js';
 import { type Breakers, breakerOf, isProven, isSilent, type Phase, phaseOf } from './circuit-breaker.js';
 import { type DecisionContext, OPERATIONS, type Operation, type Person, type PersonState } from './person.js';
 import { LEGAL_HOLD, type Review } from './person-codes.js';
@@ -66,9 +67,17 @@ export interface Gate {
   person: string | null;
 }
 
-/** The gates of all queues. A blind create needs the check, too, while nothing readable comes back. */
-export function gatesOf(breakers: Breakers, now: number): Gate[] {
+/** Whether a queue goes on while sending is held, because its calls only read. */
+export const isReading = (queue: string): boolean => factsOf(operationOf(queue)).reads;
+
+/**
+ * The gates of all queues. A blind create needs the check, too, while nothing readable comes back.
+ *
+ * @param isHeld true while only reading calls may go out
+ */
+export function gatesOf(breakers: Breakers, now: number, isHeld = false): Gate[] {
   return QUEUES.map((queue) => {
+    if (isHeld && !isReading(queue)) return { queue, phase: 'open', until: Number.POSITIVE_INFINITY, person: null };
     const operation = operationOf(queue);
     const needed: Operation[] =
       queue === BLIND_CREATE && isSilent(breakers, now) ? [operation, 'checkUser'] : [operation];

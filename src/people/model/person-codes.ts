@@ -1,3 +1,4 @@
+import { HELD, HELD_MESSAGE } from '../../sending/hold-code.js';
 import type { BreakerCode } from './circuit-breaker.js';
 
 /** Reasons why an operator must decide. */
@@ -52,6 +53,7 @@ export const PERSON_CODES: Record<string, string> = {
   ...STOPS,
   'not-configured':
     'The contract file has no apiKey, so nothing is sent. Set apiKey.header in PLATFORM_CONTRACT and restart.',
+  [HELD]: HELD_MESSAGE,
   [LEGAL_HOLD]:
     'A legal hold keeps everything about this client, here and on the platform. The deletion follows once an administrator releases the hold.',
   'provider-not-mirrored': 'A provider of this client is not on the platform yet. The client follows automatically.',

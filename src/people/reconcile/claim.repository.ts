@@ -19,6 +19,7 @@ import type { Leased } from '../../queue/due-rows/due-rows.js';
 import { type Lease, safeAtOf } from '../../queue/due-rows/lease.js';
 import type { Bind } from '../../queue/notifier/poller.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import { Sending } from '../../sending/sending.js';
 import { applyGrant } from '../model/apply-answer.js';
 import { type Breakers, breakerOf } from '../model/circuit-breaker.js';
 import { BLIND_CREATE, type CallStep, type Gate, gatesOf, isCreate, operationOf, queueOf } from '../model/next-step.js';
@@ -55,12 +56,6 @@ interface Queues {
   heads: Head[];
 }
 
-/** What a claim reads besides the window. */
-const QUEUE_COLUMNS = {
-  name: 'people-queues',
-  columns: `, ${ALL_BREAKERS} AS breakers, ${DuePeopleRepository.headsColumn(3)}`,
-};
-
 /**
  * Claims people. One transaction locks the call budget, picks the most urgent due person, decides its next step, and
  * commits permit, intent and lease together. If the commit fails, nothing is sent.
@@ -70,6 +65,8 @@ export class ClaimRepository {
   /** Maximum duration of a call, including the time before it is sent. */
   private readonly callMs: number;
   private readonly lookUpAfterMs: number;
+  /** What a claim reads besides the window. */
+  private readonly columns: string;
   private idleUntilMs = Number.NEGATIVE_INFINITY;
   private claiming: Promise<unknown> = Promise.resolve();
   private isQueued = false;
@@ -85,10 +82,13 @@ export class ClaimRepository {
     private readonly results: CallResultsRepository,
     private readonly stopping: Stopping,
     private readonly audit: Audit,
+    private readonly sending: Sending,
     notifier: QueueNotifier,
   ) {
     notifier.planned(USER_MANAGEMENT_QUEUE, () => this.nextInMs());
     this.callMs = SEND_WITHIN_MS + env.PLATFORM_TIMEOUT_SECONDS * 1_000;
+    const heads = DuePeopleRepository.headsColumn(3);
+    this.columns = `, ${ALL_BREAKERS} AS breakers, ${sending.heldSql} AS "isHeld", ${heads}`;
     this.lookUpAfterMs = this.callMs + env.UNKNOWN_OUTCOME_GRACE_SECONDS * 1_000;
   }
 
@@ -120,7 +120,7 @@ export class ClaimRepository {
   }
 
   nextDue(bind: Bind): string | null {
-    return this.due.nextDue(bind);
+    return this.due.nextDue(bind, this.sending.heldSql);
   }
 
   /** Claims a person, and decides about others on the way, as long as they need no call. */
@@ -240,9 +240,10 @@ export class ClaimRepository {
   /** Reads the window, the gates and the first people of each queue in one statement. */
   private async readQueues(sql: Pick<PoolClient, 'query'>): Promise<Queues> {
     const values = this.due.leaseParameters();
-    const read = await this.calls.readWindow<{ breakers: Breakers; heads: Head[] }>(sql, { ...QUEUE_COLUMNS, values });
-    const { breakers, heads, ...window } = read;
-    return { window, gates: gatesOf(breakers, window.now.getTime()), heads };
+    const more = { name: 'people-queues', columns: this.columns, values };
+    const read = await this.calls.readWindow<{ breakers: Breakers; isHeld: boolean; heads: Head[] }>(sql, more);
+    const { breakers, isHeld, heads, ...window } = read;
+    return { window, gates: gatesOf(breakers, window.now.getTime(), isHeld), heads };
   }
 }
 

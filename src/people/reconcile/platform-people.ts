@@ -123,14 +123,17 @@ export class PlatformPeople {
 }
 
 /** For each error: the answer, the code shown, and whether the call may have reached the platform. */
-const FAILURES: Record<PlatformError['kind'] | 'wrong-url', [RawAnswer['kind'], code: string, reached?: false]> = {
+const FAILURES: Record<
+  PlatformError['kind'] | 'wrong-url',
+  [RawAnswer['kind'], code: string | undefined, reached?: false]
+> = {
   'wrong-url': ['wrong-url', 'platform-address'],
   'rate-limited': ['rate-limited', 'rate-limited'],
   unauthorized: ['unauthorized', 'platform-unauthorized'],
   'not-found': ['not-found', 'platform-address'],
   rejected: ['rejected', 'rejected'],
   unreachable: ['unreachable', 'platform-unreachable', false],
-  held: ['not-sent', 'held', false],
+  held: ['not-sent', undefined, false],
   'not-configured': ['not-sent', 'not-configured', false],
   'unknown-outcome': ['unknown', 'platform-fault'],
 };
@@ -144,7 +147,7 @@ function failureResult(error: unknown, durationMs: number): CallResult {
   return {
     answer: { kind: answer, status: status ?? 0, retryAfterMs } as RawAnswer,
     outcome: { outcome: kind, status, durationMs, reached, reason },
-    errorCode,
+    ...(errorCode && { errorCode }),
     ...(kind === 'rejected' && fault?.platformMessage && { errorText: fault.platformMessage }),
   };
 }

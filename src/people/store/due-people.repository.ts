@@ -6,7 +6,7 @@ import { firstDue } from '../../queue/due-rows/first-due.js';
 import { isFree } from '../../queue/due-rows/lease.js';
 import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import type { Bind } from '../../queue/notifier/poller.js';
-import { BLIND_CREATE, type Gate, QUEUES } from '../model/next-step.js';
+import { BLIND_CREATE, type Gate, isReading, QUEUES } from '../model/next-step.js';
 
 /** All lanes, most urgent first. */
 export const LANES: readonly Lane[] = ['interactive', 'bulk'];
@@ -76,11 +76,18 @@ export class DuePeopleRepository {
     this.held.delete(id);
   }
 
-  /** SQL for the poller: due while a free person is due. Names both lanes, so that the index on due times is used. */
-  nextDue(bind: Bind): string {
+  /**
+   * SQL for the poller: due while a free person is due. Names both lanes, so that the index on due times is used.
+   *
+   * @param isHeld SQL condition: only people whose next call reads, or is not decided, can be claimed
+   */
+  nextDue(bind: Bind, isHeld: string): string {
     const free = isFree('id', bind(this.worker.id), bind([...this.held]));
-    return `(SELECT now() FROM people WHERE lane IN ('interactive', 'bulk') AND due_at <= now() AND due_at IS NOT NULL
+    const due = (more = '') =>
+      `(SELECT now() FROM people WHERE lane IN ('interactive', 'bulk') ${more} AND due_at <= now() AND due_at IS NOT NULL
       AND ${free} LIMIT 1)`;
+    const reading = QUEUES.filter(isReading).map((queue) => due(`AND step = '${queue}'`));
+    return `CASE WHEN ${isHeld} THEN coalesce(${[...reading, due('AND step IS NULL')].join(', ')}) ELSE ${due()} END`;
   }
 
   /**

@@ -7,6 +7,7 @@ import { type DueColumns, DueLoop, type DueParts, type DueWork } from '../../que
 import { DueRows, type DueTable, type Leased } from '../../queue/due-rows/due-rows.js';
 import { type Lease, RELEASE } from '../../queue/due-rows/lease.js';
 import type { Bind } from '../../queue/notifier/poller.js';
+import { Sending } from '../../sending/sending.js';
 import { annotate } from '../../tracing/trace.js';
 import { PlatformError } from '../contract/platform-errors.js';
 import { FetchPause, type PauseCause } from '../fetch/fetch-pause.js';
@@ -85,12 +86,13 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
   constructor(
     private readonly requests: SendWork<Row, Answer>,
     private readonly keeper: OutcomeKeeper,
+    sending: Sending,
     parts: DueParts,
   ) {
     const { name, columns, lane } = requests.table;
     const onClaim = 'attempted_at = clock_timestamp(), due_at = NULL';
     const effectMs = requests.timeoutMs + MARGIN_MS;
-    const table = { name, columns, key: 'id', lanes: [{ lane }], effectMs, onClaim };
+    const table = { name, columns, key: 'id', lanes: [{ lane }], effectMs, held: sending.heldSql, onClaim };
     super(requests, new DueRows<Row>(table, parts.database, parts.worker), parts);
     this.attempts = parts.metrics.counter(requests.counter.name, requests.counter.help, ['outcome']);
   }

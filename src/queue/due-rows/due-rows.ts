@@ -19,6 +19,8 @@ export interface DueTable {
   readonly lanes: readonly Lane[];
   /** How long a call may still take effect after it was sent; 0 for work that only reads. */
   readonly effectMs: number;
+  /** SQL condition, the same for all rows: while it is true, none is claimed or due. */
+  readonly held?: string;
   /** SQL assignments of a claim, in addition to the lease. */
   readonly onClaim?: string;
 }
@@ -88,11 +90,12 @@ export class DueRows<Row extends object> {
 
   /** The same for a poll. Null if all lanes are full. */
   nextDue(bind: Bind): string | null {
-    const { name, key } = this.table;
+    const { name, key, held } = this.table;
     const lanes = this.table.lanes.filter((lane) => !this.isFull(lane));
     if (lanes.length === 0) return null;
     const free = isFree(key, bind(this.worker.id), bind([...this.held.keys()]));
-    return `least(${lanes.map(({ lane }) => firstDue(name, lane, free, `due_at, ${key}`)).join(', ')})`;
+    const next = `least(${lanes.map(({ lane }) => firstDue(name, lane, free, `due_at, ${key}`)).join(', ')})`;
+    return held === undefined ? next : `CASE WHEN NOT ${held} THEN ${next} END`;
   }
 
   /** Locks a leased row until the transaction ends. @returns undefined if the lease is lost, so that nothing is stored */
@@ -156,11 +159,11 @@ export class DueRows<Row extends object> {
 
   /** Uses `now()`, because `clock_timestamp()` is not an index condition, and a constant limit for the planner. */
   private claimSql(): string {
-    const { name, key, columns, onClaim } = this.table;
+    const { name, key, columns, held = 'FALSE', onClaim } = this.table;
     return `
       WITH picked AS MATERIALIZED (
         SELECT ${key} FROM ${name}
-        WHERE lane = $1 AND due_at <= now() AND ${isFree(key, '$2', '$3')}
+        WHERE lane = $1 AND due_at <= now() AND ${isFree(key, '$2', '$3')} AND NOT ${held}
         ORDER BY due_at, ${key} LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
       UPDATE ${name} t SET ${take('$2', '$4')}${onClaim === undefined ? '' : `, ${onClaim}`}
       WHERE ${key} = ANY (ARRAY(SELECT ${key} FROM picked)) AND ${isAlive('$2')}

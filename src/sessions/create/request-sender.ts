@@ -8,6 +8,7 @@ import { OutcomeKeeper } from '../../platform/send/outcome-keeper.js';
 import { SendOnce } from '../../platform/send/send-once.js';
 import { SentData } from '../../platform/send/sent-data.js';
 import { DueParts } from '../../queue/due-rows/due-loop.js';
+import { Sending } from '../../sending/sending.js';
 import { SESSION_TABLE } from '../model/session-columns.js';
 import type { SessionRow } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
@@ -29,6 +30,7 @@ export class RequestSender extends SendOnce<OpenRequest, { sessionId: string }> 
     contract: Contract,
     env: Env,
     keeper: OutcomeKeeper,
+    sending: Sending,
     parts: DueParts,
     database: Database,
     sent: SentData,
@@ -52,6 +54,7 @@ export class RequestSender extends SendOnce<OpenRequest, { sessionId: string }> 
         afterCommit: () => parts.notifier.notify('sessions', 'due'),
       },
       keeper,
+      sending,
       parts,
     );
   }

@@ -14,6 +14,7 @@ import { SpellingsRepository } from '../../platform/http/spellings.repository.js
 import { RequestResolver } from '../../platform/send/request-resolver.js';
 import { HandedOutUrls } from '../../platform/upload/handed-out-urls.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import { HELD } from '../../sending/hold-code.js';
 import { SESSION_TABLE } from '../model/session-columns.js';
 import type { SessionRow } from '../model/session-row.js';
 import type { SessionResponse } from '../model/session-view.js';
@@ -131,7 +132,7 @@ export class SessionRequests {
     const session = await pollUntil(
       seconds,
       () => this.reader.show(id),
-      ({ state }) => state !== 'Requested',
+      ({ state, error }) => state !== 'Requested' || error?.code === HELD,
       signal,
     );
     if (session.state !== 'Rejected') return session;

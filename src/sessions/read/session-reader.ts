@@ -11,6 +11,8 @@ import { usersOf } from '../../people/store/person-users.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
 import { platformKey } from '../../platform/contract/wire-types.js';
+import { HELD } from '../../sending/hold-code.js';
+import { Sending } from '../../sending/sending.js';
 import { ifNotDamaged, ifReadable } from '../../vault/unreadable-value.js';
 import { nextSessionStep } from '../model/next-session-step.js';
 import { IS_NAMED } from '../model/session-columns.js';
@@ -57,6 +59,7 @@ export class SessionReader {
     private readonly platform: PlatformClient,
     private readonly formerIds: FormerIdsRepository,
     private readonly audit: Audit,
+    private readonly sending: Sending,
   ) {}
 
   /** The session's row. @param tx reads within it @throws {Problem} 404 `unknown-session` */
@@ -249,7 +252,8 @@ export class SessionReader {
       nextStep: nextSessionStep(row),
       aiNotesEnabled,
       aiNotesFinal,
-      error: error && shownError(error),
+      error:
+        state === 'Requested' && this.sending.isHeldNow ? { code: HELD, message: null } : error && shownError(error),
       date,
       sessionCreatedAt,
       recordingDurationMs: msOf(recordingDurationMs),

@@ -1,0 +1,123 @@
+import type { World } from '../../harness/world/world.js';
+import { PlatformHttp } from '../../src/platform/http/platform-http.js';
+import { WorkerProcess } from '../../src/queue/due-rows/worker-process.js';
+import type { SendingResponse } from '../../src/sending/sending.dto.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld();
+
+const sending = async () => (await world.call<SendingResponse>('GET', '/v1/sending')).body;
+const OLDER = { held: true, restored: true, by: 'system', reason: 'older-database' };
+const FREE = { held: false, restored: false };
+
+/** A call that changes something. @returns the kind of its error; undefined if it was answered */
+const send = () =>
+  world
+    .get(PlatformHttp)
+    .call({ operation: 'initiateAuth', body: { userId: 'x' } }, () => undefined)
+    .catch(({ kind }) => kind);
+
+/** What a restore to this moment brings back of the processes. */
+async function backup(of: World = world): Promise<() => Promise<void>> {
+  const rows = await of.sql<{ row: string }>('SELECT w::text AS row FROM workers w');
+  return async () => {
+    await of.sql('DELETE FROM workers');
+    await of.sql('INSERT INTO workers SELECT (r::workers).* FROM unnest($1::text[]) AS r', [
+      rows.map(({ row }) => row),
+    ]);
+  };
+}
+
+describe('a process notices that the database was restored', () => {
+  it.each(['0 ms', '2 s', '2 d'] as const)('at its heartbeat, %s later, and holds for all processes', async (span) => {
+    const another = await world.startAnother();
+    const restore = await backup();
+    await world.advance('2 s');
+    await restore();
+    if (span !== '0 ms') await world.advance(span);
+    await another.beat(); // it has lost nothing that it wrote
+    await world.advance('2 s');
+    expect(await sending()).toMatchObject(OLDER);
+    expect(await world.sql(`SELECT outcome FROM audit_entries WHERE action = 'sending.held'`)).toEqual([
+      { outcome: 'older-database' },
+    ]);
+  });
+
+  it('before its next call, although no heartbeat was lost', async () => {
+    await world.advance('2 s');
+    const restore = await backup();
+    await send();
+    await restore();
+    const before = world.platform.arrivals();
+    expect([await send(), world.platform.arrivals() - before]).toEqual(['held', 0]);
+    expect(await sending()).toMatchObject(OLDER);
+  });
+
+  it('if it started after the backup', async () => {
+    const restore = await backup();
+    await world.restart();
+    await restore();
+    await world.advance('2 s');
+    expect(await sending()).toMatchObject(OLDER);
+  });
+
+  it('and adds to a hold that came back with the backup', async () => {
+    await world.call('PUT', '/v1/sending', { body: { held: true, reason: 'CASE-1' } });
+    const restore = await backup();
+    await world.advance('2 s');
+    await restore();
+    await world.advance('2 s');
+    expect(await sending()).toMatchObject({ held: true, restored: true, by: 'admin', reason: 'CASE-1' });
+  });
+
+  it('once: after the release it continues, with a new epoch of the feed', async () => {
+    const { cursor } = (await world.call<{ cursor: string }>('GET', '/v1/events?after=latest')).body;
+    const restore = await backup();
+    await world.advance('2 s');
+    await restore();
+    await world.advance('2 s');
+    await world.call('PUT', '/v1/sending', { body: { held: false } });
+    expect((await world.call('GET', `/v1/events?after=${cursor}`)).status).toBe(410);
+    await world.advance('2 s');
+    expect([(await sending()).held, await send()]).not.toContain('held');
+    expect((await sending()).held).toBe(false);
+  });
+});
+
+describe('a process notices nothing', () => {
+  it('if heartbeats and calls get no answer although they were committed', async () => {
+    const worker = world.get(WorkerProcess);
+    await world.sql('UPDATE workers SET marks = marks + 5');
+    await worker.beat();
+    expect(await sending()).toMatchObject(FREE);
+  });
+
+  it('if the clock of the database is set back or ahead', async () => {
+    await world.setDatabaseBack('3 d');
+    await world.advance('2 s');
+    await world.setDatabaseBack('-6 d');
+    await (await world.startAnother()).app.close();
+    await world.advance('2 s');
+    await send();
+    expect(await sending()).toMatchObject(FREE);
+  });
+
+  it('if it was suspended for days while others started and ended', async () => {
+    await world.sql(`UPDATE workers SET alive_until = alive_until - interval '3 days'`);
+    await world.sql(
+      `INSERT INTO workers (id, no, marks, alive_until)
+       SELECT gen_random_uuid(), (SELECT max(no) FROM workers) + n, 1, now() - interval '2 days' FROM generate_series(1, 150) AS n`,
+    );
+    await world.startAnother();
+    const [{ kept } = {}] = await world.sql<{ kept: number }>('SELECT count(*)::int AS kept FROM workers');
+    expect(kept).toBe(100);
+    await world.advance('2 s');
+    expect(await sending()).toMatchObject(FREE);
+  });
+
+  it('of calls and heartbeats at the same time', async () => {
+    const worker = world.get(WorkerProcess);
+    await Promise.all(Array.from({ length: 30 }, (_, at) => (at % 3 === 0 ? worker.beat() : send())));
+    expect(await sending()).toMatchObject(FREE);
+  });
+});
