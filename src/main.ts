@@ -10,6 +10,7 @@ import { Stopping, shutdownDeadlineMs } from './config/stopping.js';
 import { PinoLogger, pinoOptions } from './pino-logger.js';
 import { calledAddresses } from './platform/contract/addresses.js';
 import { Contract } from './platform/contract/contract.js';
+import { readContract } from './platform/contract/contract-file.js';
 import { prepare } from './prepare.js';
 import { httpAdapter, setupApp } from './setup.js';
 import { startTracing } from './tracing/start-tracing.js';
@@ -96,11 +97,15 @@ async function stop(app: NestFastifyApplication): Promise<void> {
 }
 
 /** A wrong base URL is seen at once where the whole addresses stand. */
-function sayAddresses(logger: Logger, contract: Contract, { PLATFORM_BASE_URL: base }: Env): void {
+function sayAddresses(
+  logger: Logger,
+  contract: Contract,
+  { PLATFORM_BASE_URL: base, PLATFORM_CONTRACT: file }: Env,
+): void {
   const { addresses, warnings } = calledAddresses(contract, base);
   const operations = Object.fromEntries(addresses.map(({ operation, method, url }) => [operation, `${method} ${url}`]));
   logger.info({ operations }, 'the platform is called at these addresses');
-  for (const warning of warnings) logger.warn(warning);
+  for (const warning of [...readContract(file).warnings, ...warnings]) logger.warn(warning);
 }
 
 /** Stops once, however often the signal comes: a group of processes gets it twice from a terminal. */

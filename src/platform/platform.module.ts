@@ -3,7 +3,8 @@ import { Env } from '../config/env.js';
 import { FileUploads } from './clients/file-uploads.js';
 import { PlatformClient } from './clients/platform-client.js';
 import { UsersClient } from './clients/users-client.js';
-import { Contract, readContract } from './contract/contract.js';
+import { Contract } from './contract/contract.js';
+import { readContract } from './contract/contract-file.js';
 import { PlatformHttp } from './http/platform-http.js';
 import { SpellingsRepository } from './http/spellings.repository.js';
 import { UnreadableAnswers } from './http/unreadable-answers.repository.js';
@@ -16,7 +17,7 @@ import { UploadStream } from './upload/upload-stream.js';
 
 const contract = {
   provide: Contract,
-  useFactory: (env: Env) => readContract(env.PLATFORM_CONTRACT),
+  useFactory: (env: Env) => readContract(env.PLATFORM_CONTRACT).contract,
   inject: [Env],
 };
 const clients = [UsersClient, PlatformClient, FileUploads, HandedOutUrls, SpellingsRepository, OutcomeKeeper, SentData];

@@ -184,8 +184,8 @@ test.each<Row>([
   [
     'a contract that is cut short',
     () => told('Contract', { PLATFORM_CONTRACT: file('cut.json', '{"apiKey":') }),
-    /✗.*PLATFORM_CONTRACT .*cut\.json is not JSON/,
-    /Unexpected end/,
+    /✗.*PLATFORM_CONTRACT .*cut\.json is invalid/,
+    /line 1, column 11: it ends too early/,
   ],
   [
     'no contract',

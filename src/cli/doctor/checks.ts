@@ -6,7 +6,8 @@ import { weakSecretWarnings } from '../../config/secret-strength.js';
 import { checkDataFolder } from '../../database/data-folder.js';
 import { calledAddresses } from '../../platform/contract/addresses.js';
 import { capabilitiesOf } from '../../platform/contract/capabilities.js';
-import { type Contract, readContract } from '../../platform/contract/contract.js';
+import type { Contract } from '../../platform/contract/contract.js';
+import { readContract } from '../../platform/contract/contract-file.js';
 import { prepareQueueStore } from '../../queue/backend/queue-store.js';
 import { byteSize } from '../output/print.js';
 import { accessFinding, databaseFinding, embeddedFinding, keysFinding, ownerFinding } from './database-checks.js';
@@ -64,23 +65,26 @@ function secretsFinding(env: Env): Finding {
 }
 
 function contractFinding(env: Env): Finding {
-  const capabilities = capabilitiesOf(readContract(env.PLATFORM_CONTRACT), env);
+  const { contract, warnings } = readContract(env.PLATFORM_CONTRACT);
+  const capabilities = capabilitiesOf(contract, env);
   const off = capabilities.filter((capability) => !capability.on);
   const what = `${capabilities.length - off.length} of ${capabilities.length} capabilities are on`;
-  const advice = off.map(
-    ({ name, missing }) => `${name} is off, set ${missing.join(', ').replaceAll(IN_CONTRACT, '')}`,
-  );
+  const advice = [
+    ...warnings,
+    ...off.map(({ name, missing }) => `${name} is off, set ${missing.join(', ').replaceAll(IN_CONTRACT, '')}`),
+  ];
   if (advice.some((line) => line.includes('operations.') || line.includes('apiKey.'))) {
     advice.push('Settings that begin with operations or apiKey belong in the contract file, PLATFORM_CONTRACT.');
   }
-  return (off.some(({ name }) => name === 'user-mirroring') ? faulty : ok)(what, ...advice);
+  if (off.some(({ name }) => name === 'user-mirroring')) return faulty(what, ...advice);
+  return (warnings.length > 0 ? unknown : ok)(what, ...advice);
 }
 
 /** Lists the complete addresses that will be called, because a wrong base URL is visible there. */
 function addressesFinding(env: Env): Finding {
   let contract: Contract;
   try {
-    contract = readContract(env.PLATFORM_CONTRACT);
+    ({ contract } = readContract(env.PLATFORM_CONTRACT));
   } catch {
     return unknown('not checked: the contract cannot be read');
   }

@@ -5,7 +5,8 @@ import { Clock } from '../../config/clock.js';
 import { type Env, validateEnv } from '../../config/env.js';
 import { Metrics } from '../../http/server/metrics.js';
 import type { Sending } from '../../sending/sending.js';
-import { Contract, parseContract } from '../contract/contract.js';
+import { Contract } from '../contract/contract.js';
+import type { ContractFile } from '../contract/contract-schema.js';
 import { PlatformHttp } from '../http/platform-http.js';
 import type { SpellingsRepository } from '../http/spellings.repository.js';
 import type { UnreadableAnswers } from '../http/unreadable-answers.repository.js';
@@ -144,7 +145,7 @@ export function testEnv(baseUrl: string, more: Record<string, string> = {}): Env
 
 /** A contract from an object. */
 export function contractOf(file: object): Contract {
-  return parseContract(JSON.stringify(file), 'contract.json');
+  return Contract.of(file as ContractFile);
 }
 
 /** The client's HTTP half against a loopback platform. */
@@ -157,7 +158,7 @@ export function httpTo(
   const spellings = { learnFromAnswer: () => {}, restore: async <T>(value: T) => value };
   const repository = spellings as unknown as SpellingsRepository;
   const sending = { isAllowed: async () => true } as Sending;
-  const unreadable = { note: async () => true, answered: async () => {} } as unknown as UnreadableAnswers;
+  const unreadable = { note: async () => false, answered: async () => {} } as unknown as UnreadableAnswers;
   return new PlatformHttp(testEnv(baseUrl, more), contract, new Clock(), repository, unreadable, sending, metrics);
 }
 

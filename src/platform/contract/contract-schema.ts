@@ -17,6 +17,8 @@ const OWN_HEADERS = /^(connection|content-length|expect|host|keep-alive|te|trail
 /** Placeholders that describe the file to be uploaded; `{size}` is in bytes. */
 export const FILE_PARAMETERS = ['fileName', 'contentType', 'size'] as const;
 
+/** Before the names that are known at a place. */
+const KNOWN = ', known: ';
 const NO_HEADER = 'must be the name of an HTTP header';
 const NO_PATH = 'must begin with one / and hold neither blanks, ?, #, nor . and .. as segments';
 
@@ -44,10 +46,40 @@ const statesSchema = v.pipe(
   ),
 );
 
-/** Lists all faults of a parsed contract file, as `json.path: what is expected`. */
-export function contractFaults(file: unknown): string[] {
+/** A fault of a contract file: the path of the setting, and what must be. */
+interface ContractFault {
+  path: string[];
+  message: string;
+}
+
+/** Lists all faults of a parsed contract file. */
+export function contractFaults(file: unknown): ContractFault[] {
   const { issues = [] } = v.safeParse(contractSchema(file), file);
-  return issues.map(({ path, message }) => `${path?.map(({ key }) => key).join('.') ?? 'the file'}: ${message}`);
+  return issues.map((issue) => {
+    const path = issue.path?.map(({ key }) => String(key)) ?? [];
+    return { path, message: issue.type === 'never' ? withSuggestion(issue.message, path.at(-1) ?? '') : issue.message };
+  });
+}
+
+/** Adds the known name that a misspelt one resembles. @param message of `notKnown` */
+function withSuggestion(message: string, name: string): string {
+  const known = message.split(KNOWN)[1]?.split(', ') ?? [];
+  const resembling = known.find((each) => distance(each.toLowerCase(), name.toLowerCase()) <= 1 + each.length / 6);
+  return resembling === undefined ? message : `is not known here. Did you mean ${resembling}?`;
+}
+
+/** The number of letters to change, add or remove (Levenshtein). */
+function distance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (const [index, letter] of [...one].entries()) {
+    const next = [index + 1];
+    for (let place = 0; place < other.length; place += 1) {
+      const changed = (row[place] ?? 0) + (letter === other[place] ? 0 : 1);
+      next.push(Math.min(changed, (row[place + 1] ?? 0) + 1, (next[place] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
 }
 
 /** @param file the file to be checked, because a setting may depend on another one */
@@ -208,7 +240,7 @@ function settings<Entries extends v.ObjectEntries>(
 }
 
 function notKnown(known: readonly string[]) {
-  return v.never(`is not known here, known: ${known.join(', ')}`);
+  return v.never(`is not known here${KNOWN}${known.join(', ')}`);
 }
 
 /** Rejects names that Valibot skips. */

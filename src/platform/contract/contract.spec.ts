@@ -4,11 +4,21 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { contractOf, FULL_CONTRACT } from '../clients/loopback-platform.spec-support.js';
-import { parseContract, readContract } from './contract.js';
+import { checkContract, findingLine, readContract } from './contract-file.js';
 import { contractFaults } from './contract-schema.js';
+import { JsonFault, placesIn } from './json-places.js';
 import { OPERATION_NAMES } from './operations.js';
 
-const operation = (name: string, rule: unknown) => contractFaults({ operations: { [name]: rule } });
+const faultsOf = (file: unknown) => contractFaults(file).map(({ path, message }) => `${path.join('.')}: ${message}`);
+const operation = (name: string, rule: unknown) => faultsOf({ operations: { [name]: rule } });
+const lines = (text: string) =>
+  checkContract(text).findings.map((finding) => `${finding.severity} ${findingLine(finding)}`);
+/** Reads a contract file with this text. */
+function start(text: string) {
+  const file = join(mkdtempSync(join(tmpdir(), 'notebridge-contract-')), 'c.json');
+  writeFileSync(file, text);
+  return readContract(file);
+}
 
 describe('the contract file', () => {
   it('extends and overrides the facts of the spec', () => {
@@ -36,7 +46,7 @@ describe('the contract file', () => {
     expect(contractOf({ events }).events).toEqual(events);
     expect(contractOf({}).events).toEqual({});
     expect(
-      contractFaults({
+      faultsOf({
         events: { SESSION_CREATED: {}, PROCESSING_SESSION_NOTES_FINISHED: { sessionId: 'x', at: '' } },
       }),
     ).toEqual([
@@ -44,11 +54,11 @@ describe('the contract file', () => {
       'events.PROCESSING_SESSION_NOTES_FINISHED.at: is not known here, known: sessionId, processingId',
       'events.SESSION_CREATED: is not known here, known: PROCESSING_SESSION_NOTES_FINISHED',
     ]);
-    expect(contractFaults({ events: [] })).toEqual(['events: must be an object of event types']);
+    expect(faultsOf({ events: [] })).toEqual(['events: must be an object of event types']);
   });
 
   it('is not needed for operations that the spec shows', () => {
-    const { apiKey, operations } = readContract(undefined);
+    const { apiKey, operations } = readContract(undefined).contract;
     const shown = OPERATION_NAMES.filter((name) => operations[name].path !== undefined);
     expect(apiKey).toBeUndefined();
     expect(shown.map((name) => `${name} ${operations[name].method} ${operations[name].path}`)).toEqual([
@@ -65,28 +75,30 @@ describe('the contract file', () => {
   });
 
   it('may contain every operation', () => {
-    expect(contractFaults(FULL_CONTRACT)).toEqual([]);
+    expect(checkContract(JSON.stringify(FULL_CONTRACT)).findings).toEqual([]);
   });
 
   it('is rejected with all its faults, each with its JSON path', () => {
-    const text = JSON.stringify({
-      apiKey: { header: 'X Key' },
-      colour: 'blue',
-      operations: {
-        getSession: { method: 'FETCH', path: '/s' },
-        getSesion: {},
-        deleteUser: { headers: { Host: 'x' } },
-      },
-    });
-    expect(() => parseContract(text, 'c.json')).toThrow(
+    const text = `{
+      "apiKey": { "header": "X Key" },
+      "colour": "blue",
+      "operations": {
+        "getSession": { "method": "FETCH", "path": "/s" },
+        "getSesion": {},
+        "updateSession": { "pth": "/s/{sessionId}" },
+        "deleteUser": { "headers": { "Host": "x" } }
+      }
+    }`;
+    expect(() => start(text)).toThrow(
       [
-        'PLATFORM_CONTRACT c.json is invalid. Fix these settings:',
-        'apiKey.header: must be the name of an HTTP header',
-        'operations.deleteUser.headers.Host: is set by the connection itself, name another header',
-        'operations.getSession.method: must be GET, POST, PUT, PATCH, DELETE',
-        'operations.getSession.path: must hold {sessionId}',
-        `operations.getSesion: is not known here, known: ${OPERATION_NAMES.join(', ')}`,
-        'colour: is not known here, known: apiKey, operations, events',
+        'c.json is invalid. Fix these settings:',
+        'line 2, column 19: apiKey.header: must be the name of an HTTP header',
+        'line 8, column 38: operations.deleteUser.headers.Host: is set by the connection itself, name another header',
+        'line 5, column 25: operations.getSession.method: must be GET, POST, PUT, PATCH, DELETE',
+        'line 5, column 44: operations.getSession.path: must hold {sessionId}',
+        'line 7, column 28: operations.updateSession.pth: is not known here. Did you mean path?',
+        'line 6, column 9: operations.getSesion: is not known here. Did you mean getSession?',
+        'line 3, column 7: colour: is not known here, known: apiKey, operations, events',
       ].join('\n  '),
     );
   });
@@ -133,27 +145,80 @@ describe('the contract file', () => {
     ['"operations": { "getSession": { "headers": { "constructor": 5 } } }', 'operations.getSession.headers'],
     ['"operations": { "getSession": { "headers": [] } }', 'operations.getSession.headers'],
   ])('does not accept null for an absent setting: { %s }', (text, place) => {
-    expect(() => parseContract(`{ ${text} }`, 'contract.json')).toThrow(`${place}: must `);
+    expect(lines(`{ ${text} }`)).toEqual([expect.stringContaining(` ${place}: must `)]);
   });
 
   it('accepts a parameter in the query', () => {
     expect(operation('getProcessingSession', { path: '/processing', query: { id: '{processingId}' } })).toEqual([]);
   });
 
-  it.each(['{\n  "apiKey": secret }', 'secret', '{ "apiKey": "secret" ]', '"secret', ''])(
-    'is rejected if it is not JSON, without quoting it: %s',
-    (text) => {
-      const parsed = () => parseContract(text, 'c.json');
-      expect(parsed).toThrow(/^PLATFORM_CONTRACT c\.json is not JSON: .+\.$/);
-      expect(parsed).not.toThrow('secret');
-    },
-  );
+  it.each([
+    ['{\n  "apiKey": secret }', 'line 2, column 13: a value is expected'],
+    ['secret', 'line 1, column 1: a value is expected'],
+    ['{ "apiKey": "secret" ]', 'line 1, column 22: a comma or } is expected'],
+    ['{ "apiKey": "secret",\n}', 'line 2, column 1: a name in double quotes is expected'],
+    ["{ 'secret': 1 }", 'line 1, column 3: a name in double quotes is expected'],
+    ['{ "secret" 1 }', 'line 1, column 12: a colon is expected'],
+    ['{}\n{ "secret": 1 }', 'line 2, column 1: the end is expected'],
+    ['{\n  // secret\n}', 'line 2, column 3: JSON has no comments'],
+    ['{ "apiKey": "secret"', 'line 1, column 21: it ends too early'],
+    ['"secret', 'line 1, column 1: a value is expected'],
+    [`${'['.repeat(200)}`, 'line 1, column 102: less nesting is expected'],
+    ['', 'line 1, column 1: it is empty'],
+  ])('is rejected at the first place that is not JSON, without quoting it: %s', (text, expected) => {
+    expect(lines(text)).toEqual([`fault ${expected}`]);
+    expect(() => start(text)).toThrow(expected);
+  });
+
+  it('has JSON exactly where JSON.parse finds it', () => {
+    const edit = fc.tuple(fc.nat(), fc.constantFrom('', '"', ',', '}', '[', '\\', '0', 'e', ' ', '\n'));
+    fc.assert(
+      fc.property(fc.json(), fc.array(edit, { maxLength: 2 }), (json, edits) => {
+        const text = edits.reduce((all, [at, more]) => {
+          const place = at % (all.length + 1);
+          return all.slice(0, place) + more + all.slice(place + 1);
+        }, json);
+        let isJson = true;
+        try {
+          JSON.parse(text);
+        } catch {
+          isJson = false;
+        }
+        if (isJson) expect(() => placesIn(text)).not.toThrow();
+        else expect(() => placesIn(text)).toThrow(JsonFault);
+      }),
+      propertyRuns(),
+    );
+  });
+
+  it('causes warnings, with which the service starts', () => {
+    const text = `{
+      "apiKey": { "header": "X-Key" },
+      "operations": {
+        "createSession": { "method": "GET", "path": "/sessions" },
+        "getSession": { "method": "POST", "path": "/users/{sessionId}/providers" },
+        "createClient": { "path": "/clients" },
+        "createClient": { "path": "/users/clients" }
+      }
+    }`;
+    const { contract, warnings } = start(text);
+    expect(contract.operations.createClient.path).toBe('/users/clients');
+    expect(warnings.map((warning) => warning.replace(/^.*c\.json, /, ''))).toEqual([
+      'line 7, column 9: operations.createClient: is set twice; this one counts, and line 6 does not. Remove one.',
+      'line 4, column 28: operations.createSession.method: is GET although the operation creates something; proxies may repeat it or answer from a cache.',
+      'line 5, column 43: operations.getSession.path: is POST /users/{sessionId}/providers, as that of setClientProviders is.',
+    ]);
+  });
+
+  it('without a file causes a warning', () => {
+    expect(readContract(undefined).warnings).toEqual([expect.stringContaining('PLATFORM_CONTRACT is not set')]);
+  });
 
   it('is read from its path; a path without a file is named', () => {
     const file = join(mkdtempSync(join(tmpdir(), 'contract-')), 'c.json');
     expect(() => readContract(file)).toThrow(`PLATFORM_CONTRACT names ${file}, which can't be read (ENOENT)`);
     writeFileSync(file, `\uFEFF${JSON.stringify(FULL_CONTRACT)}`);
-    expect(readContract(file).operations.createSession.path).toBe('/sessions');
+    expect(readContract(file).contract.operations.createSession.path).toBe('/sessions');
   });
 
   it('is either rejected with its faults or usable, for any content', () => {
@@ -168,7 +233,7 @@ describe('the contract file', () => {
     );
     fc.assert(
       fc.property(file, (content) => {
-        const faults = contractFaults(content);
+        const faults = faultsOf(content);
         for (const fault of faults) expect(fault).toMatch(/^[^\n]*: /);
         if (faults.length === 0) expect(() => contractOf(content as object)).not.toThrow();
       }),

@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { codeOf } from '../../http/problem/fault.js';
-import { type ContractFile, contractFaults, type OperationSettings } from './contract-schema.js';
+import type { ContractFile, OperationSettings } from './contract-schema.js';
 import { factsOf, OPERATION_NAMES, type OperationName } from './operations.js';
 
 /** The way to call an operation; `{name}` in its path, headers, query or body is a parameter of the call. */
@@ -56,36 +54,4 @@ function mergedRule(operation: OperationName, own: OperationSettings = {}): Oper
     response: { ...response, ...own.response },
     ...(upload && { upload: { headers: {}, ...upload, ...own.upload } }),
   };
-}
-
-/** Reads the contract file, if there is one. @throws {Error} listing all its faults */
-export function readContract(file: string | undefined): Contract {
-  if (file === undefined) return Contract.of({});
-  try {
-    return parseContract(readFileSync(file, 'utf8'), file);
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === '') throw error;
-    throw new Error(`PLATFORM_CONTRACT names ${file}, which can't be read (${code}). Name a readable JSON file.`);
-  }
-}
-
-/** Parses a contract file. @throws {Error} listing all its faults, each with its JSON path */
-export function parseContract(text: string, file: string): Contract {
-  const content = parseJson(text, file);
-  const faults = contractFaults(content);
-  if (faults.length > 0) {
-    throw new Error(`PLATFORM_CONTRACT ${file} is invalid. Fix these settings:\n  ${faults.join('\n  ')}`);
-  }
-  return Contract.of(content as ContractFile);
-}
-
-function parseJson(text: string, file: string): unknown {
-  try {
-    return JSON.parse(text.replace(/^\uFEFF/, ''));
-  } catch (error) {
-    // The rest of the message quotes the file.
-    const [said] = (error as Error).message.split('"', 1)[0]?.split(', ') ?? [];
-    throw new Error(`PLATFORM_CONTRACT ${file} is not JSON: ${said || 'it is empty'}.`);
-  }
 }

@@ -6,7 +6,7 @@ import { PlatformError } from '../contract/platform-errors.js';
 import { isPlatformId, platformKey } from '../contract/wire-types.js';
 
 /** The bytes of an answer, and the charset that it names for them. */
-interface AnswerBytes {
+export interface AnswerBytes {
   bytes: Uint8Array;
   charset: string;
 }

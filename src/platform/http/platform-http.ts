@@ -1,9 +1,6 @@
-import type { Readable } from 'node:stream';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import axios from 'axios';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
-import { charsetOf, mediaTypeOf } from '../../http/body/json-text.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { Sending } from '../../sending/sending.js';
 import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
@@ -11,8 +8,9 @@ import { Contract } from '../contract/contract.js';
 import type { JsonValue } from '../contract/contract-schema.js';
 import { factsOf, OPERATION_NAMES, type OperationName } from '../contract/operations.js';
 import { PLATFORM_ERROR_KINDS, PlatformError } from '../contract/platform-errors.js';
-import { resettableAgents, sendWithin } from './connections.js';
-import { errorForAnswer, MAX_ERROR_BYTES, PlatformAnswer } from './platform-answer.js';
+import { resettableAgents } from './connections.js';
+import { exchange } from './exchange.js';
+import { PlatformAnswer } from './platform-answer.js';
 import { SpellingsRepository } from './spellings.repository.js';
 import { UnreadableAnswers } from './unreadable-answers.repository.js';
 
@@ -35,7 +33,7 @@ interface PlatformCall {
   body?: object;
 }
 
-const CONNECT_TIMEOUT_MS = 2_000;
+export const CONNECT_TIMEOUT_MS = 2_000;
 const FREE_SOCKETS = 16;
 /**
  * How long an idle connection is kept. Servers close theirs after five seconds (Node) or more, and a call that is sent
@@ -49,7 +47,7 @@ const BUCKETS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 /** The outcomes of calls in the metrics. */
 const OUTCOMES = ['ok', 'unreadable', ...PLATFORM_ERROR_KINDS] as const;
 
-/** Makes the HTTP calls to the platform. Each call is one attempt; axios is hidden from other files. */
+/** Makes the HTTP calls to the platform. Each call is one attempt; the exchange itself is in exchange.ts. */
 @Injectable()
 export class PlatformHttp implements OnApplicationShutdown {
   private readonly log = new Logger(PlatformHttp.name);
@@ -141,60 +139,11 @@ export class PlatformHttp implements OnApplicationShutdown {
     if (!spelled || connectMs <= 0) throw new PlatformError('unreachable', operation, { reason: 'database' });
     if (!isAllowed) throw new PlatformError('held', operation);
     const request = platformRequest(this.contract, platform, spelled);
-    const bounds = { connectMs, totalMs: this.env.PLATFORM_TIMEOUT_SECONDS * 1_000, signal };
-    const { status, headers, bytes } = await sendWithin(this.clock, operation, bounds, async (transport, stop) => {
-      const { data, ...answer } = await axios.request<Readable>({
-        ...request,
-        headers: { 'user-agent': 'notebridge', 'content-type': false, ...request.headers },
-        responseType: 'stream',
-        transformRequest: [],
-        transformResponse: [],
-        validateStatus: () => true,
-        maxRedirects: 0,
-        proxy: false,
-        signal: stop,
-        transport,
-        ...(factsOf(operation).creates ? this.fresh : this.kept),
-      });
-      const limit = isSuccess(answer.status) ? this.env.PLATFORM_ANSWER_LIMIT : MAX_ERROR_BYTES;
-      return { ...answer, bytes: await bytesOf(data, limit) };
-    });
-    const header = (name: string) => (typeof headers[name] === 'string' ? headers[name] : undefined);
-    const contentType = header('content-type');
-    const content = bytes && { bytes, charset: charsetOf(contentType) };
-    // APIs do not answer with a web page, so this is another server, or a URL that the platform does not know.
-    const isPage = isHtml(contentType, bytes);
-    if (!isSuccess(status)) {
-      const answer = { status, retryAfter: header('retry-after'), content, isPage };
-      throw errorForAnswer(operation, answer, this.clock.now());
-    }
-    const unreadable = (reason: string, isWrongAddress = false) =>
-      new PlatformError('unknown-outcome', operation, { status, reason, isWrongAddress });
-    // A gateway may send a page after the platform created something.
-    if (isPage) throw unreadable('a web page instead of an answer', !factsOf(operation).creates);
-    if (!content)
-      throw unreadable(`an answer of more than PLATFORM_ANSWER_LIMIT, ${this.env.PLATFORM_ANSWER_LIMIT} bytes`);
+    const agents = factsOf(operation).creates ? this.fresh : this.kept;
+    const answer = await exchange(operation, request, { env: this.env, clock: this.clock, agents, connectMs, signal });
+    const { status, content } = answer;
     return new PlatformAnswer(operation, status, content, this.contract.operations[operation].response);
   }
-}
-
-const isSuccess = (status: number) => status >= 200 && status < 300;
-
-/** Reads an answer. @returns undefined if it is longer than the limit; the rest is not read, and the connection closed */
-async function bytesOf(answer: Readable, limit: number): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > limit) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
-
-function isHtml(contentType: string | undefined, bytes: Buffer | undefined): boolean {
-  const beginning = bytes?.toString('latin1', 0, 200).trimStart() ?? '';
-  return mediaTypeOf(contentType) === 'text/html' || /^<(?:!doctype html|html)\b/i.test(beginning);
 }
 
 const PLACEHOLDER = /\{([A-Za-z]+)\}/g;
