@@ -39,7 +39,7 @@ const order = {
   'client-records': {},
   operations: { overview: {} },
   console: {},
-  cli: { api: {}, output: {}, import: {}, doctor: {}, commands: {} },
+  cli: { api: {}, output: {}, import: {}, doctor: {}, contract: {}, commands: {} },
 };
 
 const boundaries = {
@@ -199,7 +199,7 @@ export default [
   },
   // Packages that most processes and commands do not need are loaded on demand.
   {
-    files: ['src/tracing/start-tracing.ts', 'src/cli/commands/{audit,keys,service}.command.ts'],
+    files: ['src/tracing/start-tracing.ts', 'src/cli/commands/{audit,contract,keys,service}.command.ts'],
     rules: { 'no-restricted-syntax': 'off' },
   },
   {

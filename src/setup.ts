@@ -93,8 +93,8 @@ async function describeApi(app: NestFastifyApplication): Promise<void> {
   fastify.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(json));
 }
 
-const ABOUT = `Errors are RFC 9457 problem details with a stable \`type\`. \`Prefer: wait=N\` (at most 60) makes an
-asynchronous call wait until it is settled. Every POST that creates takes an \`Idempotency-Key\`. Lists are paged with
+const ABOUT = `Errors are RFC 9457 problem details with a stable \`type\`. \`Prefer: wait=N\` (at most 60; use 50
+behind a load balancer, as many end requests after 60 seconds) makes an asynchronous call wait until it is settled. Every POST that creates takes an \`Idempotency-Key\`. Lists are paged with
 \`limit\` and \`cursor\`. Each operation names the scopes that its key needs (\`x-scopes\`).
 Members with \`x-visible-to\` are shown only to keys with all scopes that it names.`;
 

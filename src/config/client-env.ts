@@ -25,3 +25,11 @@ export function readClientEnv(raw: Record<string, string | undefined> = process.
 }
 
 export type ClientEnv = ReturnType<typeof readClientEnv>;
+
+/** Reads the settings that a check of the contract file needs; none of them is required. */
+export function readContractEnv(raw: Record<string, string | undefined> = process.env) {
+  return {
+    file: raw.PLATFORM_CONTRACT?.trim() || undefined,
+    PLATFORM_PARTNER_DOMAIN: raw.PLATFORM_PARTNER_DOMAIN?.trim() || undefined,
+  };
+}

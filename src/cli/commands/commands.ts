@@ -4,6 +4,7 @@ import { addImportCommands } from '../import/import.command.js';
 import { HELP_OF_GROUPS } from '../output/help.js';
 import { addAuditCommands } from './audit.command.js';
 import { addClientCommands } from './client.command.js';
+import { addContractCommands } from './contract.command.js';
 import { addDeliveryCommands } from './deliveries.command.js';
 import { addKeyCommands } from './keys.command.js';
 import { addPeopleCommands } from './people.command.js';
@@ -15,6 +16,7 @@ import { addTraceCommand } from './trace.command.js';
 export function addCommands(program: Command, api: Api): void {
   program.configureHelp(HELP_OF_GROUPS);
   addServiceCommands(program, api);
+  addContractCommands(program);
   addImportCommands(program, api);
   addPeopleCommands(program, api);
   addTraceCommand(program, api);

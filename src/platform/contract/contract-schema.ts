@@ -65,7 +65,7 @@ export function contractFaults(file: unknown): ContractFault[] {
 function withSuggestion(message: string, name: string): string {
   const known = message.split(KNOWN)[1]?.split(', ') ?? [];
   const resembling = known.find((each) => distance(each.toLowerCase(), name.toLowerCase()) <= 1 + each.length / 6);
-  return resembling === undefined ? message : `is not known here. Did you mean ${resembling}?`;
+  return resembling === undefined ? message : `is not known here, probably ${resembling} is meant`;
 }
 
 /** The number of letters to change, add or remove (Levenshtein). */

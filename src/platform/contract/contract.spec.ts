@@ -96,8 +96,8 @@ describe('the contract file', () => {
         'line 8, column 38: operations.deleteUser.headers.Host: is set by the connection itself, name another header',
         'line 5, column 25: operations.getSession.method: must be GET, POST, PUT, PATCH, DELETE',
         'line 5, column 44: operations.getSession.path: must hold {sessionId}',
-        'line 7, column 28: operations.updateSession.pth: is not known here. Did you mean path?',
-        'line 6, column 9: operations.getSesion: is not known here. Did you mean getSession?',
+        'line 7, column 28: operations.updateSession.pth: is not known here, probably path is meant',
+        'line 6, column 9: operations.getSesion: is not known here, probably getSession is meant',
         'line 3, column 7: colour: is not known here, known: apiKey, operations, events',
       ].join('\n  '),
     );

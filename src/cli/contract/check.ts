@@ -1,0 +1,47 @@
+import 'reflect-metadata';
+import { existsSync, readFileSync } from 'node:fs';
+import { readContractEnv } from '../../config/client-env.js';
+import { capabilitiesOf } from '../../platform/contract/capabilities.js';
+import type { Contract } from '../../platform/contract/contract.js';
+import { checkContract, findingLine, readContractText } from '../../platform/contract/contract-file.js';
+import { type OperationName, READ_OPERATIONS } from '../../platform/contract/operations.js';
+import { CliFault } from '../api/cli-fault.js';
+import { type AnswerReading, readAnswer, readingLines } from './answer-reading.js';
+
+interface CheckOptions {
+  sample?: string;
+  operation?: OperationName;
+  json?: boolean;
+}
+
+/** `notebridge contract check`: exits 2 if the file or the sample has faults. */
+export async function check(file: string | undefined, { sample, operation, json }: CheckOptions): Promise<void> {
+  if (existsSync('.env')) process.loadEnvFile('.env');
+  const env = readContractEnv();
+  const name = file ?? env.file;
+  if (name === undefined) throw new CliFault('Name the contract file, or set PLATFORM_CONTRACT.');
+  const { findings, contract } = checkContract(readContractText(name));
+  const readings = contract && sample ? await readSample(contract, sample, operation) : [];
+  const capabilities = contract ? capabilitiesOf(contract, env) : [];
+  const isUnreadable = readings.length > 0 && readings.every(({ fault }) => fault !== undefined);
+  if (!contract || isUnreadable) process.exitCode = 2;
+  if (json) return console.log(JSON.stringify({ file: name, findings, capabilities, readings }, null, 2));
+  for (const finding of findings) console.log(`${finding.severity === 'fault' ? '✗' : '–'} ${findingLine(finding)}.`);
+  if (findings.length === 0) console.log(`✓ ${name} has no faults.`);
+  for (const { name: capability, on, missing } of capabilities)
+    console.log(on ? `✓ ${capability}` : `– ${capability} is off: set ${missing.join(', ')}`);
+  for (const reading of readings) console.log(readingLines(reading));
+}
+
+/** Reads a sample as the answer to one operation, or, if none is named, to each whose answers are read. */
+async function readSample(contract: Contract, file: string, operation?: OperationName): Promise<AnswerReading[]> {
+  let body: unknown;
+  try {
+    body = JSON.parse(readFileSync(file, 'utf8').replace(/^\uFEFF/, ''));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new CliFault(code ? `${file} cannot be read (${code}).` : `${file} is not JSON.`);
+  }
+  const operations = operation ? [operation] : READ_OPERATIONS;
+  return Promise.all(operations.map((each) => readAnswer(contract, each, body)));
+}

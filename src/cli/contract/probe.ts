@@ -1,0 +1,67 @@
+import 'reflect-metadata';
+import { Clock } from '../../config/clock.js';
+import type { Env } from '../../config/env.js';
+import type { Contract } from '../../platform/contract/contract.js';
+import { readContract } from '../../platform/contract/contract-file.js';
+import { PlatformError } from '../../platform/contract/platform-errors.js';
+import { resettableAgents } from '../../platform/http/connections.js';
+import { exchange } from '../../platform/http/exchange.js';
+import { PlatformAnswer } from '../../platform/http/platform-answer.js';
+import { CONNECT_TIMEOUT_MS, platformRequest } from '../../platform/http/platform-http.js';
+import { serviceSettings } from '../api/service-settings.js';
+import { type AnswerReading, readAnswer, readingLines, shapeOf } from './answer-reading.js';
+
+/** No user has it: the domain is reserved (RFC 2606). */
+const RESERVED_EMAIL = 'nobody@example.invalid';
+
+/** A call that changes nothing. */
+const CALL = { operation: 'checkUser', body: { email: RESERVED_EMAIL } } as const;
+
+/** A request and its answer, without the API key and without values of the answer. */
+export interface Probe {
+  request: { method: string; url: string; headers: Record<string, string>; body: object };
+  /** Why there is no readable answer. */
+  fault: string | undefined;
+  shape: unknown;
+  reading: AnswerReading | undefined;
+}
+
+/** Sends one call to the platform, in the way of the service: its timeouts, its proxy and its checks of certificates. */
+export async function probePlatform(env: Env, contract: Contract): Promise<Probe> {
+  const { operation, body } = CALL;
+  const sent = platformRequest(contract, { base: env.PLATFORM_BASE_URL, apiKey: env.PLATFORM_API_KEY }, CALL);
+  const { query } = contract.operations[operation];
+  const isShown = (name: string) => name === 'accept' || name === 'content-type';
+  // The key is in a header, and other headers and the query may contain secrets, too.
+  const headers = Object.entries(sent.headers).map(([name, value]) => [name, isShown(name) ? value : '(not shown)']);
+  const names = Object.keys(query).map((name) => `${encodeURIComponent(name)}=(not shown)`);
+  const url = [sent.url.split('?')[0], names.join('&')].filter((part) => part !== '').join('?');
+  const request = { method: sent.method, url, headers: Object.fromEntries(headers), body };
+  try {
+    const agents = resettableAgents({ keepAlive: false }, env);
+    const options = { env, clock: new Clock(), agents, connectMs: CONNECT_TIMEOUT_MS };
+    const { status, content } = await exchange(operation, sent, options);
+    const answer = new PlatformAnswer(operation, status, content, contract.operations[operation].response);
+    const reading = await readAnswer(contract, operation, answer.body);
+    return { request, fault: reading.fault, shape: shapeOf(answer.body), reading };
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error;
+    return { request, fault: error.message, shape: undefined, reading: undefined };
+  }
+}
+
+/** `notebridge contract probe`: exits 2 without a readable answer. */
+export async function probe({ json }: { json?: boolean }): Promise<void> {
+  const { env, demo } = serviceSettings();
+  if (demo) console.error("No settings of a service are set here, so this is the demo's platform.");
+  const { contract } = readContract(env.PLATFORM_CONTRACT);
+  const probed = await probePlatform(env, contract);
+  if (probed.fault !== undefined) process.exitCode = 2;
+  if (json) return console.log(JSON.stringify(probed, null, 2));
+  const { request, fault, shape, reading } = probed;
+  console.log(`${request.method} ${request.url}`);
+  for (const [name, value] of Object.entries(request.headers)) console.log(`${name}: ${value}`);
+  console.log(`\n${JSON.stringify(request.body)}\n`);
+  if (shape !== undefined) console.log(`The types in the answer: ${JSON.stringify(shape, null, 2)}\n`);
+  console.log(reading ? readingLines(reading) : `✗ ${fault}`);
+}
