@@ -1,10 +1,10 @@
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { importsIn } from '../imports/imports.js';
 import { clientLine, clientsCsv } from '../support/bulk.js';
+import { identitiesIn } from '../support/renamed-people.js';
 import { SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
 import { peopleOf } from './mirroring.js';
-import { identitiesIn } from './renamed-people.js';
 
 const world = useWorld();
 const { put, get, begin, beginRemoval, remove, settled, verdict, verdictOf, resolve } = peopleOf(world);

@@ -1,9 +1,9 @@
 import { importsIn } from '../imports/imports.js';
 import { clientLine, clientsCsv, providerLine, providersCsv } from '../support/bulk.js';
+import { identitiesIn } from '../support/renamed-people.js';
 import { SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
 import { peopleOf } from './mirroring.js';
-import { identitiesIn } from './renamed-people.js';
 
 const world = useWorld();
 const { put, get, begin, remove, verdict } = peopleOf(world);

@@ -2,7 +2,7 @@ import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import type { AuditPageResponse } from '../../src/audit/audit.dto.js';
 import { peopleOf } from '../people/mirroring.js';
-import { identitiesIn } from '../people/renamed-people.js';
+import { identitiesIn } from '../support/renamed-people.js';
 import { SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
 import { type Problem, useArrivingSessions } from './arriving-sessions.js';

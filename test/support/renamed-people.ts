@@ -1,8 +1,8 @@
 import type { World } from '../../harness/world/world.js';
 import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
-import { ADMIN_KEY } from '../support/app.js';
 import { SOAP } from '../world/mirrored-people.js';
+import { ADMIN_KEY } from './app.js';
 
 /** The answer to a request that names a former id. */
 interface Moved {
