@@ -64,7 +64,8 @@ export class World {
     /** Holds the files of PostgreSQL and Redis. */
     readonly folder: string,
     readonly simulator: Simulator,
-    readonly postgres: EmbeddedPostgres,
+    /** Replaced when it is started again. */
+    public postgres: EmbeddedPostgres,
     /** Without a proxy, for whoever looks from outside. */
     private readonly sqlPool: pg.Pool,
     readonly databaseProxy: TcpProxy,
@@ -201,16 +202,12 @@ export class World {
     await delay(this.random.fraction() * ms);
   }
 
-  /** Ends the run's own PostgreSQL, as soon as the one that was ended before is back; its holder starts it again. */
+  /** Ends the run's own PostgreSQL, and starts it again at its port. */
   async endPostgres(signal: NodeJS.Signals): Promise<void> {
-    await this.reach('PostgreSQL runs', () => {
-      try {
-        killPostmaster(this.postgres.home, signal);
-        return true;
-      } catch {
-        return false;
-      }
-    });
+    killPostmaster(this.postgres.home, signal);
+    await this.postgres.release();
+    const port = Number(new URL(this.postgres.url).port);
+    this.postgres = await startEmbeddedPostgres({ dataRoot: path.join(this.folder, 'data'), port });
   }
 
   /** Starts Redis again at its port, with nothing in it. */

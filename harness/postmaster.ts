@@ -15,7 +15,7 @@ export function postmasterOf(home: string): number {
   return pid;
 }
 
-/** Sends a signal to an embedded server. Its owner then restarts it. */
+/** Sends a signal to an embedded server. */
 export function killPostmaster(home: string, signal: NodeJS.Signals = 'SIGKILL'): void {
   process.kill(postmasterOf(home), signal);
 }

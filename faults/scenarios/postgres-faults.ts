@@ -33,7 +33,7 @@ function faultsOf(world: World): (() => Promise<void>)[] {
   const second = random.chance(0.5) ? 'SIGQUIT' : 'SIGINT';
   return [
     () => world.endPostgres('SIGKILL'),
-    () => world.endPostgres(second), // immediate or fast shutdown; whoever holds it starts it again
+    () => world.endPostgres(second), // immediate or fast shutdown
     async () => {
       databaseProxy.stall();
       await delay(random.between([500, 8_000]));

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Env } from '../config/env.js';
 import { codeOf } from '../http/problem/fault.js';
 import { explained } from './connect-fault.js';
-import { EmbeddedPostgresInUse, runningEmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.js';
+import { joinEmbeddedPostgres } from './embedded-postgres.js';
 
 /** SQLSTATE 42P01, undefined_table. */
 const UNDEFINED_TABLE = '42P01';
@@ -27,19 +27,15 @@ export async function withServiceDatabase<T>(
   const dataRoot = path.resolve(folder);
   const none = `There is no database of this version under ${dataRoot} yet. Start the service once, or correct DATA_DIR.`;
   if (!existsSync(path.join(dataRoot, 'postgres'))) throw new Error(none);
-  const embedded = await startEmbeddedPostgres({ dataRoot }).catch((error: unknown) => {
-    if (error instanceof EmbeddedPostgresInUse) return undefined;
-    throw error;
-  });
+  const embedded = await joinEmbeddedPostgres(dataRoot);
   try {
-    const { url: owner, servingUrl } = embedded ?? runningEmbeddedPostgres(dataRoot);
     return await explained('DATA_DIR', () =>
-      work(role === 'owner' ? owner : servingUrl).catch((error: unknown) => {
+      work(role === 'owner' ? embedded.url : embedded.servingUrl).catch((error: unknown) => {
         // The first start was interrupted before its migrations.
         throw codeOf(error) === UNDEFINED_TABLE ? new Error(none, { cause: error }) : error;
       }),
     );
   } finally {
-    await embedded?.release();
+    await embedded.release();
   }
 }

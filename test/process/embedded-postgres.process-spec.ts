@@ -1,14 +1,12 @@
-import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
-  mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
   statSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
@@ -35,7 +33,6 @@ const KEPT = 'SELECT answer FROM kept';
 const run = usePrograms();
 const folders: string[] = [];
 const homes = new Set<string>();
-let beating: NodeJS.Timeout | undefined;
 
 function newFolder(): string {
   const folder = mkdtempSync(path.join(process.env.TEST_FOLDER ?? '', 'embedded-'));
@@ -75,31 +72,13 @@ async function query(url: string, sql: string): Promise<unknown[][]> {
   }
 }
 
-/** The process that supervises a server, its parent. */
-function hostOf(home: string): number {
-  const { stdout } = spawnSync('ps', ['-o', 'ppid=', '-p', String(postmasterOf(home))], { encoding: 'utf8' });
-  return Number(stdout);
-}
-
-/** Marks the cluster as in use by another container. */
-function beatElsewhere(home: string): string {
-  const file = path.join(home, 'in-use');
-  writeFileSync(file, 'another');
-  beating = setInterval(() => utimesSync(file, new Date(), new Date()), 200);
-  return file;
-}
-
 /** Keeps the shared memory of a killed server until it ends; until then no server can start. */
 const BUSY = `DO $$ BEGIN WHILE (pg_stat_file('go', true)).size IS NULL LOOP END LOOP; END $$`;
 const RUNNING = `SELECT 1 FROM pg_stat_activity WHERE query LIKE 'DO %' AND state = 'active'`;
 
-const pidFile = (home: string): string => path.join(dataOf(home), 'postmaster.pid');
+const logOf = (home: string): string => readFileSync(path.join(home, 'cluster/server.log'), 'utf8');
 
-/** The logs of the server and of the one before it. */
-function logOf(home: string): string {
-  const files = ['server.log', 'server.log.1'].map((name) => path.join(home, 'cluster', name));
-  return files.map((file) => (existsSync(file) ? readFileSync(file, 'utf8') : '')).join('');
-}
+const pidFile = (home: string): string => path.join(dataOf(home), 'postmaster.pid');
 
 describe('the embedded PostgreSQL', () => {
   /** A cluster that holds a table with one row; its server is stopped before each test. */
@@ -111,7 +90,6 @@ describe('the embedded PostgreSQL', () => {
     await query(owner.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
     await release(owner);
   });
-  afterEach(() => clearInterval(beating));
   afterAll(() => {
     for (const folder of [...homes, ...folders]) rmSync(folder, { recursive: true, force: true });
   });
@@ -134,7 +112,7 @@ describe('the embedded PostgreSQL', () => {
     expect(await query(owner.url, KEPT)).toEqual([[42]]);
     await release(owner);
     expect(processIdentity(pid)).toBeNull();
-    expect([pidFile(owner.home), path.join(owner.home, 'in-use')].filter(existsSync)).toEqual([]);
+    expect(existsSync(pidFile(owner.home))).toBe(false);
   });
 
   it('ends with a killed owner, and the next owner finds every row', async () => {
@@ -149,40 +127,19 @@ describe('the embedded PostgreSQL', () => {
     await until('the server has ended', () => !existsSync(pidFile(second.home)));
   });
 
-  it('is stopped by the next owner when only the server survived', async () => {
+  it('stays down when it is killed, and the next owner waits for what is left of it', async () => {
     const first = await own(dataRoot);
+    const statement = query(first.url, BUSY).catch(() => {});
+    await until('the statement runs', async () => (await query(first.url, RUNNING)).length > 0);
     const pid = postmasterOf(first.home);
-    // A running owner would start another host.
-    first.program.signal('SIGSTOP');
-    process.kill(hostOf(first.home), 'SIGKILL');
-    await first.program.kill();
-    expect(processIdentity(pid)).not.toBeNull();
-    const second = await own(dataRoot);
-    expect(processIdentity(pid)).toBeNull();
-    expect(await query(second.url, KEPT)).toEqual([[42]]);
-    await release(second);
-  });
-
-  it('is restarted at the same address when it is killed during a statement', async () => {
-    const owner = await own(dataRoot);
-    const statement = query(owner.url, BUSY).catch(() => {});
-    await until('the statement runs', async () => (await query(owner.url, RUNNING)).length > 0);
-    killPostmaster(owner.home);
-    await until('another server was refused', () => logOf(owner.home).includes('shared memory block'));
-    writeFileSync(path.join(dataOf(owner.home), 'go'), '');
+    killPostmaster(first.home);
+    await until('the server has ended', () => processIdentity(pid) === null);
+    await release(first);
+    const starting = own(dataRoot);
+    await until('another server was refused', () => logOf(first.home).includes('shared memory block'));
+    writeFileSync(path.join(dataOf(first.home), 'go'), '');
     await statement;
-    expect(await until('the server is back', () => query(owner.url, KEPT).catch(() => null))).toEqual([[42]]);
-    await release(owner);
-  });
-
-  it('starts after it and its owner were killed', async () => {
-    const first = await own(dataRoot);
-    const pid = postmasterOf(first.home);
-    // A running owner would start another server.
-    first.program.signal('SIGSTOP');
-    process.kill(pid, 'SIGKILL');
-    await first.program.kill();
-    const second = await own(dataRoot);
+    const second = await starting;
     expect(await query(second.url, KEPT)).toEqual([[42]]);
     await release(second);
   });
@@ -220,36 +177,20 @@ describe('the embedded PostgreSQL', () => {
     await release(again);
   });
 
-  it('has one owner when three processes start concurrently on a half-made cluster', async () => {
+  it('has one owner when three processes start concurrently in an empty folder', async () => {
     const fresh = newFolder();
-    const draft = path.join(fresh, 'postgres', 'cluster.new', 'data');
-    mkdirSync(draft, { recursive: true });
-    writeFileSync(path.join(draft, 'PG_VERSION'), '18\n');
-    const { uid, gid } = statSync([...homes][0] ?? '');
-    spawnSync('chown', ['-R', `${uid}:${gid}`, path.join(fresh, 'postgres')]);
     const programs = await Promise.all([1, 2, 3].map(() => run({ file: OWN, args: [fresh] })));
     const told = await Promise.all(programs.map((program) => program.printed(/is in use|^held (\S+)/m)));
     const urls = told.flatMap(([, url]) => url ?? []);
     expect(urls).toHaveLength(1);
     expect(await query(urls[0] ?? '', 'SELECT 1')).toEqual([[1]]);
     for (const program of programs) program.send('release');
-    expect((await Promise.all(programs.map((program) => program.ended()))).filter((code) => code === 0)).toHaveLength(
-      1,
-    );
+    const codes = await Promise.all(programs.map((program) => program.ended()));
+    expect(codes.filter((code) => code === 0)).toHaveLength(1);
+    expect(readdirSync(path.join(fresh, 'postgres')).filter((name) => name.startsWith('cluster'))).toEqual(['cluster']);
   });
 
-  it('is not touched while another container renews the mark, and starts afterwards', async () => {
-    const owner = await own(dataRoot);
-    const pid = postmasterOf(owner.home);
-    beatElsewhere(owner.home);
-    await until('the former owner has stopped its server', () => processIdentity(pid) === null);
-    expect((await refusal(dataRoot, IN_USE))[1]).toBe(owner.home);
-    clearInterval(beating);
-    await until('the server is back', () => query(owner.url, KEPT).catch(() => null));
-    await release(owner);
-  });
-
-  it('gives the service a role that owns nothing', async () => {
+  it('gives the service a role that owns nothing, and health names its end', async () => {
     const program = await run({
       file: 'dist/src/main.js',
       env: {
@@ -265,6 +206,8 @@ describe('the embedded PostgreSQL', () => {
     const service = serviceOf(program, ADMIN_KEY);
     expect((await partIs(service, 'database', 'ok')).facts).toEqual({ auditLogProtected: true });
     expect(service.output()).not.toMatch(/audit log|DATABASE_OWNER_URL|denied/);
+    killPostmaster(path.join(dataRoot, 'postgres'));
+    await partIs(service, 'database', 'down');
     await service.kill('SIGTERM');
 
     const owner = await own(dataRoot);

@@ -4,11 +4,7 @@ import type pg from 'pg';
 import type { Env } from '../../config/env.js';
 import { connectFault } from '../../database/connect-fault.js';
 import { withClient } from '../../database/database.js';
-import {
-  EmbeddedPostgresInUse,
-  runningEmbeddedPostgres,
-  startEmbeddedPostgres,
-} from '../../database/embedded-postgres.js';
+import { joinEmbeddedPostgres } from '../../database/embedded-postgres.js';
 import { missingMigrations } from '../../database/migrations.js';
 import {
   checkRuntimeRights,
@@ -33,18 +29,12 @@ export async function embeddedFinding(env: Env): Promise<Finding> {
   if (!existsSync(path.join(dataRoot, 'postgres'))) {
     return ok(`the embedded PostgreSQL will be made under ${env.DATA_DIR} at the first start`);
   }
-  const embedded = await startEmbeddedPostgres({ dataRoot }).catch((error: unknown) => {
-    if (error instanceof EmbeddedPostgresInUse) return undefined;
-    throw error;
-  });
+  const { url, servingUrl, isRunning, release } = await joinEmbeddedPostgres(dataRoot);
   try {
-    // The one of a running service is used with it.
-    const finding = await (embedded
-      ? databaseFinding(embedded.url, { isServing: false })
-      : databaseFinding(runningEmbeddedPostgres(dataRoot).servingUrl));
+    const finding = await (isRunning ? databaseFinding(servingUrl) : databaseFinding(url, { isServing: false }));
     return { ...finding, what: `${finding.what}; the embedded one, in ${path.join(dataRoot, 'postgres')}` };
   } finally {
-    await embedded?.release();
+    await release();
   }
 }
 
