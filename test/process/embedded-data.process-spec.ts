@@ -84,7 +84,7 @@ test('a rotation before the first start asks for that start and creates nothing'
   const refused = await run('keys rotate data');
   expect(refused).toEqual([
     1,
-    expect.stringMatching(/^There is no database of this version .* Start the service once/),
+    expect.stringMatching(/^There is no database of this version .* Start the service once/m),
   ]);
   expect(['postgres', 'data-keys'].filter((name) => existsSync(path.join(folder, name)))).toEqual([]);
 });
@@ -125,7 +125,7 @@ test('commands without settings work on the database of the demo, running or not
   mkdirSync(clone);
   writeFileSync(path.join(clone, 'demo.json'), JSON.stringify({ url: service.url, key: ADMIN_KEY, environment }));
   const verified = await run('audit verify', { DATA_DIR: clone });
-  expect(verified).toEqual([0, expect.stringMatching(/the demo's database.*\n.*nothing was changed/)]);
+  expect(verified).toEqual([0, expect.stringMatching(/this clone's demo.*\n.*nothing was changed/)]);
   const half = await run('keys rotate data', { DATA_DIR: clone, DATABASE_URL: 'postgresql://u@127.0.0.1:1/none' });
   expect(half).toEqual([1, expect.stringContaining('PLATFORM_BASE_URL is not set')]);
 });
