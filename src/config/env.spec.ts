@@ -254,6 +254,16 @@ describe('the way to other machines', () => {
     }
   });
 
+  test.each(['a,b', 'a:5432,b:5432', '127.0.0.1,127.0.0.2'])('a list of hosts (%s) is not supported', (hosts) => {
+    const said = fault({ ...good, DATABASE_URL: `postgresql://u:se,cret@${hosts}/n?sslmode=verify-full` });
+    expect(said).toMatch(/DATABASE_URL must name one host, .* follows the primary/);
+    expect(said).not.toMatch(/cret|ask for TLS/);
+  });
+
+  test('a comma in a password or a name is no list of hosts', () => {
+    expect(fault({ ...good, DATABASE_URL: 'postgresql://u,v:se,cret@127.0.0.1/n,m' })).toBe('');
+  });
+
   test.each(['127.0.0.1:5432', 'localhost', '[::1]:5432', '%2Fvar%2Frun%2Fpostgresql'])(
     'a database at %s needs none',
     (host) => {

@@ -45,13 +45,24 @@ function certificateFault(url: unknown): string | undefined {
 export const IsPostgresUrl = (): PropertyDecorator =>
   rule(
     'isPostgresUrl',
-    (value) => certificateFault(value) ?? POSTGRES_RULE,
+    (value) => (hasManyHosts(value) ? ONE_HOST : (certificateFault(value) ?? POSTGRES_RULE)),
     (value, settings) =>
       typeof value === 'string' &&
       /^postgres(ql)?:\/\//.test(value) &&
+      !hasManyHosts(value) &&
       certificateFault(value) === undefined &&
       isPostgresWaySafe(value, settings),
   );
+
+/** True for a list of hosts, which libpq reads and node-postgres does not. */
+function hasManyHosts(value: unknown): boolean {
+  const [, authority = ''] = /^postgres(?:ql)?:\/\/([^/?#]*)/.exec(String(value)) ?? [];
+  return authority.slice(authority.lastIndexOf('@')).includes(',');
+}
+
+const ONE_HOST =
+  'must name one host, because a list is not supported: name an address that follows the primary after a failover, such as a ' +
+  'DNS name, a virtual IP address or HAProxy';
 
 const POSTGRES_RULE =
   'must begin with postgresql:// and ask for TLS with a checked certificate (?sslmode=verify-full, and the file of an ' +
