@@ -16,6 +16,7 @@ import { AnswerCounts } from './http/server/answer-counts.js';
 import { installEdge, RequestGate } from './http/server/edge-hooks.js';
 import { Metrics } from './http/server/metrics.js';
 import { UnhookedRoutes } from './http/server/unhooked-routes.js';
+import { contractJsonSchema } from './platform/contract/contract-json-schema.js';
 import { DESCRIBED_WEBHOOK, WEBHOOK_PATH } from './webhooks/described-webhook.js';
 import { WebhooksController } from './webhooks/webhooks.controller.js';
 
@@ -91,6 +92,8 @@ async function describeApi(app: NestFastifyApplication): Promise<void> {
   const json = Buffer.from(JSON.stringify(document));
   const fastify = app.getHttpAdapter().getInstance();
   fastify.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(json));
+  const schema = Buffer.from(JSON.stringify(contractJsonSchema()));
+  fastify.get('/contract.schema.json', (_request, reply) => reply.type('application/schema+json').send(schema));
 }
 
 const ABOUT = `Errors are RFC 9457 problem details with a stable \`type\`. \`Prefer: wait=N\` (at most 60; use 50

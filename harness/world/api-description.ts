@@ -11,7 +11,7 @@ const PROBLEM = 'application/problem+json';
 const LINES = 'application/x-ndjson';
 
 /** Pages for browsers. The API's description does not cover them. */
-const OUTSIDE = /^\/($|console(\/|$)|docs(\/|$)|openapi\.json$)/;
+const OUTSIDE = /^\/($|console(\/|$)|docs(\/|$)|(openapi|contract\.schema)\.json$)/;
 
 /** Problems of a request that leads to no operation. */
 const UNKNOWN_ROUTE = [

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { ApiDescription } from '../../harness/world/api-description.js';
 import type { Answer } from '../../harness/world/request.js';
@@ -53,6 +54,11 @@ const answerOf = (status: number, type: string, text: string) => ({
 test('/openapi.json is the description that answers are checked against', async () => {
   const { body } = await world.call('GET', '/openapi.json');
   expect(body).toEqual((await described()).document);
+});
+
+test('/contract.schema.json is the schema in docs/reference', async () => {
+  const { body } = await world.call('GET', '/contract.schema.json');
+  expect(body).toEqual(JSON.parse(readFileSync('docs/reference/contract.schema.json', 'utf8')));
 });
 
 describe('a real answer fails the check', () => {

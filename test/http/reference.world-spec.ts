@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Metrics } from '../../src/http/server/metrics.js';
+import { contractJsonSchema } from '../../src/platform/contract/contract-json-schema.js';
 import { openApiDocument } from '../../src/setup.js';
 import { contractPage } from '../support/reference/contract.js';
 import { problemsPage } from '../support/reference/problems.js';
@@ -18,6 +19,7 @@ const description = () => openApiDocument(world.app);
 const FILES: Record<string, () => string | Promise<string>> = {
   'docs/reference/settings.md': settingsPage,
   'docs/reference/contract.md': contractPage,
+  'docs/reference/contract.schema.json': () => `${JSON.stringify(contractJsonSchema(), null, 2)}\n`,
   'docs/reference/problems.md': problemsPage,
   'docs/reference/events.md': eventsPage,
   'docs/reference/operations.md': () => operationsPage(description()),

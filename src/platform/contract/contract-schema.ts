@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { isJsonPointer, readPointer } from './json-pointer.js';
+import { isJsonPointer, POINTER, readPointer } from './json-pointer.js';
 import { factsOf, HTTP_METHODS, OPERATION_NAMES, type OperationName } from './operations.js';
 
 export type ContractFile = v.InferOutput<ReturnType<typeof contractSchema>>;
@@ -37,8 +37,8 @@ const uploadSchema = settings('must be an object with method and headers', {
 /** The final states of a compliance job. */
 const statesSchema = v.pipe(
   settings('must be an object with completed and failed', {
-    completed: v.optional(v.custom<string[]>(isTexts, 'must be a list of at least one text'), []),
-    failed: v.optional(v.custom<string[]>(isTexts, 'must be a list of at least one text'), []),
+    completed: v.optional(someTexts(), []),
+    failed: v.optional(someTexts(), []),
   }),
   v.check(
     ({ completed, failed }) => !completed.some((state) => failed.includes(state)),
@@ -86,13 +86,17 @@ function distance(one: string, other: string): number {
 export function contractSchema(file: unknown) {
   const operations = OPERATION_NAMES.map((name) => [name, v.optional(operationSchema(name, file))]);
   return settings('must hold a JSON object', {
+    $schema: maybe(
+      'Names the schema of this file for editors. The service does not read it.',
+      v.string('must be a text'),
+    ),
     apiKey: maybe(
       'How the API key is sent. Without it, only `initiateAuth` can be called.',
       settings('must be an object with header and, if the platform wants one, scheme', {
         header: v.optional(v.pipe(headerName(), v.description('The header that carries the key.')), ''),
         scheme: maybe(
           'The word before the key. Without it, the header contains only the key.',
-          v.custom<string>(isToken, 'must be one word such as Bearer'),
+          v.pipe(v.custom<string>(isToken, 'must be one word such as Bearer'), inJsonSchema(TOKEN)),
         ),
       }),
     ),
@@ -202,15 +206,29 @@ function placeholderFaults(value: string, known: readonly string[]): string[] {
 }
 
 function pointers<Name extends string>(names: readonly Name[]) {
-  const pointer = v.custom<string>(
-    (value) => typeof value === 'string' && isJsonPointer(value),
-    'must be a JSON Pointer such as /data/id, or "" for the whole answer',
+  const pointer = v.pipe(
+    v.custom<string>(
+      (value) => typeof value === 'string' && isJsonPointer(value),
+      'must be a JSON Pointer such as /data/id, or "" for the whole answer',
+    ),
+    inJsonSchema(POINTER),
   );
   const entries = Object.fromEntries(names.map((name) => [name, v.optional(pointer)]));
   return settings(
     'must be an object of JSON Pointers',
     entries as Record<Name, v.OptionalSchema<typeof pointer, undefined>>,
   );
+}
+
+function someTexts() {
+  const type = v.custom<string[]>(isTexts, 'must be a list of at least one text');
+  const inSchema = { type: 'array', minItems: 1, items: { type: 'string', minLength: 1 } };
+  return v.pipe(type, v.metadata<string[], typeof inSchema>(inSchema));
+}
+
+/** Describes a text whose rule is a function. */
+function inJsonSchema(pattern: RegExp) {
+  return v.metadata<string, Record<string, string>>({ type: 'string', pattern: pattern.source });
 }
 
 /** A text with its faults. */

@@ -98,7 +98,7 @@ describe('the contract file', () => {
         'line 5, column 44: operations.getSession.path: must hold {sessionId}',
         'line 7, column 28: operations.updateSession.pth: is not known here, probably path is meant',
         'line 6, column 9: operations.getSesion: is not known here, probably getSession is meant',
-        'line 3, column 7: colour: is not known here, known: apiKey, operations, events',
+        'line 3, column 7: colour: is not known here, known: $schema, apiKey, operations, events',
       ].join('\n  '),
     );
   });

@@ -1,4 +1,4 @@
-const POINTER = /^(\/([^~/]|~[01])*)*$/u;
+export const POINTER = /^(\/([^~/]|~[01])*)*$/u;
 const ARRAY_INDEX = /^(0|[1-9]\d*)$/;
 
 /** True if a text is a JSON Pointer (RFC 6901); the empty one points at the whole document. */

@@ -77,8 +77,9 @@ export function contractPage(): string {
   return `# The contract file
 
 \`PLATFORM_CONTRACT\` names a JSON file with what the platform told you and its specification does not show. It is read at
-the start, which fails with every fault at its JSON path; a field that is not named here is a fault. Everything may be
-left out: what then is off, \`npx notebridge capabilities\` lists. \`simulator/contract.json\` is a complete example.
+the start, which fails with every fault; a field that is not named here is a fault. Everything may be left out.
+\`npx notebridge contract check\` lists faults, doubts and what is off; [contract.schema.json](contract.schema.json) is
+for editors (\`"$schema"\`), also at \`/contract.schema.json\`. \`simulator/contract.json\` is a complete example.
 
 ## Fields
 
