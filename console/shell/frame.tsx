@@ -4,6 +4,7 @@ import { pauseLive, readAgain, useLiveUpdates, useOutdated } from '../api/live.j
 import { liveness } from '../api/queries.js';
 import { type Session, signOut } from '../api/session.js';
 import { usePassingTime } from '../parts/now.js';
+import { HoldBanner } from './hold-banner.js';
 import { useAutomaticLogoff } from './idle.js';
 import { PAGES } from './pages.js';
 import { StepUpDialog } from './step-up-dialog.js';
@@ -50,6 +51,7 @@ export function Frame({ session, children }: { session: Session; children: React
           </ul>
         </nav>
         <main id="page" tabIndex={-1} ref={main}>
+          <HoldBanner mayRelease={session.caller.scopes.includes('admin')} />
           {children}
         </main>
       </div>

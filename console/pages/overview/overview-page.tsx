@@ -4,6 +4,7 @@ import { Loaded, useRead } from '../../parts/read.js';
 import { HEALTH, State } from '../../parts/state.js';
 import { CallsCard } from './calls-card.js';
 import { CapabilitiesCard, PartsCard } from './health-cards.js';
+import { SendingCard } from './sending-card.js';
 import { WaitingCard } from './waiting-card.js';
 import { InboxCard, NotesCard, OldestWorkCard } from './work-cards.js';
 
@@ -34,6 +35,7 @@ export default function OverviewPage() {
               <OldestWorkCard work={data.oldestWork} />
               <CapabilitiesCard capabilities={data.capabilities} />
             </div>
+            <SendingCard />
             <PartsCard parts={data.parts} />
           </>
         )}

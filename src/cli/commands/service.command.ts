@@ -1,11 +1,18 @@
 import type { Command } from 'commander';
 import type { CapabilityPageResponse } from '../../operations/overview/capabilities.dto.js';
+import type { SendingResponse } from '../../sending/sending.dto.js';
 import type { Api } from '../api/api.js';
 import { examples } from '../output/help.js';
-import { printAnswer } from '../output/print.js';
+import { lines, printAnswer } from '../output/print.js';
 import { exitCodeOf, readStatus, statusLines } from './status.js';
 
-/** `notebridge status`, `capabilities` and `doctor`. */
+interface SendingOptions {
+  reason?: string;
+  restored?: boolean;
+  json?: boolean;
+}
+
+/** `notebridge status`, `hold`, `release`, `capabilities` and `doctor`. */
 export function addServiceCommands(program: Command, api: Api): void {
   program
     .command('status')
@@ -17,6 +24,24 @@ export function addServiceCommands(program: Command, api: Api): void {
       printAnswer(status, json, statusLines);
       process.exitCode = exitCodeOf(status);
     });
+
+  program
+    .command('hold')
+    .description('hold everything that goes to the platform; everything is still received and read')
+    .requiredOption('--reason <code>', 'why: the id of a case or a ticket, no name; the audit log keeps it')
+    .option('--restored', 'say that the database was restored from a backup')
+    .option('--json', 'print what the service answers')
+    .addHelpText('after', examples('hold --reason CASE-2026-17', 'hold --reason RESTORE-1 --restored'))
+    .action((options: SendingOptions) => setSending(api, true, options));
+
+  program
+    .command('release')
+    .description('release what a hold keeps from the platform')
+    .option('--reason <code>', 'why: the id of a case or a ticket, no name; the audit log keeps it')
+    .option('--restored', 'say that the database was restored: the EHR has to read the feed anew')
+    .option('--json', 'print what the service answers')
+    .addHelpText('after', examples('release', 'release --restored'))
+    .action((options: SendingOptions) => setSending(api, false, options));
 
   program
     .command('capabilities')
@@ -35,4 +60,18 @@ export function addServiceCommands(program: Command, api: Api): void {
     .option('--json', 'print one JSON object per check, with its state: ok, faulty or unknown')
     .addHelpText('after', examples('doctor'))
     .action(async (options: { json?: boolean }) => (await import('../doctor/doctor.js')).examine(options));
+}
+
+async function setSending(api: Api, held: boolean, { reason, restored, json }: SendingOptions): Promise<void> {
+  const answer = await api.send('PUT', '/v1/sending', { held, reason, restored });
+  printAnswer((await answer.json()) as SendingResponse, json, sendingLines);
+}
+
+function sendingLines({ held, heldBySetting, since, by, reason, restored }: SendingResponse): string {
+  if (!held) return 'Sending is released: what waited goes to the platform now.';
+  return lines(
+    since ? `Sending is held since ${since} by ${by} (${reason}).` : 'Sending is held.',
+    restored && 'The database was restored: release it with npx notebridge release --restored.',
+    heldBySetting && 'HOLD_SENDING is true: remove the setting and restart before the release.',
+  );
 }

@@ -1,0 +1,27 @@
+import { Link } from 'wouter';
+import { useSending } from '../parts/sending.js';
+import { Moment } from '../parts/values.js';
+
+/** Says on every page that nothing goes to the platform. */
+export function HoldBanner({ mayRelease }: { mayRelease: boolean }) {
+  const { data } = useSending();
+  if (!data?.held) return null;
+  const { since, by, reason, heldBySetting } = data;
+  return (
+    <div className="note error" role="status">
+      <p>
+        <strong>Sending is held</strong>
+        {since ? (
+          <>
+            {' '}
+            since <Moment at={since} exact /> by <code>{by}</code> (<code>{reason}</code>)
+          </>
+        ) : (
+          heldBySetting && ' by the setting HOLD_SENDING'
+        )}
+        : everything is received and read, and nothing goes to the platform.{' '}
+        {mayRelease && <Link href="/">Release it on the overview</Link>}
+      </p>
+    </div>
+  );
+}
