@@ -1904,7 +1904,7 @@ export interface components {
              * @example RESTORE-2026-17
              */
             reason?: string;
-            /** @description True if the database was restored. Says so with a hold, or with its release, which then raises the epoch of the feed */
+            /** @description True if the database was restored. Goes with a hold, or with its release, which then raises the epoch of the feed */
             restored?: boolean;
         };
         DeliveryErrorResponse: {

@@ -31,7 +31,7 @@ export class SendingRequest {
   })
   reason?: string;
 
-  /** True if the database was restored. Says so with a hold, or with its release, which then raises the epoch of the feed */
+  /** True if the database was restored. Goes with a hold, or with its release, which then raises the epoch of the feed */
   @IsOptional()
   @IsBoolean()
   restored?: boolean;

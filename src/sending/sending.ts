@@ -78,7 +78,7 @@ export class Sending {
     };
   }
 
-  /** Says since when, by whom and why sending is held, and how it is released. */
+  /** Names the start, the holder and the reason of a hold, and how to release it. */
   @HealthIndicator('sending')
   async health(): Promise<Health> {
     const { held, heldBySetting, since, by, reason, restored } = await this.read();

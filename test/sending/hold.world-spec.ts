@@ -79,7 +79,7 @@ describe('while held', () => {
     expect(world.platform.arrivals()).toBe(0);
   });
 
-  it('health says since when, by whom and why, and what to do', async () => {
+  it('health names the start, the holder, the reason, and the release', async () => {
     const part = async () =>
       (await world.call<{ checks: Record<string, object> }>('GET', '/health/ready')).body.checks.sending;
     expect(await part()).toEqual({ status: 'ok' });
@@ -123,7 +123,7 @@ describe('the epoch of the feed', () => {
 
   it.each([
     ['the release says that the database was restored', {}, { restored: true }],
-    ['the hold said so', { restored: true }, {}],
+    ['the hold did', { restored: true }, {}],
   ])('rises if %s, so that earlier cursors are 410', async (_, atHold, atRelease) => {
     const before = await cursor();
     await hold(atHold);

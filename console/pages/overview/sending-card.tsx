@@ -20,7 +20,7 @@ export function SendingCard() {
           : held
             ? restored
               ? 'The database was restored. Look people up, let the EHR send everyone again, then release.'
-              : 'Look-ups go to the platform; everything else waits for the release.'
+              : 'Lookups go to the platform; everything else waits for the release.'
             : 'People, sessions and files go to the platform.'}
       </p>
       {!since && (
