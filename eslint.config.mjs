@@ -37,7 +37,7 @@ const order = {
   recorder: {},
   compliance: {},
   'client-records': {},
-  operations: { overview: {} },
+  operations: { start: {}, overview: {} },
   console: {},
   cli: { api: {}, output: {}, import: {}, doctor: {}, contract: {}, commands: {} },
 };

@@ -6,7 +6,8 @@
 --
 -- SERVICE_PASSWORD_FILE names a file that holds the password instead.
 -- It works before the first `npm start migrate` and after it. A role that exists already keeps its password. For another
--- name of the role, replace notebridge_service.
+-- name of the role, replace notebridge_service. The tables are in the owner's current schema. If that is not public, the
+-- role gets it as its search path.
 \getenv password SERVICE_PASSWORD
 \getenv password_file SERVICE_PASSWORD_FILE
 \if :{?password_file}
@@ -34,9 +35,12 @@ DECLARE
   has_maintain boolean := current_setting('server_version_num')::int >= 170000;
   schema_name text;
 BEGIN
+  IF current_schema() <> 'public' THEN
+    EXECUTE format('ALTER ROLE notebridge_service IN DATABASE %I SET search_path = %I', current_database(), current_schema());
+  END IF;
   IF has_maintain THEN ALTER DEFAULT PRIVILEGES GRANT MAINTAIN ON TABLES TO notebridge_service; END IF;
   -- What exists already.
-  FOR schema_name IN SELECT nspname FROM pg_namespace WHERE nspname IN ('public', 'bullmq') LOOP
+  FOR schema_name IN SELECT nspname FROM pg_namespace WHERE nspname IN (current_schema(), 'bullmq') LOOP
     EXECUTE format('GRANT USAGE ON SCHEMA %I TO notebridge_service', schema_name);
     EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %I TO notebridge_service', schema_name);
     EXECUTE format('GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA %I TO notebridge_service', schema_name);

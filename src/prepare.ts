@@ -1,19 +1,21 @@
 import path from 'node:path';
+import type pg from 'pg';
 import type { Env } from './config/env.js';
 import { Random } from './config/random.js';
 import { weakSecretWarnings } from './config/secret-strength.js';
 import { explained } from './database/connect-fault.js';
-import { withClient } from './database/database.js';
 import { startEmbeddedPostgres } from './database/embedded-postgres.js';
 import { applyMigrations, missingMigrations } from './database/migrations.js';
+import { checkRuntimeRights, mayChangeAuditLog, OWNER_ALONE, UNPROTECTED_AUDIT_LOG } from './database/runtime-role.js';
+import { inSchema, withClient } from './database/session.js';
+import { connectionFault, readConnectionLimits } from './operations/start/connection-limits.js';
 import {
-  checkRuntimeRights,
-  commitFault,
-  mayChangeAuditLog,
-  mayMigrate,
-  OWNER_ALONE,
-  UNPROTECTED_AUDIT_LOG,
-} from './database/runtime-role.js';
+  creationFault,
+  type DatabaseFacts,
+  databaseFault,
+  poolerFault,
+  readDatabaseFacts,
+} from './operations/start/database-faults.js';
 import { prepareQueueStore } from './queue/backend/queue-store.js';
 import { KEY_SETTINGS, keptKeys } from './vault/keys.js';
 
@@ -53,8 +55,14 @@ export async function prepare(env: Env, task: 'serve' | 'migrate' = 'serve'): Pr
   const { DATABASE_URL: url, DATABASE_OWNER_URL: ownerUrl } = env;
   env.DATABASE_OWNER_URL = undefined; // nothing that serves needs it
   notes.push(...(await prepareStores(env, url, ownerUrl)));
-  if (await withClient(url, mayChangeAuditLog)) warnings.push(UNPROTECTED_AUDIT_LOG);
+  warnings.push(...(await withClient(env.DATABASE_URL, (client) => warningsOf(client, env))));
   return { env, notes, warnings, release };
+}
+
+async function warningsOf(client: pg.Client, { DATABASE_CONNECTIONS: connections }: Env): Promise<string[]> {
+  const isUnprotected = await mayChangeAuditLog(client);
+  const fault = connectionFault(await readConnectionLimits(client), connections);
+  return [...(isUnprotected ? [UNPROTECTED_AUDIT_LOG] : []), ...(fault ? [fault] : [])];
 }
 
 const UP_TO_DATE = 'the database is up to date: it has all migrations';
@@ -66,27 +74,60 @@ const OWNER_AT_HAND =
   'DATABASE_OWNER_URL is set for a process that serves, so an attacker who takes it over can change the audit log: let migrate ' +
   'alone have it.';
 
-/** What the queues' store is known by. */
 type StoreEnv = Pick<Env, 'REDIS_URL' | 'DATABASE_URL' | 'QUEUE_PREFIX'>;
 
 /**
- * Creates the tables and prepares the store of the queues, or checks that both are there.
+ * Creates the tables and prepares the store of the queues, or checks that both exist.
  *
- * @param ownerUrl for the role that owns the tables; without it, the role of `url` migrates if it owns them
+ * @param env gets the URL with the schema of its role, so that every connection uses this schema
+ * @param ownerUrl for the role that owns the tables; without it, the role of DATABASE_URL migrates if it owns them
  * @returns sentences for the log
  */
 export async function prepareStores(env: StoreEnv, url: string, ownerUrl: string | undefined): Promise<string[]> {
-  const fault = await explained('DATABASE_URL', () => withClient(url, commitFault));
+  const own = await usableDatabase(url, 'DATABASE_URL');
+  const owner = ownerUrl === undefined ? undefined : await usableDatabase(ownerUrl, 'DATABASE_OWNER_URL');
+  if (owner && owner.schema !== own.schema) throw new Error(otherSchema(own, owner));
+  env.DATABASE_URL = own.url;
+  const migrator = owner ?? (own.facts.mayMigrate ? own : undefined);
+  const { facts, setting } = migrator ?? own;
+  const needsQueues = env.REDIS_URL === undefined;
+  const fault = creationFault(facts, { setting, needsQueues });
   if (fault) throw new Error(fault);
-  const migrator = ownerUrl ?? ((await withClient(url, mayMigrate)) ? url : undefined);
-  const notes = await explained(ownerUrl ? 'DATABASE_OWNER_URL' : 'DATABASE_URL', async () => {
-    const applied = migrator === undefined ? await checkMigrated(url) : await applyMigrations(migrator);
-    const warnings = await prepareQueueStore(env, migrator);
+  const notes = await explained(setting, async () => {
+    const applied = migrator ? await applyMigrations(migrator.url) : await checkMigrated(own.url);
+    const creator = facts.mayCreateSchemas ? migrator?.url : undefined;
+    const warnings = await prepareQueueStore(env, creator);
     return [applied.length > 0 ? `applied the migrations ${applied.join(', ')}` : UP_TO_DATE, ...warnings];
   });
-  if (migrator !== url) await checkRuntimeRights(url);
+  if (migrator !== own) await checkRuntimeRights(own.url);
   return notes;
 }
+
+/** A database that the service can use. */
+interface UsableDatabase {
+  /** With the schema. */
+  readonly url: string;
+  readonly setting: string;
+  readonly schema: string;
+  readonly facts: DatabaseFacts;
+}
+
+/** @throws {Error} one sentence, if the service cannot use it */
+async function usableDatabase(url: string, setting: string): Promise<UsableDatabase> {
+  return explained(setting, () =>
+    withClient(url, async (client) => {
+      const facts = await readDatabaseFacts(client);
+      const fault = databaseFault(facts, setting) ?? (await poolerFault(client, url));
+      if (fault) throw new Error(fault);
+      const schema = facts.schema as string;
+      return { url: inSchema(url, schema), setting, schema, facts };
+    }),
+  );
+}
+
+const otherSchema = (own: UsableDatabase, owner: UsableDatabase) =>
+  `The role of DATABASE_URL uses the schema ${own.schema}, that of DATABASE_OWNER_URL the schema ${owner.schema}. Run ` +
+  'prisma/roles.sql as the role of DATABASE_OWNER_URL, or set the search_path of the role of DATABASE_URL.';
 
 /** @throws {Error} naming the migrations that a role which owns nothing can't apply */
 async function checkMigrated(url: string): Promise<string[]> {

@@ -3,6 +3,7 @@ import { explainEverything, loggedPlans, logSize, OBSERVER } from '../../harness
 import { fullReadsOf, GROWING, longReadsOf, OF_SESSIONS } from '../../harness/hot-statements.js';
 import { asIfThereWere, fillTo, forgetStatistics } from '../../harness/query-plans.js';
 import { readAsOperator, runWorkload } from '../../harness/workload.js';
+import { connectionShares } from '../../src/database/connection-shares.js';
 import { Database } from '../../src/database/database.js';
 import { FeedReader } from '../../src/feed/feed-reader.js';
 import { SubjectIds } from '../../src/feed/subject-ids.js';
@@ -73,7 +74,7 @@ async function duringDay(world: World, admin: pg.Client, day: string, people: nu
 
 /** The events in a client's export, among many events of others. */
 async function readEventsOfClient({ postgres }: World): Promise<void> {
-  const database = new Database(postgres.url);
+  const database = new Database(postgres.url, connectionShares({ DATABASE_CONNECTIONS: 18, ROLES: ['api'] }));
   const feed = new FeedReader(database, new SubjectIds(database));
   for await (const _ of feed.about(['clients/c-b-1', 'sessions/of-no-event']));
   await database.onApplicationShutdown();

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { SET_SESSION } from '../../src/database/session.js';
 
 const TIMEOUTS = [
   'query_timeout',
@@ -42,9 +43,14 @@ export function liftTimeouts(): void {
   };
 }
 
+/** The timeouts in the settings of a new connection. */
+const SET_TIMEOUT = /("(?:statement|lock|idle_in_transaction_session)_timeout":)"\d+"/g;
+
 function withoutTimeout(statement: unknown): unknown {
-  const isTimed = typeof statement === 'object' && statement !== null && 'query_timeout' in statement;
-  return isTimed ? { ...statement, query_timeout: 0 } : statement;
+  if (typeof statement !== 'object' || statement === null || !('query_timeout' in statement)) return statement;
+  const { text, values } = statement as unknown as pg.QueryConfig;
+  const lifted = text === SET_SESSION ? [String(values?.[0]).replace(SET_TIMEOUT, '$1"0"')] : values;
+  return { ...statement, values: lifted, query_timeout: 0 };
 }
 
 /** Executions of a text from which on it is prepared, because many texts are used only once. */

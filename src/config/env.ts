@@ -70,6 +70,9 @@ export class Env extends SignInSettings {
 
   @IsOptional() @IsPostgresUrl() DATABASE_OWNER_URL?: string;
 
+  /** Maximum connections to PostgreSQL that one process opens. */
+  @WholeNumber(12, 1_000) DATABASE_CONNECTIONS: number = 18;
+
   @IsOptional() @IsRedisUrl() REDIS_URL?: string;
 
   /** Hosts of PostgreSQL, Redis and PUBLIC_URL that are reached without TLS, because the network to them is private. */

@@ -1,5 +1,6 @@
 import { Global, Module } from '@nestjs/common';
 import { Env } from '../config/env.js';
+import { connectionShares } from './connection-shares.js';
 import { Database } from './database.js';
 import { PrismaService } from './prisma.service.js';
 
@@ -7,7 +8,11 @@ import { PrismaService } from './prisma.service.js';
 @Global()
 @Module({
   providers: [
-    { provide: Database, inject: [Env], useFactory: (env: Env) => new Database(env.DATABASE_URL as string) },
+    {
+      provide: Database,
+      inject: [Env],
+      useFactory: (env: Env) => new Database(env.DATABASE_URL as string, connectionShares(env)),
+    },
     PrismaService,
   ],
   exports: [Database, PrismaService],

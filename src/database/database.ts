@@ -1,19 +1,20 @@
 import { createHash } from 'node:crypto';
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
-import { parseUrl } from '../config/setting-rules.js';
 import { codeOf } from '../http/problem/fault.js';
+import type { ConnectionShares } from './connection-shares.js';
+import { newPool } from './pools.js';
 
 /** How long a request waits for a free connection before it fails. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Size of a pool, and PostgreSQL's timeouts of its statements and idle transactions. */
-const USUAL = { max: 16, statementMs: 10_000, idleMs: 10_000 };
+/** PostgreSQL's timeouts of statements and idle transactions. */
+const USUAL = { statementMs: 10_000, idleMs: 10_000 };
 /**
  * For statements over many rows. An idle connection, which may have been lost silently, is kept for a second only: the next
  * step of the same work would otherwise pay for a new one.
  */
-const BULK = { max: 3, idleTimeoutMillis: 1_000, statementMs: 10 * 60_000, idleMs: 30_000 };
+const BULK = { idleTimeoutMillis: 1_000, statementMs: 10 * 60_000, idleMs: 30_000 };
 
 /** How long after its timeout a statement without an answer means a lost connection, as after a failover. */
 const SILENT_AFTER_MS = 2_000;
@@ -28,29 +29,6 @@ const KEEP_ALIVE_MS = 5_000;
 const LOOK_INTERVAL_MS = 3_000;
 
 const APPLICATION = 'notebridge';
-
-/**
- * Settings of every connection, so that no default of a role or database can change an outcome: the rate limit needs
- * READ COMMITTED, for example. A pool sets its own timeouts; others would cut off long statements and waits for locks.
- */
-const SESSION_SETTINGS = {
-  default_transaction_isolation: 'read committed',
-  search_path: 'public',
-  TimeZone: 'UTC',
-  DateStyle: 'ISO,MDY',
-  IntervalStyle: 'postgres',
-  extra_float_digits: '1',
-  bytea_output: 'hex',
-  standard_conforming_strings: 'on',
-  statement_timeout: '0',
-  lock_timeout: '0',
-  idle_in_transaction_session_timeout: '0',
-  jit: 'off', // compiling costs more than statements as short as these
-};
-
-/** Turns off the timeouts that not every version of PostgreSQL has; an unknown option would fail the connection. */
-const DISABLE_NEWER_TIMEOUTS = `
-  SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')`;
 
 /** SQLSTATEs of transactions that had no effect and can run again: serialization_failure, deadlock_detected. */
 const RETRIED = ['40001', '40P01'];
@@ -130,9 +108,12 @@ export class Database implements OnApplicationShutdown {
   private readonly afterCommits = new WeakMap<pg.PoolClient, Set<() => void>>();
 
   /** @param url of the runtime role */
-  constructor(readonly url: string) {
-    this.pool = poolOf(url, USUAL);
-    this.bulkPool = poolOf(url, BULK);
+  constructor(
+    readonly url: string,
+    readonly shares: ConnectionShares,
+  ) {
+    this.pool = poolOf(url, { max: shares.usual, ...USUAL });
+    this.bulkPool = poolOf(url, { max: shares.bulk, ...BULK });
     this.silence = new SilenceWatch(this.pool);
     this.bulkPool.on('connect', (client) => this.silence.follow(client as pg.ClientBase as pg.Client));
     // Users of the pool report its errors.
@@ -215,67 +196,12 @@ function poolOf(url: string, { statementMs, idleMs, ...sizes }: pg.PoolConfig & 
   });
 }
 
-/**
- * Connection settings for a URL. Options in the URL win over `SESSION_SETTINGS`, because an operator wrote them for this
- * service.
- */
-export function sessionConfig(url = '') {
-  const settings = Object.entries(SESSION_SETTINGS).map(([name, value]) => `-c ${name}=${value.replace(' ', '\\ ')}`);
-  const address = parseUrl(url);
-  const own = address?.searchParams.get('options') ?? '';
-  if (own !== '') address?.searchParams.delete('options'); // options in a connection string would replace these
-  return {
-    connectionString: own === '' ? url : address?.toString(),
-    options: [...settings, own].join(' ').trim(),
-    onConnect: disableNewerTimeouts,
-  };
-}
-
-/**
- * Runs after each connect, as part of it: it has the same timeout, because nobody watches a connection until it succeeded.
- */
-export async function disableNewerTimeouts(client: pg.ClientBase): Promise<void> {
-  // node-postgres reads the timeout of one statement; its types lack it.
-  const statement = { text: DISABLE_NEWER_TIMEOUTS, query_timeout: CONNECT_TIMEOUT_MS };
-  await client.query(statement);
-}
-
-/** Creates a pool that survives lost connections: it replaces idle ones, and a used one fails its next statement. */
-export function newPool(config: pg.PoolConfig & { application_name: string }): pg.Pool {
-  const log = new Logger(Database.name);
-  const pool = new pg.Pool({ keepAlive: true, ...config, ...sessionConfig(config.connectionString) });
-  pool.on('error', ({ message }) => {
-    if (!pool.ending) log.warn(`an idle connection (${config.application_name}) was lost: ${message}`);
-  });
-  // Without this listener, a connection error between two statements of a transaction would crash the process.
-  pool.on('connect', (client) => client.on('error', () => undefined));
-  return pool;
-}
-
 /** True if the last statement got no answer, so that the connection is unusable. The message is node-postgres'. */
 const isStale = (error: unknown): boolean => error instanceof Error && error.message === 'Query read timeout';
 
 async function rolledBack(tx: pg.PoolClient): Promise<boolean> {
   const done = await tx.query('ROLLBACK').catch(() => undefined);
   return done !== undefined;
-}
-
-/** Runs work on a dedicated connection outside the pools, for commands and at start. */
-export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ ...sessionConfig(url), connectionTimeoutMillis: 10_000 });
-  // Without a listener, an error between two statements would crash the process.
-  let loss: Error | undefined;
-  client.on('error', (error) => {
-    loss ??= error;
-  });
-  await client.connect();
-  const failed = (error: unknown) => {
-    throw loss ?? error;
-  };
-  return disableNewerTimeouts(client)
-    .then(() => work(client))
-    .catch(failed)
-    .finally(() => client.end());
 }
 
 const statementNames = new Map<string, string>();

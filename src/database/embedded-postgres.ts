@@ -7,9 +7,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { explained } from './connect-fault.js';
 import { makeDataFolder } from './data-folder.js';
-import { withClient } from './database.js';
 import { homeIn, programsFor, serverUser, type User } from './embedded-programs.js';
 import { serviceRoleSql } from './runtime-role.js';
+import { withClient } from './session.js';
 
 export interface EmbeddedPostgres {
   /** Connection string of the owner's role, with its password: never log it. */

@@ -10,6 +10,7 @@ import type {
 import pg from 'pg';
 import { type Prisma, PrismaClient } from '../generated/prisma/client.js';
 import { Database } from './database.js';
+import { schemaOf } from './session.js';
 
 /** Disables Prisma's timeouts for joined transactions, which their owner ends. */
 const NEVER_MS = 2 ** 31 - 1;
@@ -55,10 +56,12 @@ class JoiningAdapterFactory implements SqlDriverAdapterFactory {
   readonly provider = 'postgres';
   readonly adapterName = '@prisma/adapter-pg';
 
-  constructor(private readonly pool: pg.Pool) {}
+  constructor(private readonly database: Database) {}
 
   async connect(): Promise<SqlDriverAdapter> {
-    const adapter = await new PrismaPg(this.pool, { disposeExternalPool: false }).connect();
+    const { pool, url } = this.database;
+    const options = { disposeExternalPool: false, schema: schemaOf(url) };
+    const adapter = await new PrismaPg(pool, options).connect();
     const begin = adapter.startTransaction.bind(adapter);
     return Object.assign(adapter, {
       startTransaction: (level?: IsolationLevel): Promise<Transaction> => {
@@ -82,7 +85,7 @@ export class PrismaService extends PrismaClient implements OnApplicationShutdown
 
   constructor(private readonly database: Database) {
     // The default format quotes the arguments of a call, which may contain personal data.
-    super({ adapter: new JoiningAdapterFactory(database.pool), errorFormat: 'minimal' });
+    super({ adapter: new JoiningAdapterFactory(database), errorFormat: 'minimal' });
   }
 
   /**

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
-import { withClient } from './database.js';
 import { migrationsFolder } from './migrations.js';
+import { withClient } from './session.js';
 
 /** A table on which the current role lacks one of the privileges that the service needs. */
 const TABLE_WITHOUT_RIGHTS = `
   SELECT format('%I.%I', n.nspname, c.relname) AS name
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace,
     unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS needed
-  WHERE n.nspname IN ('public', 'bullmq') AND c.relkind = 'r'
+  WHERE n.nspname IN (current_schema(), 'bullmq') AND c.relkind = 'r'
     AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, needed))
   LIMIT 1`;
 
@@ -27,7 +27,7 @@ async function ownsTables(client: Pick<pg.Client | pg.Pool, 'query'>): Promise<b
   return rows[0]?.owns;
 }
 
-/** True if the role of a connection may apply migrations: it owns the tables, if there are any. */
+/** True if the role of a connection may apply migrations to the tables. */
 export const mayMigrate = async (client: pg.Client): Promise<boolean> => (await ownsTables(client)) ?? true;
 
 /** True if the role of a connection may change or remove entries of the audit log, because it may drop its triggers. */
@@ -50,17 +50,3 @@ export const OWNER_ALONE =
 export const UNPROTECTED_AUDIT_LOG =
   'The audit log is not protected from the service itself, because the role of DATABASE_URL owns it. Create a role with ' +
   'prisma/roles.sql for DATABASE_URL, and name the owner in DATABASE_OWNER_URL, for migrate only.';
-
-const LOSSY_COMMITS =
-  'PostgreSQL runs with synchronous_commit off for this role or database; set it to on, otherwise a crash loses ' +
-  'acknowledged webhooks, and people are created twice.';
-
-/**
- * Checks that a commit cannot be lost once it has returned, because marks of creates and 204s to webhooks depend on it.
- *
- * @returns a sentence if it can be lost
- */
-export async function commitFault(client: Pick<pg.Client, 'query'>): Promise<string | undefined> {
-  const { rows } = await client.query<{ mode: string }>(`SELECT current_setting('synchronous_commit') AS mode`);
-  return rows[0]?.mode === 'off' ? LOSSY_COMMITS : undefined;
-}

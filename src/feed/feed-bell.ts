@@ -3,8 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
 import { Clock } from '../config/clock.js';
-import { Database, disableNewerTimeouts, sessionConfig } from '../database/database.js';
+import { Database } from '../database/database.js';
+import { sessionConfig } from '../database/session.js';
 import { errorTrace } from '../http/problem/error-trace.js';
+import { codeOf } from '../http/problem/fault.js';
 
 const CHANNEL = 'notebridge_feed';
 
@@ -23,7 +25,7 @@ const NOTIFY = `SELECT pg_notify('${CHANNEL}', $1)`;
 
 /**
  * Wakes the waiting readers of all processes after new events were committed. It only saves time: readers also poll,
- * because a notification may be lost, and poolers such as PgBouncer do not support LISTEN.
+ * because a notification may be lost.
  */
 @Injectable()
 export class FeedBell implements OnApplicationShutdown {
@@ -57,8 +59,9 @@ export class FeedBell implements OnApplicationShutdown {
   /** Opens the connection that hears other processes, if it is not open. Call it again later to replace a lost one. */
   listen(): void {
     if (this.client || this.stopped || this.clock.monotonicMs() < this.connectAtMs) return;
+    const { connectionString, onConnect } = sessionConfig(this.database.url);
     const client = new pg.Client({
-      ...sessionConfig(this.database.url),
+      connectionString,
       keepAlive: true,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       application_name: 'notebridge-feed',
@@ -69,7 +72,7 @@ export class FeedBell implements OnApplicationShutdown {
     client.on('notification', ({ payload }) => {
       if (payload !== this.id) this.hear();
     });
-    void this.startListening(client).catch((error: unknown) => this.replace(client, error));
+    void this.startListening(client, onConnect).catch((error: unknown) => this.replace(client, error));
   }
 
   /** Does not wait for the server, which may have become silent. */
@@ -83,7 +86,10 @@ export class FeedBell implements OnApplicationShutdown {
     while (this.isRung && !this.stopped) {
       this.isRung = false;
       this.hear();
-      const notified = this.database.pool.query(NOTIFY, [this.id]).catch(() => undefined); // readers poll
+      const notified = this.database.pool.query(NOTIFY, [this.id]).catch((error: unknown) => {
+        // After a failover, the other connection listens to the former primary. Until it is replaced, readers poll.
+        if (this.client && codeOf(error) === '25006') this.replace(this.client, error);
+      });
       await Promise.all([notified, delay(RING_INTERVAL_MS, undefined, { ref: false })]);
     }
     this.isRinging = false;
@@ -93,9 +99,9 @@ export class FeedBell implements OnApplicationShutdown {
     for (const hear of this.hearers) hear();
   }
 
-  private async startListening(client: pg.Client): Promise<void> {
+  private async startListening(client: pg.Client, onConnect: (client: pg.Client) => Promise<void>): Promise<void> {
     await client.connect();
-    await disableNewerTimeouts(client);
+    await onConnect(client);
     await client.query(`LISTEN ${CHANNEL}`);
     this.backoffMs = MIN_BACKOFF_MS;
     this.hear(); // events may have come before

@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
+import { writeFault } from '../database/pools.js';
 import { mayChangeAuditLog } from '../database/runtime-role.js';
-import { isDatabaseUnavailable } from '../http/problem/fault.js';
+import { isDatabaseUnavailable, noRoom } from '../http/problem/fault.js';
 import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
 import { Metrics } from '../http/server/metrics.js';
 import { WorkerProcess } from '../queue/due-rows/worker-process.js';
@@ -49,6 +50,8 @@ export class PartHealth {
         `SELECT current_setting('transaction_read_only')::boolean AS "readOnly"`,
       );
       if (rows[0]?.readOnly) return { status: 'down', reason: READ_ONLY };
+      const code = (await writeFault(this.database.pool)) ?? (await writeFault(this.database.bulkPool));
+      if (code !== undefined) return { status: 'down', reason: noRoom(code) };
       return { status: 'ok', facts: { auditLogProtected: !(await mayChangeAuditLog(this.database.pool)) } };
     } catch (error) {
       if (!isDatabaseUnavailable(error)) throw error;

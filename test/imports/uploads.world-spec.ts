@@ -122,12 +122,13 @@ describe('an upload', () => {
     expect([await list(), await world.sql('SELECT FROM import_rows')]).toEqual([[], []]);
   });
 
-  test('gets 503 while four others are open, and is accepted once a place is free', async () => {
-    const slow = Array.from({ length: 4 }, () => begin('text/csv', HEAD));
-    await areOpen(4);
-    const send = () => upload('kind=providers', 'text/csv', `${HEAD}${providerLine('p-fifth')}\n`);
-    const fifth = await send();
-    expect([fifth.status, fifth.body.type, fifth.headers.get('retry-after')]).toEqual([
+  test('gets 503 while as many as the limit are open, and is accepted once a place is free', async () => {
+    const { uploads } = world.get(Database).shares;
+    const slow = Array.from({ length: uploads }, () => begin('text/csv', HEAD));
+    await areOpen(uploads);
+    const send = () => upload('kind=providers', 'text/csv', `${HEAD}${providerLine('p-late')}\n`);
+    const refused = await send();
+    expect([refused.status, refused.body.type, refused.headers.get('retry-after')]).toEqual([
       503,
       problem('too-many-uploads'),
       '30',

@@ -12,6 +12,7 @@ import { WEBHOOK_SECRET } from '../support/app.js';
 import { many, providerLine, providersCsv } from '../support/bulk.js';
 import { backendPid, freshDatabase, pidsBlockedBy, type TestDatabase } from '../support/databases.js';
 import { partIs } from '../support/health.js';
+import { SHARES } from '../support/open-database.js';
 import { type Mirror, useMirrors } from '../support/service.js';
 import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
 
@@ -62,7 +63,7 @@ describe('a statement over many rows', () => {
     home = await freshDatabase();
     const { proxy: started, url } = await throughProxy(home);
     proxy = started;
-    database = new Database(url);
+    database = new Database(url, SHARES);
     await home.sql.query('CREATE TABLE held (id int PRIMARY KEY); INSERT INTO held VALUES (1)');
   });
 
@@ -132,7 +133,7 @@ describe('a connection', () => {
   test('fails within seconds if it falls silent before its first statement is answered', async () => {
     const home = await freshDatabase();
     const proxy = await silentAtFirst(home);
-    const database = new Database(proxy.url);
+    const database = new Database(proxy.url, SHARES);
     const began = performance.now();
     await expect(database.transaction((tx) => tx.query('SELECT 1'), 'bulk')).rejects.toThrow('timeout');
     expect(performance.now() - began).toBeLessThan(30_000);

@@ -3,8 +3,9 @@ import { canary, Searcher } from '../../harness/canaries.js';
 import { dumpOf } from '../../harness/database-dump.js';
 import { startTcpProxy } from '../../harness/tcp-proxy.js';
 import { Clock } from '../../src/config/clock.js';
+import { QUEUE_CONNECTIONS } from '../../src/database/connection-shares.js';
 import { QUEUE_NAMES } from '../../src/queue/backend/queue-names.js';
-import { prepareQueueStore, QueueStore, queueConnections } from '../../src/queue/backend/queue-store.js';
+import { prepareQueueStore, QueueStore } from '../../src/queue/backend/queue-store.js';
 import { useWorld } from '../world/use-world.js';
 
 const PERSON = canary('Person');
@@ -65,7 +66,7 @@ test('all queues and workers of a process share the connections that it counts',
   const [{ count } = { count: 0 }] = await world.sql<{ count: number }>(
     `SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'notebridge-queues'`,
   );
-  expect(count).toBeLessThanOrEqual(queueConnections(envOf('')));
+  expect(count).toBeLessThanOrEqual(QUEUE_CONNECTIONS);
 });
 
 test('options in DATABASE_URL do not move BullMQ to another schema', async () => {

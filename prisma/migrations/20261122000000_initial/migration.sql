@@ -372,7 +372,7 @@ CREATE TRIGGER "audit_cuts_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE ON "
 -- a link says of its age and its entries proves nothing: a young link stops the cut, and young entries stay. Null if another
 -- process removed the links first.
 CREATE FUNCTION "prune_audit"(before timestamptz, last_link bigint) RETURNS int
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
   removed int;
 BEGIN
@@ -392,6 +392,9 @@ BEGIN
   RETURN removed;
 END
 $$;
+DO $$ BEGIN
+  EXECUTE format('ALTER FUNCTION prune_audit SET search_path = %I, pg_temp', current_schema());
+END $$;
 REVOKE EXECUTE ON FUNCTION "prune_audit" FROM PUBLIC;
 
 -- Only the owner of the tables writes the history of migrations. It does not exist where schemas are compared.

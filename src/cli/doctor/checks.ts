@@ -24,10 +24,11 @@ const IN_CONTRACT = 'PLATFORM_CONTRACT: ';
 /** Checks everything that the settings name, without changes. @param serviceUrl its address @param starter its start command */
 export function allChecks(env: Env, serviceUrl: string, starter: string): Checks {
   const { DATABASE_URL: url, DATABASE_OWNER_URL: ownerUrl, PUBLIC_URL: publicUrl } = env;
+  const { DATABASE_CONNECTIONS: connections } = env;
   return {
     Node: () => nodeFinding(process.versions.node, new Date().toISOString()),
     Disk: () => diskFinding(path.resolve(env.DATA_DIR), !url),
-    Database: () => (url ? databaseFinding(url, { ownerUrl }) : embeddedFinding(env)),
+    Database: () => (url ? databaseFinding(url, { connections, ownerUrl }) : embeddedFinding(env)),
     ...(ownerUrl && { Owner: () => ownerFinding(ownerUrl) }),
     // The keys of the embedded database are stored next to it.
     ...(url && { Keys: () => keysFinding(url, env), Access: () => accessFinding(url, env.adminKey !== undefined) }),

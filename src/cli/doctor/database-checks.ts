@@ -3,18 +3,24 @@ import path from 'node:path';
 import type pg from 'pg';
 import type { Env } from '../../config/env.js';
 import { connectFault } from '../../database/connect-fault.js';
-import { withClient } from '../../database/database.js';
 import { joinEmbeddedPostgres } from '../../database/embedded-postgres.js';
 import { missingMigrations } from '../../database/migrations.js';
 import {
   checkRuntimeRights,
-  commitFault,
   mayChangeAuditLog,
   mayMigrate,
   OWNER_ALONE,
   UNPROTECTED_AUDIT_LOG,
 } from '../../database/runtime-role.js';
+import { withClient } from '../../database/session.js';
 import { codeOf } from '../../http/problem/fault.js';
+import { connectionFault, readConnectionLimits } from '../../operations/start/connection-limits.js';
+import {
+  creationFault,
+  databaseFault,
+  poolerFault,
+  readDatabaseFacts,
+} from '../../operations/start/database-faults.js';
 import { keyFaults, type ServiceKeys } from '../../vault/key-uses.js';
 import { KEY_SETTINGS, parseKeys } from '../../vault/keys.js';
 import { causeOf } from '../api/api.js';
@@ -25,13 +31,16 @@ const NEW_KEY = 'For a new database: echo "k1:$(openssl rand -base64 32)".';
 /** Checks the embedded database in a folder of DATA_DIR. */
 export async function embeddedFinding(env: Env): Promise<Finding> {
   if (env.DATABASE_OWNER_URL) return faulty(OWNER_ALONE);
+  const { DATABASE_CONNECTIONS: connections } = env;
   const dataRoot = path.resolve(env.DATA_DIR);
   if (!existsSync(path.join(dataRoot, 'postgres'))) {
     return ok(`the embedded PostgreSQL will be made under ${env.DATA_DIR} at the first start`);
   }
   const { url, servingUrl, isRunning, release } = await joinEmbeddedPostgres(dataRoot);
   try {
-    const finding = await (isRunning ? databaseFinding(servingUrl) : databaseFinding(url, { isServing: false }));
+    const finding = await (isRunning
+      ? databaseFinding(servingUrl, { connections })
+      : databaseFinding(url, { connections, isServing: false }));
     return { ...finding, what: `${finding.what}; the embedded one, in ${path.join(dataRoot, 'postgres')}` };
   } finally {
     await release();
@@ -41,15 +50,20 @@ export async function embeddedFinding(env: Env): Promise<Finding> {
 /** @param isServing true if this is the runtime role @param ownerUrl of the role that migrates */
 export async function databaseFinding(
   url: string,
-  { isServing = true, ownerUrl }: { isServing?: boolean; ownerUrl?: string } = {},
+  { connections, isServing = true, ownerUrl }: { connections: number; isServing?: boolean; ownerUrl?: string },
 ): Promise<Finding> {
   try {
     return await withClient(url, async (client) => {
-      const fault = (await writeFault(client)) ?? (await commitFault(client));
+      const facts = await readDatabaseFacts(client);
+      const fault =
+        databaseFault(facts, 'DATABASE_URL') ??
+        (await poolerFault(client, url)) ??
+        (await limitFault(client, connections)) ??
+        (ownerUrl ? undefined : creationFault(facts, { setting: 'DATABASE_URL', needsQueues: false }));
       if (fault) return faulty(fault);
       const { rows } = await client.query<{ version: string }>(`SELECT current_setting('server_version') AS version`);
       const missing = await missingMigrations(client);
-      if (!ownerUrl && !((await mayCreate(client)) && (await mayMigrate(client)))) {
+      if (!ownerUrl && !facts.mayMigrate) {
         if (missing.length > 0)
           return faulty(`${missing.length} migrations are missing, and ${NOT_THE_OWNER}`, MIGRATE);
         await checkRuntimeRights(url);
@@ -70,18 +84,10 @@ export async function databaseFinding(
 const NOT_THE_OWNER = 'the role of DATABASE_URL may not apply them';
 const MIGRATE = 'Run migrate (npm start migrate) with DATABASE_OWNER_URL naming the role that owns the tables.';
 
-const READ_ONLY =
-  'PostgreSQL accepts no writes here (transaction_read_only): let DATABASE_URL name the primary, and set ' +
-  'default_transaction_read_only to off for this role and database.';
-
-async function writeFault(client: pg.Client): Promise<string | undefined> {
-  const text = `SELECT current_setting('transaction_read_only') AS mode`;
-  return (await client.query<{ mode: string }>(text)).rows[0]?.mode === 'on' ? READ_ONLY : undefined;
-}
-
-async function mayCreate(client: pg.Client): Promise<boolean> {
-  const text = `SELECT has_schema_privilege('public', 'CREATE') AS may`;
-  return (await client.query<{ may: boolean }>(text)).rows[0]?.may === true;
+/** @param connections of a process, if none runs */
+async function limitFault(client: pg.Client, connections: number): Promise<string | undefined> {
+  const limits = await readConnectionLimits(client);
+  return connectionFault(limits, limits.processes > 0 ? 0 : connections);
 }
 
 /** Checks the role that migrates. */

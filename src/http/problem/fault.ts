@@ -111,6 +111,13 @@ export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   return isDatabaseUnavailable(error.cause, depth + 1);
 }
 
+/** Explains a write that PostgreSQL had no room for. @param code its SQLSTATE */
+export function noRoom(code: string): string {
+  const cause =
+    code === '53200' ? 'has too little memory' : code === '58030' ? 'cannot use its disk' : 'has a full disk';
+  return `PostgreSQL ${cause} (${code}). Give it more; writes are retried.`;
+}
+
 /** SQLSTATEs of values that no column accepts, such as a text with a NUL, or a time or number that does not exist. */
 const REFUSED_VALUE = /^(22003|22007|22008|22021|22P02|22P05)$/;
 

@@ -1,10 +1,8 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type pg from 'pg';
-import { ANSWER_TIMEOUT_MS, Database, newPool } from '../../database/database.js';
+import { ANSWER_TIMEOUT_MS, Database } from '../../database/database.js';
+import { newPool } from '../../database/pools.js';
 import { Problem } from '../../http/problem/problem.js';
-
-/** Uploads that one process reads at once; each holds a connection until its end. */
-const PLACES = 4;
 
 /** Milliseconds to wait for a new connection before an upload fails instead of hanging. */
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -22,12 +20,15 @@ const TRY_AGAIN_SECONDS = 30;
 @Injectable()
 export class UploadConnectionPool implements OnApplicationShutdown {
   private readonly pool: pg.Pool;
+  /** Uploads that this process reads at the same time. Each holds a connection until its end. */
+  private readonly places: number;
   private taken = 0;
 
   constructor(database: Database) {
+    this.places = database.shares.uploads;
     this.pool = newPool({
       connectionString: database.url,
-      max: PLACES,
+      max: this.places,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       // Each statement stores a batch that is there; a connection that fell silent costs its upload, not its place.
       query_timeout: ANSWER_TIMEOUT_MS,
@@ -37,8 +38,8 @@ export class UploadConnectionPool implements OnApplicationShutdown {
 
   /** Runs an upload in a transaction. @throws {Problem} 503 `too-many-uploads` when all places are taken */
   async transaction(work: (tx: pg.PoolClient) => Promise<void>): Promise<void> {
-    if (this.taken === PLACES) {
-      const detail = `${PLACES} imports are being read already; send this one again in a while.`;
+    if (this.taken === this.places) {
+      const detail = `${this.places} imports are being read already; send this one again in a while.`;
       throw new Problem(503, 'too-many-uploads', detail, { retryAfterSeconds: TRY_AGAIN_SECONDS });
     }
     this.taken += 1;

@@ -1,11 +1,11 @@
 import { PostgresConnection, PostgresQueueBackend, runMigrations } from 'bullmq';
-import pg from 'pg';
-import { ANSWER_TIMEOUT_MS, sessionConfig, withClient } from '../../database/database.js';
+import type pg from 'pg';
+import { QUEUE_CONNECTIONS } from '../../database/connection-shares.js';
+import { ANSWER_TIMEOUT_MS } from '../../database/database.js';
+import { newPool } from '../../database/pools.js';
+import { withClient } from '../../database/session.js';
 import { QUEUE_NAMES } from './queue-names.js';
 import type { StoreBackend } from './store-backend.js';
-
-/** Connections for the statements of all queues and workers, and one that listens for jobs. */
-export const POSTGRES_CONNECTIONS = 3;
 
 /**
  * How long a connection may be idle. Longer than an idle worker waits between two statements, because a new connection
@@ -56,23 +56,19 @@ class SharedBackend extends PostgresQueueBackend {
 
 /** BullMQ on PostgreSQL. @param url of the runtime role; its options apply, except for the schema of BullMQ */
 export function postgresBackend(url: string): StoreBackend {
-  const session = sessionConfig(url);
-  const pool = new pg.Pool({
-    ...session,
-    max: POSTGRES_CONNECTIONS,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    idleTimeoutMillis: IDLE_CONNECTION_MS,
-    query_timeout: ANSWER_TIMEOUT_MS,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    application_name: 'notebridge-queues',
-    onConnect: async (client) => {
-      await session.onConnect(client);
-      await client.query('SET search_path = bullmq');
+  const pool = newPool(
+    {
+      connectionString: url,
+      max: QUEUE_CONNECTIONS,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      idleTimeoutMillis: IDLE_CONNECTION_MS,
+      query_timeout: ANSWER_TIMEOUT_MS,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+      application_name: 'notebridge-queues',
     },
-  });
-  // A connection that is lost before BullMQ listens to its errors would end the process.
-  pool.on('connect', (client) => client.on('error', () => undefined).setMaxListeners(0));
+    { search_path: 'bullmq' },
+  );
+  pool.on('connect', (client) => client.setMaxListeners(0));
   const connection = new SharedConnection(pool);
   return {
     options: { connection: pool as never },

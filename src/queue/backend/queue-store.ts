@@ -5,7 +5,7 @@ import { Env } from '../../config/env.js';
 import { within } from '../../config/within.js';
 import type { Health } from '../../http/server/health-indicator.js';
 import { ActivatedWorker } from './activated-worker.js';
-import { checkQueueTables, createQueueTables, POSTGRES_CONNECTIONS, postgresBackend } from './postgres.js';
+import { checkQueueTables, createQueueTables, postgresBackend } from './postgres.js';
 import { type Notification, QUEUE_NAMES, type QueueName } from './queue-names.js';
 import { checkRedis, redisBackend } from './redis.js';
 import type { StoreBackend } from './store-backend.js';
@@ -25,10 +25,6 @@ type StoreEnv = Pick<Env, 'REDIS_URL' | 'DATABASE_URL' | 'QUEUE_PREFIX'>;
 /** Redis if REDIS_URL is set, otherwise PostgreSQL. */
 export const openBackend = ({ REDIS_URL, DATABASE_URL = '', QUEUE_PREFIX }: StoreEnv): StoreBackend =>
   REDIS_URL ? redisBackend(REDIS_URL, QUEUE_PREFIX) : postgresBackend(DATABASE_URL);
-
-/** Maximum connections to PostgreSQL that the queues of a process use. */
-export const queueConnections = ({ REDIS_URL }: Pick<Env, 'REDIS_URL'>): number =>
-  REDIS_URL ? 0 : POSTGRES_CONNECTIONS;
 
 /**
  * Prepares the store of the queues at start.

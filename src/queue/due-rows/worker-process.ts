@@ -3,7 +3,8 @@ import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } fro
 import type pg from 'pg';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
-import { Database, newPool } from '../../database/database.js';
+import { Database } from '../../database/database.js';
+import { keepOpen, newPool } from '../../database/pools.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 
 /** How often to send a heartbeat. */
@@ -61,10 +62,12 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
     this.own = newPool({
       connectionString: database.url,
       max: 1,
+      idleTimeoutMillis: 0,
       connectionTimeoutMillis: BEAT_TIMEOUT_MS,
       query_timeout: BEAT_TIMEOUT_MS,
       statement_timeout: BEAT_TIMEOUT_MS,
-      application_name: 'notebridge-heartbeat',
+      // Tells others how many connections this process may open.
+      application_name: `notebridge-heartbeat ${env.DATABASE_CONNECTIONS}`,
     });
   }
 
@@ -111,6 +114,7 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
   }
 
   async onModuleInit(): Promise<void> {
+    await keepOpen(this.own);
     await this.beat();
     const deleteOld = `DELETE FROM workers WHERE alive_until < now() - $1 * interval '1 hour'
       AND no <= (SELECT max(no) FROM workers) - $2`;

@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { GroupCommit } from '../../database/group-commit.js';
-import { isDatabaseUnavailable } from '../../http/problem/fault.js';
+import { isDatabaseUnavailable, noRoom } from '../../http/problem/fault.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
@@ -72,8 +72,8 @@ export class InboxAppender implements OnModuleDestroy {
   async health(): Promise<Health> {
     const facts = { waiting: this.commits.load.waiting };
     try {
-      await this.writer.tryCommit();
-      return { status: 'ok', facts };
+      const code = await this.writer.tryCommit();
+      return code === undefined ? { status: 'ok', facts } : { status: 'down', reason: noRoom(code), facts };
     } catch {
       return { status: 'down', reason: NO_COMMIT, facts };
     }

@@ -1,7 +1,8 @@
-import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type pg from 'pg';
 import { Env } from '../../config/env.js';
-import { newPool } from '../../database/database.js';
+import { connectionShares } from '../../database/connection-shares.js';
+import { keepOpen, newPool, writeFault } from '../../database/pools.js';
 import { codeOf } from '../../http/problem/fault.js';
 import type { SealedPlace } from '../../vault/vault.js';
 import { byteaArray } from './bytea-array.js';
@@ -59,18 +60,23 @@ const REPEATED = new Set(['23505', '40P01']);
 
 /** Writes deliveries over its own connections, so that other work never delays the receiver. */
 @Injectable()
-export class InboxWriterRepository implements OnApplicationShutdown {
+export class InboxWriterRepository implements OnModuleInit, OnApplicationShutdown {
   private readonly pool: pg.Pool;
 
-  constructor(env: Env) {
+  constructor(private readonly env: Env) {
     this.pool = newPool({
       connectionString: env.DATABASE_URL,
-      max: 3, // two commits, and the health check
+      max: connectionShares(env).receiver,
+      idleTimeoutMillis: 0,
       connectionTimeoutMillis: STUCK_MS / 2,
       query_timeout: STUCK_MS,
       statement_timeout: STUCK_MS,
       application_name: 'notebridge-receiver',
     });
+  }
+
+  async onModuleInit(): Promise<void> {
+    if (this.env.hasRole('api')) await keepOpen(this.pool);
   }
 
   /** @throws if not all rows are committed */
@@ -98,15 +104,17 @@ export class InboxWriterRepository implements OnApplicationShutdown {
   /**
    * Takes the lock of an insert, and commits a message to the write-ahead log.
    *
+   * @returns the SQLSTATE of a full disk or memory that an insert met, until a write succeeds
    * @throws if the database cannot commit a delivery now
    */
-  async tryCommit(): Promise<void> {
+  async tryCommit(): Promise<string | undefined> {
     const { rows } = await this.pool.query<{ readOnly: boolean }>(
       `SELECT current_setting('transaction_read_only')::boolean AS "readOnly",
          pg_logical_emit_message(true, 'notebridge-health', '')`,
     );
     if (rows[0]?.readOnly) throw new Error('The database accepts no writes from the role of DATABASE_URL.');
     await this.pool.query(LOCK_OF_INSERT);
+    return writeFault(this.pool);
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -1,0 +1,93 @@
+import { Logger } from '@nestjs/common';
+import pg from 'pg';
+import { codeOf } from '../http/problem/fault.js';
+import { sessionConfig } from './session.js';
+
+/** SQLSTATEs of a server that is no longer the primary, or shuts down. A new connection may reach its successor. */
+const DEMOTED = /^(25006|57P0[123])$/;
+
+/** SQLSTATEs of a full disk, of one that fails, and of memory that ran out. */
+const NO_ROOM = /^(53[012]00|58030)$/;
+
+/** Writes 32 KiB that do not compress, so that the table grows, and rolls back. A large object needs no table of ours. */
+const REAL_WRITE = `
+  BEGIN;
+  SELECT lo_from_bytea(0, decode(string_agg(md5(random()::text), ''), 'hex')) FROM generate_series(1, 2048);
+  ROLLBACK`;
+
+/** How often to open the lost connections of a pool that keeps them. */
+const REOPEN_MS = 1_000;
+
+/** The last error of each pool that found no room, until a write succeeds. */
+const failedWrites = new WeakMap<pg.Pool, string>();
+
+/**
+ * Creates a pool that survives lost connections: it replaces idle ones, and a used one fails its next statement.
+ *
+ * @param settings of its connections
+ */
+export function newPool(
+  {
+    connectionString: url,
+    statement_timeout = 0,
+    idle_in_transaction_session_timeout = 0,
+    ...config
+  }: pg.PoolConfig & { application_name: string },
+  settings: Record<string, string> = {},
+): pg.Pool {
+  const log = new Logger('Database');
+  const all = {
+    ...settings,
+    statement_timeout: String(statement_timeout),
+    idle_in_transaction_session_timeout: String(idle_in_transaction_session_timeout),
+  };
+  const pool = new pg.Pool({ keepAlive: true, ...config, ...sessionConfig(url, all) });
+  pool.on('error', ({ message }) => {
+    if (!pool.ending) log.warn(`an idle connection (${config.application_name}) was lost: ${message}`);
+  });
+  const idle = new Set<pg.PoolClient>();
+  pool.on('acquire', (client) => idle.delete(client));
+  pool.on('release', (_error, client) => idle.add(client));
+  pool.on('remove', (client) => idle.delete(client));
+  pool.on('connect', (client) => {
+    // Without this listener, a connection error between two statements of a transaction would crash the process.
+    client.on('error', () => undefined);
+    client.connection.on('errorMessage', ({ code = '' }: { code?: string }) => {
+      if (NO_ROOM.test(code)) failedWrites.set(pool, code);
+      if (DEMOTED.test(code)) for (const stale of [client, ...idle]) stale.connection.stream.destroy();
+    });
+  });
+  return pool;
+}
+
+/**
+ * Opens all connections of a pool, and lost ones again, so that its user never competes for a connection with other work.
+ * A connection that cannot be opened is tried again every second.
+ */
+export async function keepOpen(pool: pg.Pool): Promise<void> {
+  const open = async () => {
+    const missing = pool.options.max - pool.totalCount;
+    if (missing <= 0) return;
+    const wanted = Array.from({ length: missing + pool.idleCount }, () => pool.connect());
+    for (const each of await Promise.allSettled(wanted)) if (each.status === 'fulfilled') each.value.release();
+  };
+  const timer = setInterval(() => (pool.ending ? clearInterval(timer) : void open()), REOPEN_MS).unref();
+  await open();
+}
+
+/**
+ * Tells whether a pool can write after one of its statements found no room. Does nothing before that.
+ *
+ * @returns the SQLSTATE, until a real write succeeds
+ */
+export async function writeFault(pool: pg.Pool): Promise<string | undefined> {
+  const code = failedWrites.get(pool);
+  if (code === undefined) return undefined;
+  try {
+    await pool.query(REAL_WRITE);
+    failedWrites.delete(pool);
+    return undefined;
+  } catch (error) {
+    return codeOf(error) || code;
+  }
+}
