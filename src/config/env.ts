@@ -70,7 +70,6 @@ export class Env extends SignInSettings {
 
   @IsOptional() @IsPostgresUrl() DATABASE_OWNER_URL?: string;
 
-  /** Maximum connections to PostgreSQL that one process opens. */
   @WholeNumber(12, 1_000) DATABASE_CONNECTIONS: number = 18;
 
   @IsOptional() @IsRedisUrl() REDIS_URL?: string;
@@ -178,7 +177,6 @@ export class Env extends SignInSettings {
 
   @IsOptional() @Flag() PRIVATE_HOSTS_ALLOWED?: boolean;
 
-  /** Encrypt personal data. */
   @AreKeys() DATA_KEYS?: string[];
 
   /** Make the fingerprints that show which emails, profiles and notes are equal. */
@@ -196,7 +194,6 @@ export class Env extends SignInSettings {
   /** The same for clients from whose list an import removes a provider. */
   @IsThreshold() IMPORT_MAX_PROVIDER_REMOVALS: string = '10%,5';
 
-  /** Bytes of all files of one import. */
   @ByteSize(1024) IMPORT_BODY_LIMIT: number = 2 * 1024 ** 3;
 
   /** Rows of one import; what is stored of each is many times a short line. */

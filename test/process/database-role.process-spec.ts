@@ -247,7 +247,7 @@ describe('a start ends with one sentence about', () => {
   it('a database that loses commits in a crash', async () => {
     const name = new URL(database.url).pathname.slice(1);
     await sql(database.url, `ALTER DATABASE ${name} SET synchronous_commit = off`);
-    expect(await refusal({ DATABASE_URL: database.url })).toMatch(/synchronous_commit off .* set it to on/);
+    expect(await refusal({ DATABASE_URL: database.url })).toMatch(/synchronous_commit off .* Set it to on/);
   });
 
   async function refusal(env: Record<string, string>): Promise<string> {
