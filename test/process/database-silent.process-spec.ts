@@ -165,7 +165,7 @@ describe('a service', () => {
     await holder.query('BEGIN; LOCK TABLE people IN ACCESS EXCLUSIVE MODE');
     const waiting = Array.from({ length: 24 }, () => service.call('GET', '/v1/providers'));
     const blocked = `SELECT FROM pg_locks WHERE NOT granted AND relation = 'people'::regclass`;
-    await until('they wait', async () => (await mirror.sql(blocked)).length >= 16);
+    await until('they wait', async () => (await mirror.sql(blocked)).length >= SHARES.usual);
     await until('it is ready for webhooks', async () => {
       const { status, body } = await service.call<HealthReport>('GET', '/health/ready');
       return status === 200 && body.status === 'degraded' && body.checks.inbox?.status === 'ok';
