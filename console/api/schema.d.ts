@@ -1888,7 +1888,7 @@ export interface components {
             heldBySetting: boolean;
             /**
              * Format: date-time
-             * @description Null if nothing is held, or only by the setting
+             * @description Null if nothing is held
              */
             since: string | null;
             /** @description The id of the key or person that holds; `system` if a process noticed an older database, `setting` for `HOLD_SENDING` */
@@ -2165,7 +2165,7 @@ export interface components {
              * @description Selects the people that need a review or have failed for this reason
              * @enum {string}
              */
-            code: "create-unknown" | "delete-linked" | "delete-unknown" | "email-taken" | "forbidden" | "ignored" | "platform-user-missing" | "platform-user-taken" | "rejected" | "role-mismatch";
+            code: "create-unknown" | "delete-linked" | "delete-unknown" | "email-taken" | "forbidden" | "ignored" | "platform-user-missing" | "platform-user-taken" | "rejected" | "restored-unknown" | "role-mismatch";
             /** @enum {string} */
             kind?: "client" | "provider";
             /** @description Selects only these. Defaults to all */

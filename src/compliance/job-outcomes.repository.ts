@@ -5,9 +5,11 @@ import { Database } from '../database/database.js';
 import { Feed } from '../feed/feed.js';
 import { SubjectIds } from '../feed/subject-ids.js';
 import { rowOfEvent } from '../platform/send/request-rows.js';
+import { settleRestoredRequests } from '../platform/send/restored-requests.js';
 import { ATTEMPT_IN_FLIGHT, type RequestOutcomes } from '../platform/send/send-once.js';
 import { RELEASE } from '../queue/due-rows/lease.js';
 import { joinTraces, tracesNow } from '../queue/due-rows/traces.js';
+import { Restores } from '../sending/restores.js';
 import { ifReadable } from '../vault/unreadable-value.js';
 import { ComplianceSeal, JOB_TABLE, type JobEnd, type JobRow, LANES } from './job.js';
 import { afterEvent, afterLongWait, factsOf, type JobFeedEvent } from './job-rules.js';
@@ -31,7 +33,9 @@ export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
     private readonly seal: ComplianceSeal,
     private readonly env: Env,
     subjects: SubjectIds,
+    restores: Restores,
   ) {
+    settleRestoredRequests(restores, JOB_TABLE, 'created_at', this);
     subjects.registerRows('compliance/jobs', 'compliance_jobs');
   }
 

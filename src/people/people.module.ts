@@ -15,6 +15,7 @@ import { ClaimRepository } from './reconcile/claim.repository.js';
 import { PeopleProcessor } from './reconcile/people.processor.js';
 import { PlatformPeople } from './reconcile/platform-people.js';
 import { Reconciler } from './reconcile/reconciler.js';
+import { RestoredPeople } from './reconcile/restored-people.js';
 import { CallResultsRepository } from './reconcile/results.repository.js';
 import { BreakersRepository } from './store/breakers.repository.js';
 import { ClientData } from './store/client-data.js';
@@ -56,6 +57,7 @@ const shared = [
     PeopleLookup,
     PeopleMonitoring,
     PeopleSelection,
+    RestoredPeople,
     UserCreatedHandler,
   ],
   exports: shared,

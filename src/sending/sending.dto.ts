@@ -7,7 +7,7 @@ export class SendingResponse {
   held!: boolean;
   /** True while `HOLD_SENDING` holds, too, so that no release is accepted */
   heldBySetting!: boolean;
-  /** Null if nothing is held, or only by the setting */
+  /** Null if nothing is held */
   since!: Date | null;
   /** The id of the key or person that holds; `system` if a process noticed an older database, `setting` for `HOLD_SENDING` */
   by!: string | null;

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
 import { Audit } from '../audit/audit.js';
 import { type Actor, SYSTEM } from '../audit/audit-record.js';
@@ -10,13 +10,20 @@ import { type Health, HealthIndicator } from '../http/server/health-indicator.js
 import { QUEUE_NAMES } from '../queue/backend/queue-names.js';
 import { WorkerProcess } from '../queue/due-rows/worker-process.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
+import { Restores } from './restores.js';
 import type { SendingRequest, SendingResponse } from './sending.dto.js';
 
 /** SQL condition: an operator, or a process that noticed an older database, holds sending. */
 const IS_HELD = 'EXISTS (SELECT FROM sending_holds)';
 
-/** SQL condition: the database was restored, and sending has not been released since. */
-export const IS_RESTORE_PENDING = 'EXISTS (SELECT FROM sending_holds WHERE restored)';
+/**
+ * SQL condition: the database was restored, or a process started with HOLD_SENDING, and sending has not been released
+ * since. A restored database has no hold of its own, so that a restore begins with the setting, and it counts as one.
+ */
+export const IS_RESTORE_PENDING = 'EXISTS (SELECT FROM sending_holds WHERE restored OR by_setting)';
+
+/** Who holds when a process starts with HOLD_SENDING. */
+const BY_SETTING = 'setting';
 
 /** The reason of a hold that a process began. */
 const OLDER_DATABASE = 'older-database';
@@ -34,7 +41,7 @@ interface HoldRow {
  * The hold is a row in PostgreSQL, so that it applies to all processes immediately and survives restarts.
  */
 @Injectable()
-export class Sending {
+export class Sending implements OnApplicationBootstrap {
   private isHeld = false;
 
   constructor(
@@ -43,6 +50,7 @@ export class Sending {
     private readonly audit: Audit,
     private readonly feed: Feed,
     private readonly notifier: QueueNotifier,
+    private readonly restores: Restores,
     private readonly worker: WorkerProcess,
   ) {
     worker.watch(IS_HELD, (isHeld) => {
@@ -54,6 +62,21 @@ export class Sending {
   /** Whether sending is held, as this process knew at its last heartbeat; for views. */
   get isHeldNow(): boolean {
     return this.env.HOLD_SENDING || this.isHeld;
+  }
+
+  /** Keeps the hold when the setting is removed: only a release ends it. */
+  async onApplicationBootstrap(): Promise<void> {
+    if (!this.env.HOLD_SENDING) return;
+    await this.database.transaction(async (tx) => {
+      const { rowCount } = await tx.query(
+        `INSERT INTO sending_holds AS h (held_by, reason, restored, by_setting) VALUES ($1, 'HOLD_SENDING', false, true)
+         ON CONFLICT (id) DO UPDATE SET by_setting = true, since = excluded.since WHERE NOT h.by_setting`,
+        [BY_SETTING],
+      );
+      if (rowCount !== 1) return;
+      await this.restores.begin(tx);
+      await this.audit.system('sending.held', {}, 'HOLD_SENDING', tx);
+    });
   }
 
   /** SQL condition for claims and due times: sending is held. */
@@ -69,7 +92,7 @@ export class Sending {
   async read(sql: Pick<Pool, 'query'> = this.database.pool): Promise<SendingResponse> {
     const { rows } = await sql.query<HoldRow>('SELECT since, held_by AS by, reason, restored FROM sending_holds');
     const heldBySetting = this.env.HOLD_SENDING;
-    const setting = { since: null, by: 'setting', reason: 'HOLD_SENDING', restored: false };
+    const setting = { since: null, by: BY_SETTING, reason: 'HOLD_SENDING', restored: false };
     const none = { since: null, by: null, reason: null, restored: false };
     return {
       held: heldBySetting || rows[0] !== undefined,
@@ -86,7 +109,7 @@ export class Sending {
     const begin = since
       ? `Nothing is sent to the platform since ${since.toISOString()}`
       : 'Nothing is sent to the platform';
-    const release = `npx notebridge release${restored ? ' --restored, after the run-book Restore' : ''}`;
+    const release = `npx notebridge release${restored ? ' --restored, after the run-book Restore' : by === BY_SETTING ? ', with --restored after a restore' : ''}`;
     const sentence = heldBySetting
       ? `${begin}, because HOLD_SENDING is true. Remove the setting and restart.`
       : by === SYSTEM.id
@@ -123,9 +146,10 @@ export class Sending {
     await this.database.transaction(async (tx) => {
       await tx.query(
         `INSERT INTO sending_holds (held_by, reason, restored) VALUES ($1, $2, true)
-         ON CONFLICT (id) DO UPDATE SET restored = true`,
+         ON CONFLICT (id) DO UPDATE SET restored = true, since = excluded.since`,
         [SYSTEM.id, OLDER_DATABASE],
       );
+      await this.restores.begin(tx);
       await this.audit.system('sending.held', {}, OLDER_DATABASE, tx);
     });
     this.isHeld = true;
@@ -135,13 +159,25 @@ export class Sending {
     await tx.query(
       `INSERT INTO sending_holds AS h (held_by, reason, restored) VALUES ($1, $2, $3)
        ON CONFLICT (id) DO UPDATE SET held_by = excluded.held_by, reason = excluded.reason,
-         restored = h.restored OR excluded.restored`,
+         restored = h.restored OR excluded.restored, since = CASE WHEN excluded.restored THEN excluded.since ELSE h.since END`,
       [by.id, reason, restored],
     );
+    if (restored) await this.restores.begin(tx);
   }
 
   private async release(tx: PoolClient, restored: boolean): Promise<void> {
-    const { rows } = await tx.query<{ restored: boolean }>('DELETE FROM sending_holds RETURNING restored');
-    if (restored || rows[0]?.restored) await this.feed.raiseEpoch(tx);
+    const { rows } = await tx.query<{ restored: boolean; isPending: boolean; since: Date }>(
+      'DELETE FROM sending_holds RETURNING restored, restored OR by_setting AS "isPending", since',
+    );
+    const [hold] = rows;
+    const isRestored = restored || hold?.restored === true;
+    if (isRestored && !hold?.isPending) await this.restores.begin(tx);
+    if (isRestored) await this.feed.raiseEpoch(tx);
+    await this.restores.release(tx, isRestored ? (hold?.since ?? (await this.now(tx))) : null);
+  }
+
+  private async now(tx: PoolClient): Promise<Date> {
+    const { rows } = await tx.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+    return (rows as [{ now: Date }])[0].now;
   }
 }

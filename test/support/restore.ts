@@ -21,9 +21,12 @@ async function tablesInOrder(client: pg.ClientBase): Promise<string[]> {
   return ordered;
 }
 
+/** Tables with their rows as JSON. */
+type Dump = [table: string, rows: string][];
+
 /** What the tables hold, as JSON, each table behind those that it names; the queues' own are left out. */
-async function dump(client: pg.ClientBase): Promise<[table: string, rows: string][]> {
-  const dumped: [string, string][] = [];
+async function dump(client: pg.ClientBase): Promise<Dump> {
+  const dumped: Dump = [];
   for (const table of await tablesInOrder(client)) {
     const { rows } = await client.query<{ all: string }>(
       `SELECT coalesce(jsonb_agg(t ORDER BY t::text), '[]')::text AS all FROM ${table} t`,
@@ -33,24 +36,41 @@ async function dump(client: pg.ClientBase): Promise<[table: string, rows: string
   return dumped;
 }
 
-/**
- * Copies what one database holds, as it is at one moment, into another with the same empty tables, while their foreign
- * keys are looked at: what `pg_dump` and `pg_restore` do with the rows.
- */
-export async function restore(fromUrl: string, toUrl: string): Promise<void> {
-  await withClient(fromUrl, (from) =>
-    withClient(toUrl, async (to) => {
-      await from.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-      const dumped = await dump(from);
-      for (const [table, rows] of dumped) {
-        await to.query(`INSERT INTO ${table} SELECT * FROM jsonb_populate_recordset(NULL::${table}, $1)`, [rows]);
-      }
-      const { rows: sequences } = await from.query<{ name: string; last: string }>(
-        `SELECT sequencename AS name, last_value AS last FROM pg_sequences
-         WHERE schemaname = 'public' AND last_value IS NOT NULL`,
-      );
-      for (const { name, last } of sequences) await to.query('SELECT setval($1::regclass, $2)', [name, last]);
-      expect(await dump(to)).toEqual(dumped);
-    }),
-  );
+/** Puts what was dumped into the same tables, which are empty. */
+async function load(client: pg.ClientBase, dumped: Dump): Promise<void> {
+  for (const [table, rows] of dumped) {
+    await client.query(`INSERT INTO ${table} SELECT * FROM jsonb_populate_recordset(NULL::${table}, $1)`, [rows]);
+  }
 }
+
+async function sequencesOf(client: pg.ClientBase): Promise<Backup['sequences']> {
+  const { rows } = await client.query<{ name: string; last: string }>(
+    `SELECT sequencename AS name, last_value AS last FROM pg_sequences
+     WHERE schemaname = 'public' AND last_value IS NOT NULL`,
+  );
+  return rows;
+}
+
+/** What a backup contains. */
+export interface Backup {
+  dumped: Dump;
+  sequences: { name: string; last: string }[];
+}
+
+/** Dumps what a database holds at one moment. */
+export const backUp = (url: string): Promise<Backup> =>
+  withClient(url, async (from) => {
+    await from.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    return { dumped: await dump(from), sequences: await sequencesOf(from) };
+  });
+
+/** Restores a backup into the same tables, which are empty. */
+export const putBack = (url: string, { dumped, sequences }: Backup): Promise<void> =>
+  withClient(url, async (to) => {
+    await load(to, dumped);
+    for (const { name, last } of sequences) await to.query('SELECT setval($1::regclass, $2)', [name, last]);
+    expect(await dump(to)).toEqual(dumped);
+  });
+
+/** Copies what one database holds into another with the same empty tables, while their foreign keys are checked. */
+export const restore = async (fromUrl: string, toUrl: string): Promise<void> => putBack(toUrl, await backUp(fromUrl));

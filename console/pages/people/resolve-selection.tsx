@@ -23,6 +23,7 @@ const ACTIONS: Record<Request['action'], string> = {
 const CODES: Record<Request['code'], true> = {
   'email-taken': true,
   'create-unknown': true,
+  'restored-unknown': true,
   'delete-unknown': true,
   'platform-user-taken': true,
   'platform-user-missing': true,

@@ -683,6 +683,7 @@ CREATE TABLE "sending_holds" (
     "held_by" TEXT NOT NULL,
     "reason" TEXT NOT NULL,
     "restored" BOOLEAN NOT NULL,
+    "by_setting" BOOLEAN NOT NULL DEFAULT false,
     CONSTRAINT "sending_holds_pkey" PRIMARY KEY ("id")
 );
 

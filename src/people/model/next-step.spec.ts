@@ -1,7 +1,8 @@
 import { type Breaker, breakerOf } from './circuit-breaker.js';
 import { newcomer } from './newcomer.spec-support.js';
 import { CHECK_FRESH_MS, nextStep } from './next-step.js';
-import type { Attempt, DecisionContext, Operation, Person } from './person.js';
+import { type Attempt, type DecisionContext, type Operation, type Person, RESTORED_CALL } from './person.js';
+import { applyResolve } from './resolve-rule.js';
 
 const now = new Date('2026-11-21T05:00:00Z');
 const later = new Date(now.getTime() + 60_000);
@@ -24,6 +25,7 @@ const context = (more: Partial<DecisionContext> = {}): DecisionContext => ({
   stillListed: false,
   role: null,
   hasSecondUser: false,
+  restored: false,
   breakers: {},
   base: 'base',
   ...more,
@@ -93,6 +95,45 @@ describe('a person to create', () => {
     expect(nextStep(provider({ fault: 'rejected' }), context())).toEqual(rest('failed', 'rejected'));
     const unwanted = provider({ fault: 'forbidden', wanted: false, platformUserId: 'u1' });
     expect(nextStep(unwanted, context())).toEqual(rest('failed', 'forbidden'));
+  });
+});
+
+describe('a client without an email in a database that may be a restored backup', () => {
+  const restored = context({ ...named('u1'), restored: true });
+  const unknown = rest('needs-review', 'restored-unknown');
+  const mark = { callId: RESTORED_CALL, operation: 'createClient', email: null, lookUpAt: now } as const;
+
+  test('needs review, also while its provider is not mirrored', () => {
+    expect(nextStep(client(), restored)).toEqual(unknown);
+    expect(nextStep(client(), context({ ...named(null), restored: true }))).toEqual(unknown);
+  });
+
+  test('is created once an operator has looked on the platform', () => {
+    const resolved = applyResolve(client(), 'create', restored);
+    expect(nextStep(resolved, restored)).toMatchObject({ operation: 'createClient' });
+  });
+
+  test('still needs review after a retry', () => {
+    expect(nextStep(applyResolve(client(), 'retry', restored), restored)).toEqual(unknown);
+    const marked = client({ attempt: mark });
+    expect(nextStep(applyResolve(marked, 'retry', restored), context(named('u1')))).toEqual(unknown);
+  });
+
+  test('with a mark needs review after the release, until an operator decides', () => {
+    const released = context(named('u1'));
+    expect(nextStep(client({ attempt: mark }), released)).toEqual(unknown);
+    expect(nextStep(client({ attempt: mark, wanted: false }), released)).toEqual(
+      rest('needs-review', 'delete-unknown'),
+    );
+    expect(nextStep(applyResolve(client({ attempt: mark }), 'create', released), released)).toMatchObject({
+      operation: 'createClient',
+    });
+  });
+
+  test('is not meant if it has an email or a user, or is a provider', () => {
+    expect(nextStep(client({ email: 'a1' }), restored)).toMatchObject({ operation: 'checkUser' });
+    expect(nextStep(provider(), restored)).toMatchObject({ operation: 'checkUser' });
+    expect(nextStep(client({ platformUserId: 'u9' }), restored)).toMatchObject({ operation: 'setClientProviders' });
   });
 });
 

@@ -1,6 +1,13 @@
 import { factsOf } from '../../platform/contract/operations.js';
 import { type Breakers, breakerOf, isProven, isSilent, type Phase, phaseOf } from './circuit-breaker.js';
-import { type DecisionContext, OPERATIONS, type Operation, type Person, type PersonState } from './person.js';
+import {
+  type DecisionContext,
+  OPERATIONS,
+  type Operation,
+  type Person,
+  type PersonState,
+  RESTORED_CALL,
+} from './person.js';
 import { LEGAL_HOLD, type Review } from './person-codes.js';
 
 /** The next call to the platform, and when it may be sent. */
@@ -107,6 +114,7 @@ function presenceStep(person: Person, context: DecisionContext): Step {
   if (person.review) return review(person.review);
   if (person.platformUserId !== null) return mirroredStep(person, context);
   if (person.attempt) return settleAttempt(person, context, 'pending', 'create-unknown');
+  if (isRestoredUnknown(person, context)) return review('restored-unknown');
   if (person.email !== null && context.claim === 'taken') return review('email-taken');
   if (person.email !== null && context.claim === 'free') return { do: 'claim-email' };
   if (awaitsProvider(person, context)) return rest('waiting', 'provider-not-mirrored');
@@ -146,6 +154,16 @@ function absenceStep(person: Person, context: DecisionContext): Step {
   return rest('deleted', null);
 }
 
+/**
+ * Whether a create of this client may have been sent after the backup that was restored. Without an email no lookup can
+ * tell, so that an operator decides.
+ */
+export function isRestoredUnknown(person: Person, { restored }: Pick<DecisionContext, 'restored'>): boolean {
+  const { kind, wanted, email, platformUserId, attempt, checkedAbsentAt } = person;
+  if (!restored || kind !== 'client' || !wanted || email !== null) return false;
+  return platformUserId === null && !attempt && checkedAbsentAt === null;
+}
+
 /** Whether the user may belong to someone else: found by its email, without a report that its role fits. */
 export function isFoundOnlyByEmail(
   { platformUserId, origin }: Person,
@@ -170,7 +188,8 @@ function believedCall(
 function settleAttempt(person: Person, context: DecisionContext, state: PersonState, code: Review): Step {
   const { attempt } = person;
   if (attempt && context.now < attempt.lookUpAt) return rest(state, 'outcome-unknown', attempt.lookUpAt);
-  if (!attempt || attempt.email === null) return review(code);
+  if (!attempt || attempt.email === null)
+    return review(person.wanted && attempt?.callId === RESTORED_CALL ? 'restored-unknown' : code);
   return call(person, 'checkUser', state, { subject: 'attempted' });
 }
 

@@ -6,8 +6,10 @@ const REVIEWS = {
   'email-taken': 'Another person of the EHR has this email. Correct one of the two, or resolve this one with "ignore".',
   'create-unknown':
     'A create without an email got no answer, so the person may exist on the platform. Look there after a minute, then resolve with "link" or "create".',
+  'restored-unknown':
+    'The database was restored, and this client has no email. It may have been created after the backup, so look on the platform, then resolve with "link" or "create". Many are linked by an import with platformUserId.',
   'delete-unknown':
-    'A create without an email got no answer before the deletion. Look on the platform, then resolve with "link" (deletes the user) or "ignore".',
+    'A create without an email may have reached the platform before the deletion. Look on the platform, then resolve with "link" (deletes the user) or "ignore".',
   'platform-user-taken':
     'People and platform users do not match: the user with this email is linked to another person, or the platform has a second user for a deleted person. See /v1/people/unknown-to-ehr, then resolve with one of the choices.',
   'platform-user-missing':

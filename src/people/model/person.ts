@@ -26,7 +26,7 @@ type Fingerprint = string;
 
 /** A create, a list or a delete that may have reached the platform and whose outcome is not settled. */
 export interface Attempt {
-  /** Its row in the log of calls. */
+  /** Its row in the log of calls, or `RESTORED_CALL`. */
   callId: string;
   operation: Operation;
   /** The email that a create sent; null if none, so that no lookup can find the person. */
@@ -34,6 +34,9 @@ export interface Attempt {
   /** Earliest lookup: until then the call may be in flight, or the platform may commit it late. */
   lookUpAt: Date;
 }
+
+/** Stands for a create that may have been sent between a backup and its restore. The log of calls has no such row. */
+export const RESTORED_CALL = '0';
 
 /** How a person got its user: created here, found by its email, named by an event, or linked manually. */
 export type Origin = 'created' | 'linked' | 'event' | 'resolved';
@@ -60,7 +63,7 @@ export interface Person {
   /** Null without a user. */
   origin: Origin | null;
   attempt: Attempt | null;
-  /** When the platform last reported the desired email as unknown. */
+  /** When the platform last reported the desired email as unknown; without an email, when an operator said so. */
   checkedAbsentAt: Date | null;
   /** A client's list on the platform, as last applied; null if unknown. */
   appliedProviders: string[] | null;
@@ -91,6 +94,8 @@ export interface DecisionContext {
   role: 'fits' | 'differs' | null;
   /** True if the platform has another user with the external id of a person to delete. */
   hasSecondUser: boolean;
+  /** True if the database may be a restored backup, until the release: creates may have been sent after the backup. */
+  restored: boolean;
   breakers: Breakers;
   /** The digest of the base URL to which calls are sent. */
   base: string;

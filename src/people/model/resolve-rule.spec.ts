@@ -4,7 +4,11 @@ import { applyResolve, checkResolve, type ResolveAction, resolveChoices } from '
 
 const unmapped = newcomer('client');
 const mapped = { ...unmapped, platformUserId: 'u-1' };
-const known: Pick<DecisionContext, 'role' | 'hasSecondUser'> = { role: null, hasSecondUser: false };
+const known: Pick<DecisionContext, 'now' | 'role' | 'hasSecondUser'> = {
+  now: new Date('2026-11-21T05:00:00Z'),
+  role: null,
+  hasSecondUser: false,
+};
 
 /** The type of the problem, or null. */
 function resolveProblem(action: ResolveAction, state: PersonState, person: Person, context = known): string | null {

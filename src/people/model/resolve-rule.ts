@@ -33,8 +33,8 @@ export function checkResolve(action: ResolveAction, state: PersonState, person: 
   throw new Problem(409, refusal, REFUSALS[refusal], { extensions: { state, choices } });
 }
 
-/** What is known about the user of a person to delete. */
-type UserFacts = Pick<DecisionContext, 'role' | 'hasSecondUser'>;
+/** The time, and what is known about the user of a person to delete. */
+type UserFacts = Pick<DecisionContext, 'now' | 'role' | 'hasSecondUser'>;
 
 /** Whether a deletion waits for an operator, because the user may be someone else or not the only one. */
 function isDeletionInReview(person: Person, context: UserFacts): boolean {
@@ -113,7 +113,11 @@ export function applyResolve(person: Person, action: Exclude<ResolveAction, 'lin
   const reset: Person = { ...person, ...RESET };
   switch (action) {
     case 'create':
-      return { ...reset, ...UNOBSERVED, platformUserId: null, origin: null };
+      return {
+        ...{ ...reset, ...UNOBSERVED, platformUserId: null, origin: null },
+        // The operator has looked, as no lookup can without an email.
+        checkedAbsentAt: person.email === null ? context.now : null,
+      };
     case 'retry':
       return { ...reset, checkedAbsentAt: null };
     case 'delete':

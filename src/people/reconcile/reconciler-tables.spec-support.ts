@@ -145,6 +145,7 @@ export class ReconcilerTables {
       })),
       role: this.roleOf(row),
       hasSecondUser: false,
+      restored: false,
       held: row.isHeld,
       breakers: this.breakers,
       base: this.base,

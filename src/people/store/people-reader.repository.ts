@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg';
 import { allColumns, PERSON_COLUMNS } from '../../database/columns.js';
 import { type Database, prepared } from '../../database/database.js';
+import { IS_RESTORE_PENDING } from '../../sending/sending.js';
 import type { PersonKind, PersonState } from '../model/person.js';
 import { ALL_BREAKERS, type BreakersRepository } from './breakers.repository.js';
 import { type PersonRow, SHOWN_FIELDS, type ShownPerson, toPersonRow } from './person-row.js';
@@ -41,7 +42,7 @@ const read = (breakers: string) => `
     ${IS_LEAVING} AND EXISTS (
       SELECT 1 FROM platform_users u WHERE u.external_user_id = p.external_id AND u.role = ${ROLE} AND u.person_id IS NULL
         AND NOT EXISTS (SELECT 1 FROM people q WHERE q.platform_user_id = u.platform_user_id)) AS "hasSecondUser",
-    ${breakers} AS breakers, ${ANSWER_FAULT}
+    ${IS_RESTORE_PENDING} AS restored, ${breakers} AS breakers, ${ANSWER_FAULT}
   FROM people p`;
 
 /** People as the API shows them. */

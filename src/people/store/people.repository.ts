@@ -6,14 +6,14 @@ import { Database, prepared } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Feed, type FeedType } from '../../feed/feed.js';
 import { breakerOf } from '../model/circuit-breaker.js';
-import { isCreate, nextStep, queueOf, type Step } from '../model/next-step.js';
+import { isCreate, isRestoredUnknown, nextStep, queueOf, type Step } from '../model/next-step.js';
 import { becameListable, type Person, type PersonState } from '../model/person.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
 import { BreakersRepository } from './breakers.repository.js';
 import { ClientData } from './client-data.js';
 import { DependentsRepository } from './dependents.repository.js';
 import { conditionOf, PeopleReader, type PersonFilter } from './people-reader.repository.js';
-import { type PersonRow, RESET_ASSIGNMENTS, type StoredPerson, toFields } from './person-row.js';
+import { type PersonRow, RESET_ASSIGNMENTS, RESTORED_ATTEMPT, type StoredPerson, toFields } from './person-row.js';
 import { UpcomingPeople } from './upcoming-people.js';
 
 /** The states that the feed announces, with the types of their events. */
@@ -131,7 +131,8 @@ export class PeopleRepository extends PeopleReader {
    */
   async wantAbsence(tx: PoolClient, row: PersonRow, assignments = ON_WRITE): Promise<void> {
     const { id, heldAt } = row;
-    const text = `UPDATE people SET ${assignments}, wanted = false, review = NULL, checked_absent_at = NULL WHERE id = $1`;
+    const attempt = isRestoredUnknown(row.person, row.context) ? `, ${RESTORED_ATTEMPT}` : '';
+    const text = `UPDATE people SET ${assignments}${attempt}, wanted = false, review = NULL, checked_absent_at = NULL WHERE id = $1`;
     await tx.query(text, [id]);
     if (heldAt !== null) return;
     await tx.query(

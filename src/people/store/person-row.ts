@@ -7,6 +7,7 @@ import {
   type Person,
   type PersonState,
   RESET_ON_WRITE,
+  RESTORED_CALL,
   type Refusal,
 } from '../model/person.js';
 import type { Fault, Review } from '../model/person-codes.js';
@@ -21,6 +22,10 @@ const RESET_FIELDS = { ...RESET, refusedOperation: null, refusalKind: null, refu
 export const RESET_ASSIGNMENTS = Object.entries(RESET_FIELDS)
   .map(([field, value]) => `${PERSON_COLUMNS[field as keyof StoredPerson]} = ${value ?? 'NULL'}`)
   .join(', ');
+
+/** SQL assignments of a create that may have been sent between a backup and its restore. */
+export const RESTORED_ATTEMPT = `attempt_call_id = ${RESTORED_CALL}, attempt_operation = 'createClient', attempt_email = NULL,
+  attempt_profile = NULL, attempt_look_up_at = clock_timestamp()`;
 
 /** Everything besides its own row that the next step of a person depends on, and the emails that it claims. */
 export type Surroundings = Omit<DecisionContext, 'base' | 'held'> & { emailClaims: string[] };
@@ -99,7 +104,7 @@ export function toPersonRow(
   read: StoredPerson & Surroundings & { breakers: Breakers | null } & Pick<ShownPerson, 'answerFault'>,
   base: string,
 ): PersonRow {
-  const { now, claim, providers, stillListed, role, hasSecondUser, breakers, emailClaims, ...stored } = read;
+  const { now, claim, providers, stillListed, role, hasSecondUser, restored, breakers, emailClaims, ...stored } = read;
   const { kind, wanted, emailFingerprint } = stored;
   return {
     ...stored,
@@ -113,6 +118,7 @@ export function toPersonRow(
       stillListed,
       role,
       hasSecondUser,
+      restored,
       breakers: breakers ?? {},
       base,
     },

@@ -2,8 +2,10 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
 import { rowOfEvent } from '../../platform/send/request-rows.js';
+import { settleRestoredRequests } from '../../platform/send/restored-requests.js';
 import { ATTEMPT_IN_FLIGHT, type RequestOutcomes as Outcomes } from '../../platform/send/send-once.js';
 import { RELEASE } from '../../queue/due-rows/lease.js';
+import { Restores } from '../../sending/restores.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import { SESSION_COLUMNS, SESSION_TABLE } from '../model/session-columns.js';
 import { NO_FACTS, type SessionFacts } from '../model/session-facts.js';
@@ -29,7 +31,10 @@ export class RequestOutcomes implements Outcomes<SessionRow, { sessionId: string
     private readonly feed: SessionFeed,
     private readonly seal: SessionSeal,
     private readonly audit: Audit,
-  ) {}
+    restores: Restores,
+  ) {
+    settleRestoredRequests(restores, SESSION_TABLE, 'requested_at', this);
+  }
 
   async accepted(tx: PoolClient, request: SessionRow, { sessionId }: { sessionId: string }): Promise<void> {
     const isSettled = await this.settle(tx, request, sessionId, 'clock_timestamp()');

@@ -1,0 +1,32 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+
+/** What a feature does about what may have been sent after a backup. It runs in the transaction of the hold. */
+interface RestoreWork {
+  /** The database may be a restored backup, so that earlier observations of the platform do not count. */
+  begun?(tx: PoolClient): Promise<void>;
+  /**
+   * Sending is released.
+   *
+   * @param restoredAt when the restore was noticed; null if there was none
+   */
+  released(tx: PoolClient, restoredAt: Date | null): Promise<void>;
+}
+
+/** What features do after the restore of a backup, so that nothing is sent twice. They register themselves. */
+@Injectable()
+export class Restores {
+  private readonly works: RestoreWork[] = [];
+
+  register(work: RestoreWork): void {
+    this.works.push(work);
+  }
+
+  async begin(tx: PoolClient): Promise<void> {
+    for (const work of this.works) await work.begun?.(tx);
+  }
+
+  async release(tx: PoolClient, restoredAt: Date | null): Promise<void> {
+    for (const work of this.works) await work.released(tx, restoredAt);
+  }
+}

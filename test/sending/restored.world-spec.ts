@@ -1,0 +1,191 @@
+import type { ComplianceJobResponse } from '../../src/compliance/compliance.dto.js';
+import type { ResolveSelectionResponse } from '../../src/people/api/people.dto.js';
+import type { SendingResponse } from '../../src/sending/sending.dto.js';
+import type { SessionResponse } from '../../src/sessions/model/session-view.js';
+import { importsIn } from '../imports/imports.js';
+import { peopleOf } from '../people/mirroring.js';
+import { backUp, putBack } from '../support/restore.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld();
+const { begin, put, get, remove, resolve, verdict, verdicts, settled } = peopleOf(world);
+const { start } = importsIn(world);
+
+const UNKNOWN = ['needs-review', 'restored-unknown'];
+const NO_WAIT = { prefer: 'wait=0' };
+const SYNCED = ['synced', null];
+const usersOf = (externalId: string) => world.platform.usersOf(externalId);
+const email = (id: string) => ({ email: `${id}@example.org` });
+
+const sending = async (body: object) => (await world.call<SendingResponse>('PUT', '/v1/sending', { body })).body;
+const release = async (more: object = { restored: true }) => {
+  await sending({ held: false, ...more });
+  await world.settle();
+};
+const resolveAll = async (body: object) => {
+  const selection = { code: 'restored-unknown', action: 'create', ...body };
+  const ask = async (more: object) =>
+    (await world.call<ResolveSelectionResponse>('POST', '/v1/people/resolve', { body: { ...selection, ...more } }))
+      .body;
+  return ask({ plan: (await ask({ dryRun: true })).plan });
+};
+const link = async (externalId: string) => {
+  const content = `kind,externalId,platformUserId\nclient,${externalId},${usersOf(externalId)[0]?.userId}`;
+  await start('', [{ name: 'links.csv', type: 'text/csv', content }]);
+  await world.settle();
+};
+
+/** Replaces the database by a backup, and starts the service on it, which holds by its setting. */
+async function restore(backup: Awaited<ReturnType<typeof backUp>>, settings: object = { HOLD_SENDING: 'true' }) {
+  await world.database.empty();
+  await putBack(world.database.url, backup);
+  await world.restart({ ...settings });
+  await world.settle();
+}
+
+beforeEach(() => put('providers/home'));
+afterEach(() => {
+  expect(world.platform.simulator.state.users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
+});
+
+describe('after the restore of a backup', () => {
+  it('no one is there twice, whether from the backup or sent since', async () => {
+    await put('clients/old');
+    await begin('clients/queued');
+    const backup = await backUp(world.database.url);
+    await world.settle();
+    await put('clients/mail', email('mail'));
+    await put('clients/blind');
+    await put('providers/late');
+
+    await restore(backup);
+    expect(await verdicts(['clients/old', 'clients/queued'])).toEqual([SYNCED, UNKNOWN]);
+    // The EHR sends everyone again.
+    for (const path of ['clients/old', 'clients/queued', 'clients/blind', 'clients/fresh']) await put(path);
+    await put('clients/mail', email('mail'));
+    await put('providers/late');
+    expect(await verdicts(['clients/queued', 'clients/blind', 'clients/fresh'])).toEqual([UNKNOWN, UNKNOWN, UNKNOWN]);
+    for (const id of ['mail', 'late']) expect(usersOf(id)).toHaveLength(1);
+    expect((await get('clients/mail')).platformUserId).toBe(usersOf('mail')[0]?.userId);
+    expect(await verdict('providers/late')).toEqual(SYNCED);
+
+    await world.restart();
+    await world.settle();
+    await link('blind');
+    expect(await resolveAll({ externalIds: ['fresh'] })).toMatchObject({ count: 1 });
+    expect(usersOf('fresh')).toEqual([]);
+    await release();
+    expect(await verdicts(['clients/blind', 'clients/mail', 'clients/fresh'])).toEqual([SYNCED, SYNCED, SYNCED]);
+    for (const id of ['old', 'queued', 'blind', 'mail', 'fresh']) expect(usersOf(id)).toHaveLength(1);
+
+    // Who is not resolved stays so, whatever the EHR sends.
+    await put('clients/queued');
+    await resolve('clients/queued', { action: 'retry' });
+    expect((await settled('clients/queued')).sync.error?.code).toBe('restored-unknown');
+    await link('queued');
+    expect([await verdict('clients/queued'), usersOf('queued')]).toEqual([SYNCED, [expect.anything()]]);
+    expect(await verdict('clients/fresh')).toEqual(SYNCED);
+    await put('clients/new');
+    expect(await verdict('clients/new')).toEqual(SYNCED);
+  });
+
+  it('the hold stays when the setting is removed, until a release', async () => {
+    const backup = await backUp(world.database.url);
+    await put('clients/blind');
+    await restore(backup);
+    await world.restart();
+    expect((await world.call<SendingResponse>('GET', '/v1/sending')).body).toMatchObject({
+      held: true,
+      heldBySetting: false,
+    });
+    await put('clients/blind');
+    expect(await verdict('clients/blind')).toEqual(UNKNOWN);
+    await release();
+    await put('clients/blind');
+    expect([await verdict('clients/blind'), usersOf('blind')]).toEqual([UNKNOWN, [expect.anything()]]);
+  });
+
+  it('a client that no worker has decided about by the release is not created', async () => {
+    const backup = await backUp(world.database.url);
+    await put('clients/blind');
+    await restore(backup);
+    await world.restart();
+    await begin('clients/blind');
+    await world.sql(
+      `UPDATE people SET state = 'pending', step = NULL, error_code = NULL, due_at = clock_timestamp() WHERE external_id = 'blind'`,
+    );
+    await release();
+    expect([await verdict('clients/blind'), usersOf('blind')]).toEqual([UNKNOWN, [expect.anything()]]);
+  });
+
+  it('an old check, an old rejection and an old decision do not allow a create', async () => {
+    for (const id of ['checked', 'rejected', 'ignored']) await begin(`clients/${id}`);
+    await world.sql(`UPDATE people SET checked_absent_at = clock_timestamp() WHERE external_id = 'checked'`);
+    await world.sql(
+      `UPDATE people SET fault = external_id, state = 'failed', step = NULL, due_at = NULL, error_code = external_id WHERE external_id IN ('rejected', 'ignored')`,
+    );
+    const backup = await backUp(world.database.url);
+    for (const id of ['checked', 'rejected', 'ignored']) await put(`clients/${id}`);
+    await restore(backup);
+    expect(await verdicts(['clients/checked', 'clients/rejected', 'clients/ignored'])).toEqual([
+      UNKNOWN,
+      UNKNOWN,
+      UNKNOWN,
+    ]);
+  });
+
+  it('a deleted client may be on the platform, which an operator finds out', async () => {
+    await begin('clients/gone');
+    const backup = await backUp(world.database.url);
+    await put('clients/gone');
+    await restore(backup);
+    await remove('clients/gone');
+    expect(await verdict('clients/gone')).toEqual(['needs-review', 'delete-unknown']);
+  });
+
+  it('a request that the backup contains as unsent is unknown, and not sent again', async () => {
+    const TEXT = { text: { text: 'They spoke.' } };
+    const wish = { provider: 'home', noteTemplateIds: ['soap'], input: TEXT };
+    const session = (await world.call<SessionResponse>('POST', '/v1/sessions', { body: wish, headers: NO_WAIT })).body;
+    const form = new FormData();
+    form.append('files', new Blob(['%PDF-1.7\n%%EOF'], { type: 'application/pdf' }), 'a.pdf');
+    const job = (
+      await world.call<ComplianceJobResponse>('POST', '/v1/compliance/jobs', { body: form, headers: NO_WAIT })
+    ).body;
+    const backup = await backUp(world.database.url);
+    await world.settle();
+    const sent = () => [world.platform.arrivals('createSession'), world.platform.arrivals('submitComplianceJob')];
+    const before = sent();
+    expect(before).toEqual([1, 1]);
+    await restore(backup);
+    await world.restart();
+    await world.settle();
+    expect(sent()).toEqual(before);
+    await release();
+    expect(sent()).toEqual(before);
+    const states = [
+      (await world.call<SessionResponse>('GET', `/v1/sessions/${session.id}`)).body.state,
+      (await world.call<ComplianceJobResponse>('GET', `/v1/compliance/jobs/${job.id}`)).body.state,
+    ];
+    expect(states).toEqual(['Unknown', 'Unknown']);
+  });
+});
+
+describe('without a restore', () => {
+  it('a hold of an operator keeps clients without an email pending', async () => {
+    await sending({ held: true, reason: 'CASE-1' });
+    await put('clients/blind');
+    expect((await get('clients/blind')).sync.state).toBe('pending');
+    await release({});
+    expect(await verdict('clients/blind')).toEqual(SYNCED);
+  });
+
+  it('a release after HOLD_SENDING lets clients without an email be created', async () => {
+    await world.restart({ HOLD_SENDING: 'true' });
+    await put('clients/blind');
+    expect(await verdict('clients/blind')).toEqual(UNKNOWN);
+    await world.restart();
+    await release({});
+    expect(await verdict('clients/blind')).toEqual(SYNCED);
+  });
+});
