@@ -27,6 +27,8 @@ const MESSAGES: Record<string, string> = {
     'The platform did not answer the submission. Look for the job there, then resolve with "link", "create" or "abandon".',
   'result-unreadable':
     'The platform reported the end of this job, but its result cannot be read; the lookup is retried automatically. Check the job on the platform.',
+  'unreadable-answer':
+    'The answer about this job cannot be read; the lookup is retried automatically. The check platform in /health/ready names the pointer and what it found.',
   abandoned: 'An operator abandoned this job. To have the files checked, submit them again.',
   'maybe-gone':
     'The platform answered 404 to the lookup of this job: it does not know the job, or the URL is wrong. The lookup is retried automatically; resolve it with "link" or "abandon" if the job id is wrong.',

@@ -43,7 +43,7 @@ export class SessionsHealth {
         refused,
       'Another server than the platform answers getSession or getProcessingSession. Check PLATFORM_BASE_URL and their paths in PLATFORM_CONTRACT.':
         elsewhere,
-      'Answers of the platform are unreadable, or are about another session; they are not stored. Compare getSession and getProcessingSession in PLATFORM_CONTRACT with an answer.':
+      'Answers of the platform are unreadable, or are about another session; they are not stored. The check platform names the pointer and what it found.':
         unreadable,
       'Sessions have waited for more than five minutes to be fetched.': overdue && facts.canFetch,
       // Each fault postpones its session, so that none is ever overdue.
