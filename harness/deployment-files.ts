@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 
 import os from 'node:os';
 import path from 'node:path';
 import { load, YAML11_SCHEMA } from 'js-yaml';
+import { Env } from '../src/config/env.js';
 import { shutdownDeadlineMs } from '../src/config/stopping.js';
 
 const ROOT = path.resolve(__dirname, '..');
@@ -11,9 +12,7 @@ const ROOT = path.resolve(__dirname, '..');
 export const readProjectFile = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
 
 /** Every setting of the service. */
-export const SETTINGS = ['src/config/env.ts', 'src/config/sign-in-settings.ts'].flatMap((file) =>
-  [...readProjectFile(file).matchAll(/^ {2}(?:@.*\) )?([A-Z][A-Z_]+)[!?]?: /gm)].map(([, name = '']) => name),
-);
+export const SETTINGS = Object.keys(new Env());
 
 /** The variables of an environment file. */
 export const settingsIn = (text: string): Record<string, string> =>
@@ -113,7 +112,7 @@ export class InstalledSecrets {
 }
 
 const longestSeconds = (setting: string): number =>
-  Number(new RegExp(`@Seconds\\([\\d.]+, (\\d+)\\) ${setting}`).exec(readProjectFile('src/config/env.ts'))?.[1]);
+  Number(new RegExp(` ${setting}: seconds\\([\\d.]+, (\\d+)\\)`).exec(readProjectFile('src/config/env.ts'))?.[1]);
 
 /** How long a shutdown may take. @param hasDelay false if the deployment sets SHUTDOWN_DELAY_SECONDS to 0 */
 export function longestShutdownSeconds(hasDelay: boolean): number {

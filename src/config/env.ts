@@ -1,265 +1,217 @@
-import { plainToInstance, Transform } from 'class-transformer';
-import { ArrayNotEmpty, IsIn, IsInt, IsOptional, IsString, Matches, Min, validateSync } from 'class-validator';
 import { OFF, withSecretFiles } from './secret-files.js';
-import { IsBootstrapKey } from './secret-strength.js';
-import {
-  AreAddressRanges,
-  AreKeys,
-  ByteSize,
-  type Days,
-  Flag,
-  IsForRehearsal,
-  IsHttpUrl,
-  IsPlatformPage,
-  IsPlatformUrl,
-  IsProxyUrl,
-  IsThreshold,
-  isLoopbackHost,
-  KeptDays,
-  List,
-  Seconds,
-  Secrets,
-  ToNumber,
-  Trimmed,
-  WholeNumber,
-} from './setting-rules.js';
-import { SignInSettings } from './sign-in-settings.js';
-import { ChecksCertificates, IsPostgresUrl, IsPrivateHost, IsPublicUrl, IsRedisUrl } from './transport-rules.js';
+import { bootstrapKey } from './secret-strength.js';
+import type { Setting } from './setting-rules.js';
+import * as is from './setting-rules.js';
+import { checkedCertificates, postgresUrl, privateHost, publicUrl, redisUrl } from './transport-rules.js';
 
 type Role = 'api' | 'worker';
 
 const DAY_SECONDS = 86_400;
+const MONTH_SECONDS = 30 * DAY_SECONDS;
+const KIB = 1024;
+const MIB = KIB ** 2;
+const GIB = KIB ** 3;
 
 /**
  * Minimum of WEBHOOK_MAX_AGE_SECONDS, because a retry may keep the timestamp of the first try. An hour covers the five
  * retries of the specification with delays that double from 115 seconds: (1 + 2 + 4 + 8 + 16) * 115 + 6 * 5 = 3595.
  */
-const NARROWEST_AGE_WINDOW_SECONDS = 3_600;
+const MIN_AGE_WINDOW_SECONDS = 3_600;
+const AGE_WINDOW = `must be at least ${MIN_AGE_WINDOW_SECONDS}, or unset: a retry may keep the timestamp of the first try`;
 
-/** The whole environment of one process. It is read once, and its validation lists every fault. */
-export class Env extends SignInSettings {
-  @IsPlatformUrl() PLATFORM_BASE_URL!: string;
+const ROLES_RULE = 'must be api, worker or api,worker';
+const hasRoles = is.rule(ROLES_RULE, (value) => Array.isArray(value) && value.length > 0);
 
-  @Trimmed()
-  @Matches(/^[\x20-\x7e]+$/, {
-    message: 'must hold the API key that the platform gave you, in one line of printable ASCII',
-  })
-  PLATFORM_API_KEY!: string;
+/** The settings of the OpenID provider at which people sign in to the console: all or none. */
+const allOfOidc = is.togetherWith([
+  'OIDC_ISSUER',
+  'OIDC_CLIENT_ID',
+  'OIDC_CLIENT_SECRET',
+  'OIDC_SCOPES_CLAIM',
+  'OIDC_SCOPES',
+]);
 
-  @Secrets()
-  @ArrayNotEmpty({ message: 'must hold the webhook secret (comma-separated while one is being rotated)' })
-  PLATFORM_WEBHOOK_SECRET!: string[];
-
-  @IsBootstrapKey() ADMIN_API_KEY!: string;
-
-  @WholeNumber(0, 65_535) PORT: number = 3000;
-
-  @IsString() @IsPrivateHost() HOST: string = '127.0.0.1';
-
-  @IsOptional() @IsPublicUrl() @IsHttpUrl() PUBLIC_URL?: string;
-
-  /** Proxies whose X-Forwarded-For is trusted. */
-  @AreAddressRanges() TRUSTED_PROXIES: string[] = [];
-
-  @List()
-  @ArrayNotEmpty()
-  @IsIn(['api', 'worker'], { each: true, message: 'must be api, worker or api,worker' })
-  ROLES: Role[] = ['api', 'worker'];
-
-  @IsOptional() @IsPostgresUrl() DATABASE_URL?: string;
-
-  @IsOptional() @IsPostgresUrl() DATABASE_OWNER_URL?: string;
-
-  @WholeNumber(12, 1_000) DATABASE_CONNECTIONS: number = 18;
-
-  @IsOptional() @IsRedisUrl() REDIS_URL?: string;
-
-  /** Hosts of PostgreSQL, Redis and PUBLIC_URL that are reached without TLS, because the network to them is private. */
-  @List() PLAINTEXT_HOSTS: string[] = [];
-
-  @IsOptional() @ChecksCertificates() NODE_TLS_REJECT_UNAUTHORIZED?: string;
-
-  @Matches(/^[A-Za-z0-9_-]{1,40}$/, { message: 'must be 1 to 40 letters, digits, _ or -' }) QUEUE_PREFIX: string =
-    'notebridge';
-
-  /** Whether nothing is sent to the platform, as after the restore of a backup. */
-  @Flag() HOLD_SENDING: boolean = false;
-
-  @IsOptional()
-  @IsPlatformPage()
-  @Transform(({ value }) => (typeof value === 'string' && !value.includes('://') ? `https://${value}` : value))
-  PLATFORM_PARTNER_DOMAIN?: string;
-
-  @IsOptional() @IsString() PLATFORM_CONTRACT?: string;
-
+/** Every setting: what it must be and its default. docs/reference/settings.md and .env.example explain them. */
+const SETTINGS = {
+  PLATFORM_BASE_URL: is.platformUrl,
+  PLATFORM_API_KEY: is.matching(
+    /^[\x20-\x7e]+$/,
+    'must hold the API key that the platform gave you, in one line of printable ASCII',
+  ),
+  PLATFORM_WEBHOOK_SECRET: is.secrets('must hold the webhook secret (comma-separated while one is being rotated)'),
+  PLATFORM_PARTNER_DOMAIN: is.platformPage.optional(),
+  PLATFORM_CONTRACT: is.text.optional(),
+  /** A call without an answer by then has an unknown outcome. */
+  PLATFORM_TIMEOUT_SECONDS: is.seconds(0.1, 60).or(10),
+  /** Bytes of one answer. 16 MiB of notes or transcript are read in less than 250 ms. */
+  PLATFORM_ANSWER_LIMIT: is.byteSize(64 * KIB).or(16 * MIB),
   /** The proxy for calls to the platform and for uploads to its stores, and the hosts that are reached without it. */
-  @IsOptional() @IsProxyUrl() HTTPS_PROXY?: string;
-  @List() NO_PROXY: string[] = [];
-
-  /** Seconds; a call without an answer by then has an unknown outcome. */
-  @Seconds(0.1, 60) PLATFORM_TIMEOUT_SECONDS: number = 10;
-
-  /** Bytes of one answer of the platform. 16 MiB of notes or transcript are read in less than 250 ms. */
-  @ByteSize(64 * 1024) PLATFORM_ANSWER_LIMIT: number = 16 * 1024 ** 2;
-
+  HTTPS_PROXY: is.proxyUrl.optional(),
+  NO_PROXY: is.list.or([]),
   /** Spec, Limits: 300 requests per minute per API key over all user-management endpoints. */
-  @WholeNumber(1, 1_000_000) USER_MANAGEMENT_CALLS_PER_MINUTE: number = 300;
+  USER_MANAGEMENT_CALLS_PER_MINUTE: is.wholeNumber(1, 1_000_000).or(300),
+  /** The platform's minute. */
+  USER_MANAGEMENT_WINDOW_SECONDS: is.seconds(0.5, 60).and(is.forRehearsal(60)).or(60),
+  /** How long a create without an answer waits until it is looked up, because the platform may commit late. */
+  UNKNOWN_OUTCOME_GRACE_SECONDS: is.seconds(0, DAY_SECONDS).or(60),
+  /** The age at which a session that has not ended is looked up, and the time between two such lookups at first. */
+  SESSION_REFRESH_AFTER_SECONDS: is.seconds(1, MONTH_SECONDS).or(900),
+  SESSION_REFRESH_EVERY_SECONDS: is.seconds(1, MONTH_SECONDS).or(600),
+  COMPLIANCE_REFRESH_AFTER_SECONDS: is.seconds(0.1, MONTH_SECONDS).or(5),
+  COMPLIANCE_REFRESH_EVERY_SECONDS: is.seconds(0.1, MONTH_SECONDS).or(5),
+  /** Whether nothing is sent to the platform, as after the restore of a backup. */
+  HOLD_SENDING: is.flag.or(false),
+  REDIRECT_ALLOWED_ORIGINS: is.httpUrls.or([]),
+  PRIVATE_HOSTS_ALLOWED: is.flag.optional(),
 
-  /** Seconds; the platform's minute. Shortened only to rehearse the limit against the simulator. */
-  @Seconds(0.5, 60)
-  @IsForRehearsal(60)
-  USER_MANAGEMENT_WINDOW_SECONDS: number = 60;
+  ADMIN_API_KEY: bootstrapKey,
+  OIDC_ISSUER: is.issuer.optional().and(allOfOidc),
+  OIDC_CLIENT_ID: is.text.optional().and(allOfOidc),
+  OIDC_CLIENT_SECRET: is.text.optional().and(allOfOidc),
+  /** The claim of the ID token that names the groups or roles of a person, and the scopes of each as JSON. */
+  OIDC_SCOPES_CLAIM: is.text.optional().and(allOfOidc),
+  OIDC_SCOPES: is.text.optional().and(allOfOidc),
+  /** Whether a key can sign in to the console. */
+  CONSOLE_KEY_SIGN_IN: is.flag.or(true),
+  /** How long the console may be unused before the session of its browser ends. */
+  SESSION_IDLE_MINUTES: is.wholeNumber(1, 480).or(30),
+  /** Whether each request with a key must name the EHR's user. Then keys cannot sign in, because they name no person. */
+  REQUIRE_ON_BEHALF_OF: is.flag.or(false),
 
-  /** Seconds to wait before a create without an answer is looked up: the platform may commit late. */
-  @Seconds(0, DAY_SECONDS) UNKNOWN_OUTCOME_GRACE_SECONDS: number = 60;
-
-  /** Seconds; a session that has not ended by this age is looked up, whether or not an event came. */
-  @Seconds(1, 30 * DAY_SECONDS) SESSION_REFRESH_AFTER_SECONDS: number = 900;
-
-  /** Seconds between two such lookups; they become rarer as a session gets old. */
-  @Seconds(1, 30 * DAY_SECONDS) SESSION_REFRESH_EVERY_SECONDS: number = 600;
-
-  /** Seconds; a compliance job that has not ended by this age is looked up. */
-  @Seconds(0.1, 30 * DAY_SECONDS) COMPLIANCE_REFRESH_AFTER_SECONDS: number = 5;
-
-  /** Seconds between two such lookups at first; they become rarer as a job gets old. */
-  @Seconds(0.1, 30 * DAY_SECONDS) COMPLIANCE_REFRESH_EVERY_SECONDS: number = 5;
-
+  PORT: is.wholeNumber(0, 65_535).or(3000),
+  HOST: privateHost.or('127.0.0.1'),
+  PUBLIC_URL: publicUrl.optional(),
+  /** Proxies whose X-Forwarded-For is trusted. */
+  TRUSTED_PROXIES: is.addressRanges.or([]),
+  ROLES: is
+    .listOf<Role>(ROLES_RULE, (role) => role === 'api' || role === 'worker')
+    .and(hasRoles)
+    .or(['api', 'worker']),
+  /** Hosts of PostgreSQL, Redis and PUBLIC_URL that are reached without TLS, because the network to them is private. */
+  PLAINTEXT_HOSTS: is.list.or([]),
+  NODE_TLS_REJECT_UNAUTHORIZED: checkedCertificates.optional(),
   /** Maximum connections of one process. Above it, the one that was idle the longest is closed. */
-  @WholeNumber(1, 1_000_000) MAX_CONNECTIONS: number = 2_000;
-
-  /**
-   * Seconds from the signal to stop until the listener closes. /health/ready answers 503 from the signal on, so that load
-   * balancers notice in time.
-   */
-  @Seconds(0, 60) SHUTDOWN_DELAY_SECONDS: number = 0;
-
+  MAX_CONNECTIONS: is.wholeNumber(1, 1_000_000).or(2_000),
+  /** From the signal to stop until the listener closes. /health/ready answers 503 meanwhile, for load balancers. */
+  SHUTDOWN_DELAY_SECONDS: is.seconds(0, 60).or(0),
   /** Timeout for the headers of a request, from the connection or the first of their bytes on. */
-  @Seconds(0.1, 3_600) HEADERS_TIMEOUT_SECONDS: number = 10;
-
+  HEADERS_TIMEOUT_SECONDS: is.seconds(0.1, 3_600).or(10),
   /** Timeout for the next byte of a request, or for the reader of an answer to take one. */
-  @Seconds(0.1, 3_600) SILENCE_TIMEOUT_SECONDS: number = 120;
-
+  SILENCE_TIMEOUT_SECONDS: is.seconds(0.1, 3_600).or(120),
   /** Timeout for a body that is read into memory. */
-  @Seconds(1, 3_600) BODY_TIMEOUT_SECONDS: number = 30;
-
+  BODY_TIMEOUT_SECONDS: is.seconds(1, 3_600).or(30),
   /** Maximum bytes of all bodies in memory, except webhooks. Has room for a PDF of 25 MiB. */
-  @ByteSize(32 * 1024 ** 2) BODY_MEMORY_LIMIT: number = 96 * 1024 ** 2;
-
+  BODY_MEMORY_LIMIT: is.byteSize(32 * MIB).or(96 * MIB),
+  WEBHOOK_BODY_LIMIT: is.byteSize(1024).or(5 * MIB),
   /** Maximum bytes of all webhooks that arrive. */
-  @ByteSize('WEBHOOK_BODY_LIMIT') WEBHOOK_MEMORY_LIMIT: number = 64 * 1024 ** 2;
-
+  WEBHOOK_MEMORY_LIMIT: is.byteSize('WEBHOOK_BODY_LIMIT').or(64 * MIB),
+  WEBHOOK_MAX_AGE_SECONDS: is
+    .wholeNumber(MIN_AGE_WINDOW_SECONDS, Number.MAX_SAFE_INTEGER)
+    .called(AGE_WINDOW)
+    .optional(),
   /** Maximum requests that one caller has in flight in one process: a key, a person, or an address without either. */
-  @WholeNumber(1, 10_000) REQUESTS_PER_CALLER: number = 16;
-
-  /** The same for uploads, event streams, `Prefer: wait` and requests that take longer than two seconds. */
-  @WholeNumber(1, 10_000) WAITING_REQUESTS_PER_CALLER: number = 200;
-
+  REQUESTS_PER_CALLER: is.wholeNumber(1, 10_000).or(16),
+  /** The same for uploads, event streams, `Prefer: wait` and requests that take longer than two is.seconds. */
+  WAITING_REQUESTS_PER_CALLER: is.wholeNumber(1, 10_000).or(200),
   /** Maximum bytes that the requests of one caller store in a day (UTC). Deletions may use as much again. */
-  @ByteSize(1024) KEY_DAILY_BYTES: number = 1024 ** 3;
-
+  KEY_DAILY_BYTES: is.byteSize(1024).or(GIB),
   /** Maximum streams of server-sent events that one caller has open in one process. */
-  @WholeNumber(1, 10_000) EVENT_STREAMS_PER_KEY: number = 20;
+  EVENT_STREAMS_PER_KEY: is.wholeNumber(1, 10_000).or(20),
 
-  @ByteSize(1024) WEBHOOK_BODY_LIMIT: number = 5 * 1024 * 1024;
-
-  @IsOptional()
-  @ToNumber
-  @IsInt()
-  @Min(NARROWEST_AGE_WINDOW_SECONDS, {
-    message: 'must be at least $constraint1, or unset: a retry may keep the timestamp of the first try',
-  })
-  WEBHOOK_MAX_AGE_SECONDS?: number;
-
-  @List()
-  @IsHttpUrl({ each: true })
-  REDIRECT_ALLOWED_ORIGINS: string[] = [];
-
-  @IsOptional() @Flag() PRIVATE_HOSTS_ALLOWED?: boolean;
-
-  @AreKeys() DATA_KEYS?: string[];
-
+  DATABASE_URL: postgresUrl.optional(),
+  DATABASE_OWNER_URL: postgresUrl.optional(),
+  DATABASE_CONNECTIONS: is.wholeNumber(12, 1_000).or(18),
+  REDIS_URL: redisUrl.optional(),
+  QUEUE_PREFIX: is.matching(/^[A-Za-z0-9_-]{1,40}$/, 'must be 1 to 40 letters, digits, _ or -').or('notebridge'),
+  /** Where the embedded database and keys made at the first start are kept. */
+  DATA_DIR: is.text.or('.data'),
+  /** Bytes of the database's disk that are kept for webhooks and deletions. */
+  DISK_RESERVE: is.byteSize(0).or(GIB),
+  /** Maximum size of a database whose disk is not that of DATA_DIR. */
+  DATABASE_SIZE_LIMIT: is.byteSize('DISK_RESERVE').optional(),
+  DATA_KEYS: is.keys,
   /** Make the fingerprints that show which emails, profiles and notes are equal. */
-  @AreKeys() FINGERPRINT_KEYS?: string[];
-
+  FINGERPRINT_KEYS: is.keys,
   /** Sign the audit log and the rows that grant rights. */
-  @AreKeys() AUDIT_KEYS?: string[];
-
+  AUDIT_KEYS: is.keys,
   /** Receives the newest link of the audit log each minute. */
-  @IsOptional() @IsPublicUrl() @IsHttpUrl() AUDIT_HEADS_URL?: string;
+  AUDIT_HEADS_URL: publicUrl.optional(),
 
   /** An import that would delete more needs an override: a percentage of the existing people, and a number of people. */
-  @IsThreshold() IMPORT_MAX_DELETES: string = '10%,5';
-
+  IMPORT_MAX_DELETES: is.threshold.or('10%,5'),
   /** The same for clients from whose list an import removes a provider. */
-  @IsThreshold() IMPORT_MAX_PROVIDER_REMOVALS: string = '10%,5';
-
-  @ByteSize(1024) IMPORT_BODY_LIMIT: number = 2 * 1024 ** 3;
-
+  IMPORT_MAX_PROVIDER_REMOVALS: is.threshold.or('10%,5'),
+  IMPORT_BODY_LIMIT: is.byteSize(1024).or(2 * GIB),
   /** Rows of one import; what is stored of each is many times a short line. */
-  @WholeNumber(1, 10_000_000) IMPORT_MAX_ROWS: number = 3_000_000;
+  IMPORT_MAX_ROWS: is.wholeNumber(1, 10_000_000).or(3_000_000),
 
   /** How many days histories and copies are kept if their kind has no setting. */
-  @WholeNumber(1, 36_500) RETENTION_DAYS: number = 90;
-
-  @IsOptional() @KeptDays() CALLS_RETENTION_DAYS?: Days;
-
-  @IsOptional() @KeptDays() DELIVERIES_RETENTION_DAYS?: Days;
-
-  @IsOptional() @KeptDays() FEED_RETENTION_DAYS?: Days;
-
-  @IsOptional() @KeptDays() IMPORT_ROWS_RETENTION_DAYS?: Days;
-
-  @IsOptional() @KeptDays() RECORDINGS_RETENTION_DAYS?: Days;
-
+  RETENTION_DAYS: is.wholeNumber(1, 36_500).or(90),
+  CALLS_RETENTION_DAYS: is.keptDays().optional(),
+  DELIVERIES_RETENTION_DAYS: is.keptDays().optional(),
+  FEED_RETENTION_DAYS: is.keptDays().optional(),
+  IMPORT_ROWS_RETENTION_DAYS: is.keptDays().optional(),
+  RECORDINGS_RETENTION_DAYS: is.keptDays().optional(),
   /** Of each version of notes, from its first fetch. */
-  @KeptDays() NOTES_RETENTION_DAYS: Days = 'off';
-
+  NOTES_RETENTION_DAYS: is.keptDays().or('off'),
   /** Of transcripts and insights, from their fetch. */
-  @KeptDays() TRANSCRIPTS_RETENTION_DAYS: Days = 'off';
-
+  TRANSCRIPTS_RETENTION_DAYS: is.keptDays().or('off'),
   /** Of the request and the outcome of a compliance job, from its end. */
-  @KeptDays() COMPLIANCE_RETENTION_DAYS: Days = 'off';
-
+  COMPLIANCE_RETENTION_DAYS: is.keptDays().or('off'),
   /** Six years, as 45 CFR 164.316(b)(2)(i) asks of the record of actions. */
-  @KeptDays(365) AUDIT_RETENTION_DAYS: Days = 2_192;
-
+  AUDIT_RETENTION_DAYS: is.keptDays(365).or(2_192),
   /** Whether notes, transcripts and insights are erased when the EHR deletes their client. */
-  @IsIn(['keep', 'erase']) ERASE_NOTES_OF_DELETED_CLIENTS: 'keep' | 'erase' = 'keep';
+  ERASE_NOTES_OF_DELETED_CLIENTS: is.oneOf(['keep', 'erase']).or('keep'),
 
   /** Whether /docs and /openapi.json are served. They need no key. */
-  @Flag() API_DOCS: boolean = true;
-
+  API_DOCS: is.flag.or(true),
+  LOG_LEVEL: is.oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).or('info'),
   /** Where traces are delivered, by OTLP over HTTP as JSON; unset: there are none. */
-  @IsOptional() @IsPublicUrl() @IsHttpUrl() OTEL_EXPORTER_OTLP_ENDPOINT?: string;
+  OTEL_EXPORTER_OTLP_ENDPOINT: publicUrl.optional(),
+  OTEL_EXPORTER_OTLP_HEADERS: is.text.optional(),
+  OTEL_EXPORTER_OTLP_PROTOCOL: is
+    .oneOf(['http/json'])
+    .called('must be http/json, the one protocol that is spoken here (port 4318 of a collector)')
+    .optional(),
+};
 
-  @IsOptional() @IsString() OTEL_EXPORTER_OTLP_HEADERS?: string;
+type Table = typeof SETTINGS;
+type Value<Name extends keyof Table> = Table[Name] extends Setting<infer T> ? T : never;
+type OptionalName = { [Name in keyof Table]: undefined extends Value<Name> ? Name : never }[keyof Table];
+type Values = { [Name in Exclude<keyof Table, OptionalName>]: Value<Name> } & { [Name in OptionalName]?: Value<Name> };
+type Raw = Record<string, unknown>;
 
-  @IsOptional()
-  @IsIn(['http/json'], {
-    message: 'must be http/json, the one protocol that is spoken here (port 4318 of a collector)',
-  })
-  OTEL_EXPORTER_OTLP_PROTOCOL?: string;
+const isUnset = (value: unknown) => value === undefined || (typeof value === 'string' && value.trim() === '');
 
-  @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']) LOG_LEVEL: string = 'info';
+function read({ read, fallback }: Setting<unknown>, value: unknown): unknown {
+  if (isUnset(value)) return fallback;
+  return typeof value === 'string' ? read(value) : value;
+}
 
-  /** Bytes of the database's disk that are kept for webhooks and deletions. */
-  @ByteSize(0) DISK_RESERVE: number = 1024 ** 3;
+/** Gives a class the settings of the table as its fields. */
+const Settings = class {
+  constructor(raw: Raw = {}) {
+    for (const [name, setting] of Object.entries(SETTINGS)) Reflect.set(this, name, read(setting, raw[name]));
+  }
+} as new (
+  raw?: Raw,
+) => Values;
 
-  /** Maximum size of a database whose disk is not that of DATA_DIR. */
-  @IsOptional() @ByteSize('DISK_RESERVE') DATABASE_SIZE_LIMIT?: number;
-
-  /** Where the embedded database and keys made at the first start are kept. */
-  @IsString() DATA_DIR: string = '.data';
-
+/** The whole environment of one process. It is read once, and its validation lists every fault. */
+export class Env extends Settings {
   /** True when addresses on private networks may be handed in; implied when the platform itself is on loopback. */
   get privateHostsAllowed(): boolean {
-    return this.PRIVATE_HOSTS_ALLOWED ?? isLoopbackHost(new URL(this.PLATFORM_BASE_URL).hostname);
+    return this.PRIVATE_HOSTS_ALLOWED ?? is.isLoopbackHost(new URL(this.PLATFORM_BASE_URL).hostname);
   }
 
   /** The first key; undefined if it is off. */
   get adminKey(): string | undefined {
     return this.ADMIN_API_KEY === OFF ? undefined : this.ADMIN_API_KEY;
+  }
+
+  /** True if a key opens a browser session. */
+  get allowsKeySignIn(): boolean {
+    return this.CONSOLE_KEY_SIGN_IN && !this.REQUIRE_ON_BEHALF_OF;
   }
 
   /** True if this process has the role. */
@@ -274,22 +226,20 @@ export class Env extends SignInSettings {
  * @param raw usually `process.env`; unknown variables are left alone, blank ones are not set
  * @throws {Error} whose message lists every faulty variable and what it must hold; never a value
  */
-export function validateEnv(raw: Record<string, unknown>): Env {
+export function validateEnv(raw: Raw): Env {
   const { settings, faults } = withSecretFiles({ HTTPS_PROXY: raw.https_proxy, NO_PROXY: raw.no_proxy, ...raw });
-  const isBlank = (value: unknown) => typeof value === 'string' && value.trim() === '';
-  const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => !isBlank(value)));
-  const env = plainToInstance(Env, given, { exposeDefaultValues: true });
-  const withoutSource = new Set(faults.map(({ secret }) => secret));
-  const faulty = validateSync(env, { forbidUnknownValues: true }).filter(
-    ({ property }) => !withoutSource.has(property),
-  );
-  if (faulty.length + faults.length === 0) return env;
-  const lines = faulty.map(({ property, constraints = {} }) => {
-    const unset = settings[property] === undefined || settings[property] === '';
-    const rules = Object.values(constraints).map((rule) => rule.replace(`${property} `, ''));
-    return `  ${property} ${unset ? `is not set: it ${rules[0]}` : rules.join('; ')}`;
+  const env = new Env(settings);
+  const values = { ...env };
+  const lines = Object.entries<Setting<unknown>>(SETTINGS).flatMap(([name, { rules }]) => {
+    if (faults.some(({ secret }) => secret === name)) return [];
+    const value = Reflect.get(env, name);
+    const broken = rules.filter(({ fits }) => !fits(value, values));
+    const said = broken.map(({ message }) => (typeof message === 'string' ? message : message(value)));
+    if (said.length === 0) return [];
+    return `  ${name} ${isUnset(settings[name]) ? `is not set: it ${said[0]}` : said.join('; ')}`;
   });
   lines.push(...faults.map(({ name, fault }) => `  ${name} ${fault}`));
+  if (lines.length === 0) return env;
   throw new Error(`The environment is not usable; fix these settings (see .env.example):\n${lines.join('\n')}`);
 }
 

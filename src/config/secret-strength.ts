@@ -1,5 +1,5 @@
 import { OFF } from './secret-files.js';
-import { isPlatformHere, rule } from './setting-rules.js';
+import { isPlatformHere, rule, text } from './setting-rules.js';
 
 /** Minimum length of a secret, in characters. */
 const MIN_LENGTH = 32;
@@ -22,11 +22,12 @@ function noveltyBits(values: readonly number[]): number {
 }
 
 /** The first key of this service's API, made by its operator. */
-export function IsBootstrapKey(): PropertyDecorator {
-  const fits = (value: unknown) => typeof value === 'string' && (value === OFF || isStrongSecret(value));
-  const key = `a first administrator key of at least ${MIN_LENGTH} random characters (openssl rand -hex 24)`;
-  return rule('isBootstrapKey', `must hold ${key}, or off`, fits);
-}
+export const bootstrapKey = text.and(
+  rule(
+    `must hold a first administrator key of at least ${MIN_LENGTH} random characters (openssl rand -hex 24), or off`,
+    (value) => typeof value === 'string' && (value === OFF || isStrongSecret(value)),
+  ),
+);
 
 /**
  * Warnings about short or repetitive secrets that the platform chose. They are no reason not to start, because only the

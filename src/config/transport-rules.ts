@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
-import { isLoopbackHost, isPlatformHere, parseUrl, rule } from './setting-rules.js';
+import { httpUrl, isLoopbackHost, isPlatformHere, parseUrl, rule, text } from './setting-rules.js';
 
 /** True if the way to a host needs no TLS: the host is this machine, or PLAINTEXT_HOSTS says that its network is private. */
 function isPrivateWay(host: string, { PLAINTEXT_HOSTS: named }: Record<string, unknown>): boolean {
@@ -41,19 +41,6 @@ function certificateFault(url: unknown): string | undefined {
   return undefined;
 }
 
-/** An address of PostgreSQL, with TLS unless the way to its host is private. */
-export const IsPostgresUrl = (): PropertyDecorator =>
-  rule(
-    'isPostgresUrl',
-    (value) => (hasManyHosts(value) ? ONE_HOST : (certificateFault(value) ?? POSTGRES_RULE)),
-    (value, settings) =>
-      typeof value === 'string' &&
-      /^postgres(ql)?:\/\//.test(value) &&
-      !hasManyHosts(value) &&
-      certificateFault(value) === undefined &&
-      isPostgresWaySafe(value, settings),
-  );
-
 /** True for a list of hosts, which libpq reads and node-postgres does not. */
 function hasManyHosts(value: unknown): boolean {
   const [, authority = ''] = /^postgres(?:ql)?:\/\/([^/?#]*)/.exec(String(value)) ?? [];
@@ -68,40 +55,54 @@ const POSTGRES_RULE =
   'must begin with postgresql:// and ask for TLS with a checked certificate (?sslmode=verify-full, and the file of an ' +
   'authority of your own as &sslrootcert=), unless PLAINTEXT_HOSTS names its host';
 
+/** An address of PostgreSQL, with TLS unless the way to its host is private. */
+export const postgresUrl = text.and(
+  rule(
+    (value) => (hasManyHosts(value) ? ONE_HOST : (certificateFault(value) ?? POSTGRES_RULE)),
+    (value, settings) =>
+      typeof value === 'string' &&
+      /^postgres(ql)?:\/\//.test(value) &&
+      !hasManyHosts(value) &&
+      certificateFault(value) === undefined &&
+      isPostgresWaySafe(value, settings),
+  ),
+);
+
 /** An address of Redis, with TLS unless the way to its host is private. */
-export function IsRedisUrl(): PropertyDecorator {
-  const message = 'must begin with rediss:// (TLS), or with redis:// where PLAINTEXT_HOSTS names its host';
-  return rule('isRedisUrl', message, (value, settings) => {
+export const redisUrl = text.and(
+  rule('must begin with rediss:// (TLS), or with redis:// where PLAINTEXT_HOSTS names its host', (value, settings) => {
     const url = parseUrl(value);
     if (url === undefined || !/^rediss?:$/.test(url.protocol)) return false;
     // ioredis takes options from the query, and an empty one named tls would switch it off.
     const isSecure = url.protocol === 'rediss:' && !url.searchParams.has('tls');
     return isSecure || isPrivateWay(url.hostname, settings);
-  });
-}
+  }),
+);
 
 /** The address of a web service to which secrets are sent. */
-export function IsPublicUrl(): PropertyDecorator {
-  const message = 'must begin with https://, unless its host is on loopback or in PLAINTEXT_HOSTS';
-  return rule('isPublicUrl', message, (value, settings) => {
+export const publicUrl = httpUrl.and(
+  rule('must begin with https://, unless its host is on loopback or in PLAINTEXT_HOSTS', (value, settings) => {
     const url = parseUrl(value);
     return url?.protocol === 'https:' || isPrivateWay(url?.hostname ?? '', settings);
-  });
-}
+  }),
+);
 
 /** The host on which this service listens without TLS: loopback, behind a named proxy, or a private network. */
-export function IsPrivateHost(): PropertyDecorator {
-  const message =
+export const privateHost = text.and(
+  rule(
     'must be on loopback, because this service has no TLS listener: put a proxy with TLS in front and name it in ' +
-    'TRUSTED_PROXIES, or name this HOST in PLAINTEXT_HOSTS if its network is private';
-  return rule('isPrivateHost', message, (value, settings) => {
-    const { TRUSTED_PROXIES: proxies } = settings;
-    return (Array.isArray(proxies) && proxies.length > 0) || isPrivateWay(String(value), settings);
-  });
-}
+      'TRUSTED_PROXIES, or name this HOST in PLAINTEXT_HOSTS if its network is private',
+    (value, settings) => {
+      const { TRUSTED_PROXIES: proxies } = settings;
+      return (Array.isArray(proxies) && proxies.length > 0) || isPrivateWay(String(value), settings);
+    },
+  ),
+);
 
 /** Node's own switch to accept any certificate, allowed only if the platform is on this machine. */
-export function ChecksCertificates(): PropertyDecorator {
-  const message = 'must not be 0, which takes any certificate: name your authority in NODE_EXTRA_CA_CERTS instead';
-  return rule('checksCertificates', message, (value, settings) => value !== '0' || isPlatformHere(settings));
-}
+export const checkedCertificates = text.and(
+  rule(
+    'must not be 0, which takes any certificate: name your authority in NODE_EXTRA_CA_CERTS instead',
+    (value, settings) => value !== '0' || isPlatformHere(settings),
+  ),
+);
