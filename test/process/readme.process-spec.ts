@@ -25,6 +25,7 @@ const pages = [
   'docs/operations/deployment.md',
   'docs/operations/upgrade.md',
   'docs/operations/run-books.md',
+  'docs/operations/backup.md',
   'docs/operations/uninstall.md',
   'docs/connect-the-platform.md',
   'docs/command-line.md',
