@@ -39,7 +39,7 @@ const order = {
   'client-records': {},
   operations: { start: {}, overview: {} },
   console: {},
-  cli: { api: {}, output: {}, import: {}, doctor: {}, contract: {}, commands: {} },
+  cli: { api: {}, output: {}, import: {}, doctor: {}, contract: {}, data: {}, commands: {} },
 };
 
 const boundaries = {

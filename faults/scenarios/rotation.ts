@@ -1,4 +1,4 @@
-import { rotateOn } from '../../src/cli/commands/rotate-keys.js';
+import { rotateOn } from '../../src/cli/data/rotate-keys.js';
 import { parseKeys } from '../../src/vault/keys.js';
 import type { Scenario } from '../scenario.js';
 import { DeliveryWork } from '../workload/delivery-work.js';

@@ -5,7 +5,7 @@ import { AUDIT_KEYS } from '../../harness/world/settings.js';
 import { BEGINNING, type ChainFault, type Link, signCut, signEntry, signLink } from '../../src/audit/chain.js';
 import { entriesOf, lastLink, linksAfter } from '../../src/audit/chain.repository.js';
 import { verifyLog } from '../../src/audit/verify-log.js';
-import { AuditRotation } from '../../src/cli/commands/rotate-audit.js';
+import { AuditRotation } from '../../src/cli/data/rotate-audit.js';
 import type { HealthReport } from '../../src/operations/health-checks.js';
 import { KeyedHashes } from '../../src/vault/keyed-hashes.js';
 import { parseKeys } from '../../src/vault/keys.js';

@@ -1,6 +1,6 @@
 import { AUDIT_KEYS, DATA_KEYS, FINGERPRINT_KEYS } from '../../harness/world/settings.js';
 import type { World } from '../../harness/world/world.js';
-import { type RotationKind, rotateOn } from '../../src/cli/commands/rotate-keys.js';
+import { type RotationKind, rotateOn } from '../../src/cli/data/rotate-keys.js';
 import { parseKeys } from '../../src/vault/keys.js';
 
 /** A key setting of one key. */

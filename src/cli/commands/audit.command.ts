@@ -53,5 +53,7 @@ export function addAuditCommands(program: Command, api: Api): void {
     .option('--json', 'print the outcome as JSON')
     .addHelpText('after', ABOUT_VERIFY)
     .addHelpText('after', examples('audit verify', 'audit verify --heads heads.log'))
-    .action(async (options: { heads?: string; json?: boolean }) => (await import('./audit-verify.js')).verify(options));
+    .action(async (options: { heads?: string; json?: boolean }) =>
+      (await import('../data/audit-verify.js')).verify(options),
+    );
 }

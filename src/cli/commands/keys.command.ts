@@ -2,11 +2,11 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { SCOPES } from '../../access/identity/scope.js';
 import type { ApiKeyResponse, NewApiKeyResponse } from '../../access/keys/api-keys.dto.js';
 import type { Api } from '../api/api.js';
+import type { RotationKind, RotationOptions } from '../data/rotate-keys.js';
 import { examples } from '../output/help.js';
 import { listing } from '../output/list-command.js';
 import { momentOption } from '../output/moment-option.js';
 import { printAnswer } from '../output/print.js';
-import type { RotationKind, RotationOptions } from './rotate-keys.js';
 
 const KEYS = '/v1/api-keys';
 const expiresAt = () => momentOption('--expires-at <moment>', 'when it expires, such as 2027-01-31');
@@ -98,7 +98,10 @@ export function addKeyCommands(program: Command, api: Api): void {
       .addHelpText('after', examples(`keys rotate ${kind} --dry-run`, `keys rotate ${kind}`))
       .action(async (_: unknown, command: Command) =>
         // Both commands have --json, which is then the outer one's.
-        (await import('./rotate-keys.js')).rotateKeys(kind as RotationKind, command.optsWithGlobals<RotationOptions>()),
+        (await import('../data/rotate-keys.js')).rotateKeys(
+          kind as RotationKind,
+          command.optsWithGlobals<RotationOptions>(),
+        ),
       );
   }
 }
