@@ -17,6 +17,7 @@ import { receiverKills } from './scenarios/receiver-kills.js';
 import { redisFaults } from './scenarios/redis-faults.js';
 import { rollingRestart } from './scenarios/rolling-restart.js';
 import { rotation } from './scenarios/rotation.js';
+import { runStores } from './stores/stores.js';
 import { table } from './table.js';
 
 /** What `npm run faults` does; `npm run faults -- --only import` does that alone. */
@@ -41,6 +42,12 @@ async function main(words: string[]): Promise<void> {
     console.log(
       [USAGE, ...SCENARIOS.map(({ name, says, minutes }) => `  ${name}: ${says} (${minutes} min)`)].join('\n'),
     );
+    return;
+  }
+  if (words[0] === '--stores') {
+    const log = (line: string) => console.log(line);
+    const isGood = await runStores(words[1], { seed: 1, log, onOpen: leaveNothingBehind });
+    process.exitCode = isGood ? 0 : 1;
     return;
   }
   const names = SCENARIOS.map(({ name }) => name);

@@ -12,7 +12,8 @@ export interface Options {
   readonly queue?: 'postgres' | 'redis';
 }
 
-export const USAGE = `npm run faults -- [--minutes N | --share 0.1] [--only NAME[,NAME]] [--seed N] [--queue postgres|redis]`;
+export const USAGE = `npm run faults -- [--minutes N | --share 0.1] [--only NAME[,NAME]] [--seed N] [--queue postgres|redis]
+npm run faults -- --stores [NAME]`;
 
 const READERS: Record<string, (value: string) => Partial<Options> | undefined> = {
   '--only': (value) => ({ only: value.split(',').filter(Boolean) }),

@@ -13,11 +13,12 @@ import { until } from '../harness/until.js';
 import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../simulator/app.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
 import type { Settings } from '../simulator/settings.js';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
+import { startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
 import { emptyTally } from './counts.js';
 import { Crew } from './crew.js';
 import { Ehr } from './ehr.js';
 import { Oracle } from './oracle.js';
+import type { StoreServer } from './stores/postgres-server.js';
 
 export const ADMIN_KEY = 'admin-key-of-the-notebridge-faults';
 export const WEBHOOK_SECRET = 'webhook-secret-of-the-faults';
@@ -34,6 +35,8 @@ export interface Setting {
   readonly share: number;
   /** A redis-server, when the queues are to run on Redis. */
   readonly redisServer?: string;
+  /** Starts a PostgreSQL other than the embedded one. */
+  readonly startPostgres?: (folder: string) => Promise<StoreServer>;
   readonly log: (line: string) => void;
   /** Is given what ends the run and everything that it started, for whoever is interrupted. */
   readonly onOpen?: (close: () => Promise<void>) => void;
@@ -65,7 +68,7 @@ export class World {
     readonly folder: string,
     readonly simulator: Simulator,
     /** Replaced when it is started again. */
-    public postgres: EmbeddedPostgres,
+    public postgres: StoreServer,
     /** Without a proxy, for whoever looks from outside. */
     private readonly sqlPool: pg.Pool,
     readonly databaseProxy: TcpProxy,
@@ -92,7 +95,7 @@ export class World {
       seed: setting.seed,
       settings: { callsPerWindow: calls, webhookSecret: WEBHOOK_SECRET, webhookRetryBaseMs: 100, ...platform },
     });
-    const postgres = await startEmbeddedPostgres({ dataRoot: path.join(folder, 'data') });
+    const postgres = await (setting.startPostgres ?? embedded)(folder);
     const database = new URL(postgres.url);
     const sqlPool = new pg.Pool({ connectionString: database.toString(), max: 4 });
     sqlPool.on('error', () => undefined);
@@ -210,6 +213,13 @@ export class World {
     this.postgres = await startEmbeddedPostgres({ dataRoot: path.join(this.folder, 'data'), port });
   }
 
+  /** Restarts Redis, or PostgreSQL if the queues run on it. */
+  async restartStore(): Promise<void> {
+    if (!this.redis) return this.postgres.restart ? this.postgres.restart() : this.endPostgres('SIGINT');
+    await this.redis.stop();
+    await this.restartRedis();
+  }
+
   /** Starts Redis again at its port, with nothing in it. */
   async restartRedis(): Promise<void> {
     if (!this.redis || !this.setting.redisServer) return;
@@ -235,6 +245,8 @@ export class World {
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
+
+const embedded = (folder: string) => startEmbeddedPostgres({ dataRoot: path.join(folder, 'data') });
 
 function contractWithout(folder: string, operations: readonly string[]): string {
   const contract = JSON.parse(readFileSync('simulator/contract.json', 'utf8')) as { operations: object };

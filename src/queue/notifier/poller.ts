@@ -23,7 +23,6 @@ interface Poll {
   /** When a poll at intervals runs next, in monotonic milliseconds. */
   nextAtMs: number;
   readonly everyMs: number;
-  quietUntilMs: number;
   running?: Promise<void>;
 }
 
@@ -53,7 +52,8 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
   /** When the next round starts, in monotonic milliseconds. */
   private wakeAtMs = Number.POSITIVE_INFINITY;
   private cancelTimer = () => {};
-  private roundsQuietUntilMs = Number.NEGATIVE_INFINITY;
+  /** Until when to log no further error of a poll. */
+  private readonly quietUntilMs = new Map<string, number>();
 
   constructor(
     private readonly env: Env,
@@ -65,12 +65,12 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** Declares a poll that runs when a row is due. Call it from a feature's `onModuleInit`. */
   whenDue(name: string, nextDue: NextDue, work: Poll['work']): void {
-    this.polls.push({ name, work, nextDue, everyMs: 0, nextAtMs: 0, quietUntilMs: Number.NEGATIVE_INFINITY });
+    this.polls.push({ name, work, nextDue, everyMs: 0, nextAtMs: 0 });
   }
 
   /** Declares a poll at intervals, of a second or more, for work without due times. */
   every(everyMs: number, name: string, work: Poll['work']): void {
-    const poll = { name, work, nextDue: null, everyMs, nextAtMs: 0, quietUntilMs: Number.NEGATIVE_INFINITY };
+    const poll = { name, work, nextDue: null, everyMs, nextAtMs: 0 };
     this.schedule(poll);
     this.polls.push(poll);
   }
@@ -126,7 +126,7 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
     try {
       for (const [poll, waitMs] of await this.waitsForRows()) waits.set(poll, waitMs);
     } catch (error) {
-      this.roundsQuietUntilMs = this.warn(ROUND, this.roundsQuietUntilMs, error);
+      this.warn(ROUND, error);
     }
     return waits;
   }
@@ -151,9 +151,7 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
   private run(poll: Poll): void {
     const work = async () => poll.work();
     poll.running = work()
-      .catch((error: unknown) => {
-        poll.quietUntilMs = this.warn(poll.name, poll.quietUntilMs, error);
-      })
+      .catch((error: unknown) => this.warn(poll.name, error))
       .finally(() => {
         delete poll.running;
         this.schedule(poll);
@@ -165,11 +163,10 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
     poll.nextAtMs = this.clock.monotonicMs() + poll.everyMs * (0.9 + 0.2 * this.random.fraction());
   }
 
-  /** @returns until when to log no further error of the same poll */
-  private warn(poll: string, quietUntilMs: number, error: unknown): number {
+  private warn(poll: string, error: unknown): void {
     const nowMs = this.clock.monotonicMs();
-    if (nowMs < quietUntilMs) return quietUntilMs;
+    if (nowMs < (this.quietUntilMs.get(poll) ?? nowMs)) return;
+    this.quietUntilMs.set(poll, nowMs + QUIET_MS);
     this.log.warn({ msg: 'a poll failed and is retried', poll, ...errorTrace(error) });
-    return nowMs + QUIET_MS;
   }
 }

@@ -1,0 +1,88 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { freePort } from '../../harness/free-port.js';
+import { findRedisServer } from '../../harness/redis-server.js';
+import { runScenario } from '../run-scenario.js';
+import type { Scenario } from '../scenario.js';
+import { faultsUnderWork } from '../workload/everyday-work.js';
+import type { Setting } from '../world.js';
+import { debianServer } from './debian-server.js';
+import { postgresPrograms, startPgBouncer, startPostgres } from './postgres-server.js';
+
+/** One line of the table in docs/operations/stores.md. */
+interface Store {
+  readonly name: string;
+  /** Undefined if the store is not installed. */
+  readonly setting: Partial<Setting> | '' | undefined;
+  /** What a start says that refuses the store; undefined if the store works. */
+  readonly refusal?: RegExp;
+}
+
+/** The usual day in small: people, sessions, webhooks and the feed, while the service and its store are restarted. */
+const everyday: Scenario = {
+  name: 'stores',
+  says: 'people, sessions and webhooks, while the service and its store are stopped and started',
+  minutes: 1,
+  wanted: { platform: { latencyMs: [0, 20] } },
+  async run(world) {
+    await world.crew.staff('api,worker');
+    await faultsUnderWork(world, { people: 20, sessions: 4 }, [() => world.crew.roll({}), () => world.restartStore()]);
+  },
+};
+
+/** A start whose output is the fault of the run. */
+const refused: Scenario = {
+  ...everyday,
+  run: async (world) => void (await world.startOne({ PORT: String(await freePort()) })),
+};
+
+function stores(): Store[] {
+  const postgres = (version: string) => ({
+    name: `PostgreSQL ${version}`,
+    setting: { startPostgres: (place: string) => startPostgres(postgresPrograms(version), place) },
+  });
+  const pooled = (mode: string) => ({
+    name: `PgBouncer, ${mode} mode`,
+    setting: existsSync('/usr/sbin/pgbouncer')
+      ? {
+          startPostgres: async (place: string) =>
+            startPgBouncer(await startPostgres(postgresPrograms('15.18.0'), place), mode, place),
+        }
+      : undefined,
+  });
+  const redis = (name: string, redisServer: string | undefined) => ({ name, setting: redisServer && { redisServer } });
+  const onPath = findRedisServer();
+  const isSeven = onPath && execFileSync(onPath, ['--version'], { encoding: 'utf8' }).includes('v=7.');
+  return [
+    ...['15.18.0', '16.14.0', '17.10.0', '18.4.0'].map(postgres),
+    pooled('session'),
+    { ...pooled('transaction'), refusal: /transaction|pool/i },
+    redis('Redis 7', isSeven ? onPath : undefined),
+    redis('Redis 8', debianServer('redis')),
+    redis('Valkey 8', debianServer('valkey')),
+  ];
+}
+
+/** Runs the service on each store that can be installed, and prints a table. @returns true if each did as documented */
+export async function runStores(
+  only: string | undefined,
+  common: Pick<Setting, 'seed' | 'log' | 'onOpen'>,
+): Promise<boolean> {
+  const lines: string[] = [];
+  let isGood = true;
+  for (const { name, setting, refusal } of stores().filter((store) => store.name.includes(only ?? ''))) {
+    if (!setting) {
+      lines.push(`${name}: not installed`);
+      continue;
+    }
+    common.log(name);
+    const { broken, seconds } = await runScenario(refusal ? refused : everyday, { ...common, share: 1, ...setting });
+    const isAsDocumented = refusal ? broken.some((law) => refusal.test(law)) : broken.length === 0;
+    for (const law of isAsDocumented ? [] : broken) common.log(`✗ ${law}`);
+    isGood &&= isAsDocumented;
+    const outcome = refusal ? 'refused at start' : 'works';
+    lines.push(`${name}: ${isAsDocumented ? outcome : 'FAILED'} (${Math.round(seconds)} s)`);
+  }
+  console.log(`\n${new Date().toISOString().slice(0, 10)}, Node ${process.version}\n${lines.join('\n')}`);
+  return isGood;
+}
