@@ -145,11 +145,9 @@ export const keys = listOf('must be id:base64 pairs, each key being 32 bytes (op
 export const addressRanges = listOf(
   'must be addresses or ranges such as 10.0.0.5,10.1.0.0/16, none of all addresses',
   (text) => {
-    const [address = '', length, ...more] = text.split('/');
-    const version = isIP(address);
-    if (version === 0 || more.length > 0) return false;
-    if (length === undefined) return true;
-    return /^[1-9]\d{0,2}$/.test(length) && Number(length) <= (version === 4 ? 32 : 128);
+    const [address = '', length = '1', ...more] = text.split('/');
+    const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
+    return more.length === 0 && /^[1-9]\d{0,2}$/.test(length) && Number(length) <= bits;
   },
 );
 
