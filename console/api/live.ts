@@ -92,12 +92,13 @@ export function useEvents<T>(
 export function useLiveUpdates(isAllowed: boolean): void {
   const isPaused = liveness.use() === 'paused';
   const cursor = useRef<string>(undefined);
-  useEvents<{ feedCursor?: string }>(
+  useEvents<{ feedCursor?: string; causes: unknown[] }>(
     isAllowed && !isPaused && '/v1/overview',
     'overview',
     (overview) => {
       liveness.set('live');
       queries.setQueryData(['overview'], overview);
+      queries.setQueryData(['health'], overview);
       if (cursor.current !== undefined && cursor.current !== overview.feedCursor) noteChange();
       cursor.current = overview.feedCursor;
     },

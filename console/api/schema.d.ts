@@ -1581,8 +1581,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The service takes requests
-         * @description 200, also when something is degraded; 503 when nothing can be kept, or on shutdown.
+         * Report health by cause
+         * @description 503 if nothing can be stored, and on shutdown; otherwise 200, also while something is degraded or awaits a decision.
+         *     `causes` names each fault once, with the parts that follow from it.
          *
          *     Open to callers without a key.
          */
@@ -2998,8 +2999,10 @@ export interface components {
              * @enum {string}
              */
             status: "degraded" | "down" | "ok";
-            /** @description One sentence for an operator; absent if `ok` */
+            /** @description What is wrong, and what to do */
             reason?: string;
+            /** @description The part whose fault is the reason */
+            causedBy?: string;
         };
         CapabilityResponse: {
             /** @enum {string} */
@@ -3016,6 +3019,28 @@ export interface components {
             /** @enum {string} */
             status: "ok";
         };
+        CauseResponse: {
+            /**
+             * @example no-worker
+             * @enum {string}
+             */
+            code: "audit-chain-broken" | "audit-entries-altered" | "audit-entries-unlinked" | "audit-heads-refused" | "audit-not-writable" | "check-failed" | "client-failed" | "client-needs-review" | "compliance-result-unreadable" | "compliance-unknown" | "database-read-only" | "database-unavailable" | "delivery-dead" | "delivery-not-understood" | "disk-nearly-full" | "grants-altered" | "import-dry-run" | "import-needs-mapping" | "import-paused" | "import-planned" | "inbox-not-writable" | "keys-expire" | "missing-data-key" | "no-answer" | "no-api" | "no-worker" | "not-configured" | "notes-late" | "older-database" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "provider-failed" | "provider-needs-review" | "queue-unavailable" | "rate-limited" | "requests-late" | "sending-held" | "sending-held-by-setting" | "session-unknown" | "session-unreadable" | "sessions-late" | "unreadable-answers" | "unreadable-values" | "wrong-signatures";
+            /** @description The part that reports it */
+            part: string;
+            /** @enum {string} */
+            status: "degraded" | "down";
+            /** @description What is wrong */
+            cause: string;
+            /** @description What to do */
+            action: string;
+            /**
+             * Format: date-time
+             * @description When it began, or when this process first noticed it
+             */
+            since: string;
+            /** @description The other parts that report it, or cannot work because of it */
+            affects: string[];
+        };
         HealthReportResponse: {
             /** @description By the names of the parts */
             checks: {
@@ -3026,6 +3051,8 @@ export interface components {
              * @enum {string}
              */
             status: "degraded" | "down" | "ok" | "stopping";
+            /** @description The gravest first */
+            causes: components["schemas"]["CauseResponse"][];
         };
         PartResponse: {
             /** @description As /health/ready names it */
@@ -3034,6 +3061,8 @@ export interface components {
             status: "degraded" | "down" | "ok";
             /** @description What works, or what is wrong and what to do */
             sentence: string;
+            /** @description The part whose fault is the reason */
+            causedBy: string | null;
         };
         CallIntervalResponse: {
             /**
@@ -3097,26 +3126,32 @@ export interface components {
             /** Format: date-time */
             compliance: string | null;
         };
-        WaitingForPersonResponse: {
+        DecisionResponse: {
             /** @example client-needs-review */
             kind: string;
-            /** @description Exact up to 1,000; 1,001 for all that are more */
+            /** @description Exact up to 1,000; 1,001 for any larger number */
             count: number;
-            /** @description Where they are listed */
+            cause: string;
+            action: string;
+            /** @description Where the API lists them */
             list: string;
+            /** @description It may stay undecided: a dry run that could be applied */
+            optional: boolean;
         };
         OverviewResponse: {
             version: string;
             /** @enum {string} */
             status: "degraded" | "down" | "ok" | "stopping";
+            /** @description As /health/ready gives them */
+            causes: components["schemas"]["CauseResponse"][];
             parts: components["schemas"]["PartResponse"][];
             capabilities: components["schemas"]["CapabilityResponse"][];
             calls: components["schemas"]["CallsResponse"] | null;
             inbox: components["schemas"]["InboxResponse"] | null;
             noteLag: components["schemas"]["NoteLagResponse"] | null;
             oldestWork: components["schemas"]["OldestWorkResponse"] | null;
-            /** @description What goes on once a person has decided or mended something; what is not there does not wait */
-            waitsForPerson: components["schemas"]["WaitingForPersonResponse"][] | null;
+            /** @description The kinds of which there are any */
+            decisions: components["schemas"]["DecisionResponse"][] | null;
             /** @description The head of the change feed: GET /v1/events?after= goes on from here */
             feedCursor: string | null;
         };

@@ -3,15 +3,25 @@ import { Redirect, Route, Switch, useLocation } from 'wouter';
 import { type Session, useSession } from '../api/session.js';
 import { ErrorBoundary, LacksScope, Waiting } from '../parts/notes.js';
 import { Loaded } from '../parts/read.js';
+import { Faults } from './faults.js';
 import { Frame } from './frame.js';
 import { PAGES, type PageEntry } from './pages.js';
 import { SignedIn, SignIn } from './sign-in.js';
 import { titleOf } from './title.js';
 
-/** Nobody's: the page on which one signs in. Somebody's: the frame with the page of the address. */
+/** Faults of the service above the sign-in, or above the page of the address. */
 export function App() {
+  return (
+    <>
+      <Faults />
+      <Signed />
+    </>
+  );
+}
+
+function Signed() {
   const query = useSession();
-  // A page that is open stays while the service is away.
+  // An open page stays while the service is unavailable.
   if (!query.data) return <Loaded query={query}>{() => <SignIn />}</Loaded>;
   const session = query.data;
   return (

@@ -72,10 +72,15 @@ export async function startService(settings: Variables, { clock, random, step }:
     await app.close();
     throw new Error(`No test would do the work of the poll "${unknownPoll}". Add it to WORK_OF_POLLS.`);
   }
+  // Not before it is used, because a process without workers has none.
+  let work: Work | undefined;
   return {
     app,
     url: await app.getUrl(),
-    work: workOf(app, step),
+    get work() {
+      work ??= workOf(app, step);
+      return work;
+    },
     notifications: app.get(QueueNotifier),
     changes,
     poll: async () => polled(await poller.waitsByName()),

@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
-import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { AuditLinker } from './audit-linker.js';
 
@@ -65,10 +65,9 @@ export class AuditHeads implements OnModuleInit {
     this.log.warn({ msg: 'AUDIT_HEADS_URL did not accept the newest link', failures: this.failures, status });
   }
 
-  @HealthIndicator('audit-heads')
+  @HealthIndicator({ name: 'audit-heads', needs: ['worker'] })
   health(): Health {
-    if (this.failures < MAX_FAILURES) return { status: 'ok' };
-    const reason = `AUDIT_HEADS_URL has not accepted the newest link of the audit log for ${this.failures} minutes. Check its address and its answers; the log of this service still has each link.`;
-    return { status: 'degraded', reason, facts: { failures: this.failures } };
+    const { failures } = this;
+    return healthOf([failures >= MAX_FAILURES && { code: 'audit-heads-refused', values: { minutes: failures } }]);
   }
 }

@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
-import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { Macs } from '../vault/macs.js';
 import { Audit } from './audit.js';
@@ -159,7 +159,7 @@ export class AuditLinker implements OnModuleInit {
     }
   }
 
-  @HealthIndicator('audit-chain')
+  @HealthIndicator({ name: 'audit-chain', needs: ['worker'] })
   async health(): Promise<Health> {
     const { rows } = await this.database.pool.query<{ seconds: number | null; faulty: boolean }>(
       `SELECT (SELECT extract(epoch FROM clock_timestamp() - queued_at) FROM audit_unlinked ORDER BY entry LIMIT 1)::float8
@@ -169,13 +169,11 @@ export class AuditLinker implements OnModuleInit {
     );
     const { seconds = 0, faulty = false } = rows[0] ?? {};
     const late = Math.round(seconds ?? 0);
-    if (this.fault) return { status: 'degraded', reason: `${this.fault} Run npx notebridge audit verify.` };
-    if (faulty) {
-      const reason = `In the last ${FAULT_DAYS} days, audit entries were inserted without a valid MAC, or removed. Run npx notebridge audit verify.`;
-      return { status: 'degraded', reason };
-    }
-    if (late < LATE_SECONDS) return { status: 'ok' };
-    const reason = `Audit entries have waited ${late} seconds for their link in the chain. A process with the role worker links them within a second: look at its log. Until then, removed entries are not detected.`;
-    return { status: 'degraded', reason, facts: { seconds: late } };
+    const { fault } = this;
+    return healthOf([
+      fault !== undefined && { code: 'audit-chain-broken', values: { fault } },
+      faulty && { code: 'audit-entries-altered', values: { days: FAULT_DAYS } },
+      late >= LATE_SECONDS && { code: 'audit-entries-unlinked', values: { seconds: late }, follows: true },
+    ]);
   }
 }

@@ -8,7 +8,7 @@ import { GroupCommit } from '../database/group-commit.js';
 import { errorTrace } from '../http/problem/error-trace.js';
 import { isDatabaseUnavailable } from '../http/problem/fault.js';
 import { Problem } from '../http/problem/problem.js';
-import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
+import { type Health, HealthIndicator, type Reason } from '../http/server/health-indicator.js';
 import { MinuteCounts } from '../http/server/minute-counts.js';
 import { Fingerprints } from '../vault/fingerprints.js';
 import { AuditRepository } from './audit.repository.js';
@@ -49,8 +49,7 @@ const REPEAT_MS = 60_000;
 export const BEGUN = 'begun';
 
 const RETRY_SECONDS = 5;
-const FAILED =
-  'The audit log takes no entries, so nothing is read or changed through the API: look at the log, and at the rights and the room of the database.';
+const FAILED: Reason = { code: 'audit-not-writable' };
 
 /** Thrown when an entry cannot be stored: nothing is read or changed without one. */
 export class AuditUnavailable extends Problem {
@@ -267,9 +266,9 @@ export class Audit implements OnModuleDestroy {
     return Object.assign(record, { outcome, stored: 'no' as const });
   }
 
-  @HealthIndicator('audit')
+  @HealthIndicator({ name: 'audit', needs: ['database'] })
   health(): Health {
-    return this.isFailing ? { status: 'down', reason: FAILED } : { status: 'ok' };
+    return this.isFailing ? { status: 'down', reasons: [FAILED] } : { status: 'ok' };
   }
 
   /** Keeps the number in the service's own log if the entry cannot be stored, because no caller waits for it. */

@@ -6,27 +6,24 @@ import { LANES } from './job.js';
 
 const SUBMISSIONS = { table: 'compliance_jobs', since: 'created_at', operation: 'submitComplianceJob' } as const;
 
-/** Reports compliance jobs that cannot be submitted, and those that await a decision. */
+/** Reports compliance jobs that cannot be submitted or looked up. */
 @Injectable()
 export class ComplianceHealth {
   constructor(private readonly database: Database) {}
 
-  @HealthIndicator('compliance')
+  @HealthIndicator({ name: 'compliance', needs: ['worker'] })
   async health(): Promise<Health> {
-    const { facts, reasons } = await requestsHealth(this.database.pool, SUBMISSIONS);
-    const { rows } = await this.database.pool.query<{ unreadableResults: number; elsewhere: boolean }>(
-      `SELECT (SELECT count(*)::int FROM compliance_jobs WHERE review = 'result-unreadable') AS "unreadableResults",
-         EXISTS (SELECT FROM compliance_jobs WHERE lane = ${LANES.lookups} AND due_at IS NOT NULL
-           AND fault = 'platform-address') AS elsewhere`,
+    const { pool } = this.database;
+    const { rows } = await pool.query<Record<'refused' | 'elsewhere', boolean>>(
+      `SELECT bool_or(fault = 'platform-unauthorized') AS refused, bool_or(fault = 'platform-address') AS elsewhere
+       FROM compliance_jobs WHERE lane = ${LANES.lookups} AND due_at IS NOT NULL`,
     );
-    const { unreadableResults = 0, elsewhere } = rows[0] ?? {};
-    return healthOf(
-      { unknownSubmissions: facts.unknown, unreadableResults },
-      {
-        ...reasons,
-        'Another server than the platform answers getComplianceJob. Check PLATFORM_BASE_URL and its path in PLATFORM_CONTRACT.':
-          elsewhere,
-      },
-    );
+    const { refused, elsewhere } = rows[0] ?? {};
+    const values = { operations: 'getComplianceJob' };
+    return healthOf([
+      ...(await requestsHealth(pool, SUBMISSIONS)),
+      refused && { code: 'platform-unauthorized', values },
+      elsewhere && { code: 'platform-address', values },
+    ]);
   }
 }

@@ -4,7 +4,7 @@ import type { Setting } from './setting-rules.js';
 import * as is from './setting-rules.js';
 import { checkedCertificates, postgresUrl, privateHost, publicUrl, redisUrl } from './transport-rules.js';
 
-type Role = 'api' | 'worker';
+export type Role = 'api' | 'worker';
 
 const DAY_SECONDS = 86_400;
 const MONTH_SECONDS = 30 * DAY_SECONDS;

@@ -1,93 +1,109 @@
 import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
+import { Clock } from '../config/clock.js';
 import { Stopping } from '../config/stopping.js';
 import { within } from '../config/within.js';
 import { errorTrace } from '../http/problem/error-trace.js';
 import { isDatabaseUnavailable } from '../http/problem/fault.js';
-import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
+import { type Health, HealthIndicator, type HealthPart } from '../http/server/health-indicator.js';
+import type { ReasonCode } from '../http/server/health-texts.js';
 import { Metrics } from '../http/server/metrics.js';
+import { type Answer, type HealthReport, reportOf } from './overview/health-report.js';
 
-/** Milliseconds after which a part that has not said how it is counts as down. */
-const PATIENCE_MS = 2_000;
+/** Timeout for the check of a part. */
+const TIMEOUT_MS = 2_000;
 
 const LEVELS: Record<Health['status'], number> = { ok: 0, degraded: 1, down: 2 };
 
-interface Indicator {
-  name: string;
-  vital: boolean;
+interface Indicator extends HealthPart {
   ask: () => Health | Promise<Health>;
 }
 
-/** What `/health/ready` answers. */
-export interface HealthReport {
-  /** `down` and `stopping` mean: send no requests. */
-  status: 'ok' | 'degraded' | 'down' | 'stopping';
-  checks: Record<string, Health>;
-}
+const NOTHING_KNOWN = { causes: [], checks: {} };
 
-/** Asks every part of the service that declared a `@HealthIndicator()` how it is. */
+/** Asks every part of the service that declared a `@HealthIndicator()`, and groups the answers by cause. */
 @Injectable()
 export class HealthChecks implements OnApplicationBootstrap {
   private readonly log = new Logger(HealthChecks.name);
   private indicators: Indicator[] = [];
-  private readonly known = new Map<string, Health['status']>();
-  private underWay: Promise<HealthReport> | undefined;
+  /** Since when this process has known each present cause. */
+  private readonly known = new Map<ReasonCode, Date>();
+  private asking: Promise<HealthReport> | undefined;
 
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
     private readonly reflector: Reflector,
     private readonly stopping: Stopping,
+    private readonly clock: Clock,
     metrics: Metrics,
   ) {
-    const help = 'How each part of the service is, as in /health/ready: 0 ok, 1 degraded, 2 down';
-    metrics.gauge('health_status', help, ['check'], async (gauge) => {
+    const help =
+      'Health of each part as in /health/ready: 0 ok, 1 degraded, 2 down; caused_by names the part whose fault is the reason, and is empty for a part of its own';
+    metrics.gauge('health_status', help, ['check', 'caused_by'], async (gauge) => {
       const { checks } = await this.report();
-      for (const [check, { status }] of Object.entries(checks)) gauge.set({ check }, LEVELS[status]);
+      gauge.reset();
+      for (const [check, { status, causedBy = '' }] of Object.entries(checks))
+        gauge.set({ check, caused_by: causedBy }, LEVELS[status]);
     });
   }
 
   onApplicationBootstrap(): void {
     this.indicators = this.discovery.getProviders().flatMap(({ instance }) => this.indicatorsOf(instance));
-    const names = this.indicators.map((indicator) => indicator.name);
-    const doubled = names.find((name, at) => names.indexOf(name) !== at);
-    if (doubled) throw new Error(`Two health indicators are called ${doubled}; rename one.`);
+    const names = this.indicators.map(({ name }) => name);
+    const repeated = names.find((name, at) => names.indexOf(name) !== at);
+    if (repeated) throw new Error(`Two health indicators are called ${repeated}; rename one.`);
+    const unknown = this.indicators.flatMap(({ needs = [] }) => needs).find((need) => !names.includes(need));
+    if (unknown) throw new Error(`A health indicator needs ${unknown}, which none is called.`);
   }
 
-  /** How the service is now. Those who ask at the same time get one answer; that it stops is told at once. */
+  /** The health now. Callers at the same time share one answer; a shutdown is reported immediately. */
   async report(): Promise<HealthReport> {
-    if (this.stopping.announced) return { status: 'stopping', checks: {} };
-    this.underWay ??= this.askAll().finally(() => {
-      this.underWay = undefined;
+    if (this.stopping.announced) return { status: 'stopping', ...NOTHING_KNOWN };
+    this.asking ??= this.askAll().finally(() => {
+      this.asking = undefined;
     });
-    const report = await this.underWay;
+    const report = await this.asking;
     return this.stopping.announced ? { ...report, status: 'stopping' } : report;
   }
 
   private async askAll(): Promise<HealthReport> {
     const answers = await Promise.all(
-      this.indicators.map(async ({ name, vital, ask }) => ({ name, vital, health: await this.answerOf(name, ask) })),
+      this.indicators.map(
+        async ({ ask, ...part }): Promise<Answer> => ({ ...part, health: await this.ask(part, ask) }),
+      ),
     );
-    for (const { name, health } of answers) this.logChange(name, health);
-    return reportOf(answers);
+    const now = this.clock.now();
+    const report = reportOf(answers, (code) => this.known.get(code) ?? now);
+    this.logChanges(report);
+    return report;
   }
 
-  /** A part that fails or recovers is a line in the log, once, whoever asked; `ok` is what everybody begins with. */
-  private logChange(check: string, { status, reason }: Health): void {
-    if (status === (this.known.get(check) ?? 'ok')) return;
-    this.known.set(check, status);
-    if (status === 'ok') this.log.log({ msg: 'a part of the service is well again', check });
-    else this.log.warn({ msg: 'a part of the service is not well', check, status, reason });
+  /** Logs each cause once when it appears, and once when it ends. */
+  private logChanges({ causes }: HealthReport): void {
+    for (const { cause: msg, since, ...facts } of causes) {
+      if (this.known.has(facts.code)) continue;
+      this.known.set(facts.code, since);
+      this.log.warn({ msg, ...facts });
+    }
+    for (const code of this.known.keys()) {
+      if (causes.some((cause) => cause.code === code)) continue;
+      this.known.delete(code);
+      this.log.log({ msg: 'a cause of bad health has ended', code });
+    }
   }
 
-  private async answerOf(check: string, ask: Indicator['ask']): Promise<Health> {
-    const silent = (): Health => ({ status: 'down', reason: `No answer within ${PATIENCE_MS / 1000} seconds.` });
+  private async ask({ name }: HealthPart, ask: Indicator['ask']): Promise<Health> {
+    const failed = (code: ReasonCode): Health => ({
+      status: 'down',
+      reasons: [{ code, values: { parts: name }, follows: true }],
+    });
     try {
-      return await within(PATIENCE_MS, ask(), silent);
+      return await within(TIMEOUT_MS, ask(), () => failed('no-answer'));
     } catch (error) {
-      if (isDatabaseUnavailable(error)) return { status: 'down', reason: 'It stands in PostgreSQL, which is away.' };
-      this.log.warn({ msg: 'a health check failed', check, ...errorTrace(error) });
-      return { status: 'down', reason: 'The check itself failed; the log says where.' };
+      if (isDatabaseUnavailable(error)) return failed('database-unavailable');
+      this.log.warn({ msg: 'a health check failed', check: name, ...errorTrace(error) });
+      return failed('check-failed');
     }
   }
 
@@ -97,16 +113,8 @@ export class HealthChecks implements OnApplicationBootstrap {
     const methods = instance as Record<string, Indicator['ask']>;
     return this.scanner.getAllMethodNames(prototype).flatMap((method) => {
       const ask = methods[method] as Indicator['ask'];
-      const place = this.reflector.get(HealthIndicator, ask) as Pick<Indicator, 'name' | 'vital'> | undefined;
-      return place ? [{ ...place, ask: () => ask.call(instance) }] : [];
+      const part = this.reflector.get(HealthIndicator, ask) as HealthPart | undefined;
+      return part ? [{ ...part, ask: () => ask.call(instance) }] : [];
     });
   }
-}
-
-/** The service is down when a vital part is, degraded when anything else is not well. */
-export function reportOf(answers: readonly { name: string; vital: boolean; health: Health }[]): HealthReport {
-  const isDown = answers.some(({ vital, health }) => vital && health.status === 'down');
-  const isWell = answers.every(({ health }) => health.status === 'ok');
-  const checks = Object.fromEntries(answers.map(({ name, health }) => [name, health]));
-  return { status: isDown ? 'down' : isWell ? 'ok' : 'degraded', checks };
 }

@@ -8,9 +8,9 @@ import { RouteOptions } from '../http/request/route-options.js';
 import { Metrics } from '../http/server/metrics.js';
 import { capabilitiesOf } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
-import { HealthReportResponse, HealthResponse, LivenessResponse } from './health.dto.js';
 import { HealthChecks } from './health-checks.js';
 import { CapabilityPageResponse } from './overview/capabilities.dto.js';
+import { HealthReportResponse, HealthResponse, LivenessResponse } from './overview/health.dto.js';
 
 @ApiTags('operations')
 @ApiExtraModels(HealthResponse)
@@ -52,9 +52,10 @@ export class OperationsController {
   }
 
   /**
-   * The service takes requests
+   * Report health by cause
    *
-   * @remarks 200, also when something is degraded; 503 when nothing can be kept, or on shutdown.
+   * @remarks 503 if nothing can be stored, and on shutdown; otherwise 200, also while something is degraded or awaits a decision.
+   * `causes` names each fault once, with the parts that follow from it.
    */
   @Get('health/ready')
   @Public()

@@ -3,6 +3,7 @@ import { DiscoveryModule } from '@nestjs/core';
 import { PlatformModule } from '../platform/platform.module.js';
 import { HealthChecks } from './health-checks.js';
 import { OperationsController } from './operations.controller.js';
+import { Decisions } from './overview/decisions.js';
 import { OverviewRepository } from './overview/overview.repository.js';
 import { OverviewController } from './overview.controller.js';
 import { Overview } from './overview.js';
@@ -14,6 +15,6 @@ import { WaitingWork } from './waiting-work.js';
 @Module({
   imports: [DiscoveryModule, PlatformModule],
   controllers: [OperationsController, OverviewController],
-  providers: [HealthChecks, Overview, OverviewRepository, PartHealth, Retention, WaitingWork],
+  providers: [Decisions, HealthChecks, Overview, OverviewRepository, PartHealth, Retention, WaitingWork],
 })
 export class OperationsModule {}

@@ -6,34 +6,36 @@ import { Env } from '../config/env.js';
 import { version } from '../config/version.js';
 import { capabilitiesOf } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
-import { HealthChecks, type HealthReport } from './health-checks.js';
+import { HealthChecks } from './health-checks.js';
+import { shownDecisions } from './overview/decisions.js';
+import type { HealthReport } from './overview/health-report.js';
 import type { OverviewResponse, PartResponse } from './overview/overview.dto.js';
 import { OverviewRepository } from './overview/overview.repository.js';
 
 /** Milliseconds between two looks for those who listen. */
 const LOOK_MS = 2_000;
 
-/** What is said of a part that is well. */
-const WELL: Record<string, string> = {
-  audit: 'Who did what is recorded.',
+/** What a healthy part does. */
+const HEALTHY: Record<string, string> = {
+  api: 'A process with the role api is running.',
+  audit: 'The audit log is written.',
   'audit-chain': 'New audit entries are linked to the chain.',
   'audit-heads': 'The newest link of the audit log is published.',
   compliance: 'Compliance checks are submitted and looked up.',
-  database: 'PostgreSQL answers and takes writes.',
-  grants: 'API keys and browser sessions are as this service wrote them.',
-  imports: 'Imports are planned and applied.',
-  inbox: 'Webhooks are kept and acknowledged.',
+  database: 'PostgreSQL answers and accepts writes.',
+  decisions: 'Nothing awaits a decision.',
+  disk: 'The database has room.',
+  grants: 'API keys and browser sessions have valid MACs, and no key expires soon.',
+  inbox: 'Webhooks are stored and acknowledged.',
   people: 'Providers and clients are mirrored.',
   platform: 'The platform answers calls to user management.',
-  disk: 'The database has room.',
-  queue: 'Workers are notified of what is due.',
+  queue: 'Workers are notified of due work.',
   sending: 'Calls go to the platform.',
-  'session-requests': 'Sessions are asked for.',
+  'session-requests': 'Session requests are sent.',
   sessions: 'Sessions and their notes are fetched.',
-  vault: 'What is sealed opens.',
-  'webhook-events': 'Every genuine webhook was understood.',
-  webhooks: 'The signatures of webhooks are those expected.',
-  worker: 'A worker is alive.',
+  vault: 'Encrypted data is readable.',
+  webhooks: 'The signatures of webhooks are valid.',
+  worker: 'A process with the role worker is running.',
 };
 
 /** What an operator has to see at a glance, once or whenever it changes. */
@@ -82,14 +84,17 @@ export class Overview {
   private async look(): Promise<OverviewResponse> {
     const [report, figures] = await Promise.all([this.checks.report(), this.figures.read()]);
     const capabilities = capabilitiesOf(this.contract, this.env);
-    return { version: this.version, status: report.status, parts: partsOf(report), capabilities, ...figures };
+    const { status, causes, checks } = report;
+    const decisions = checks.decisions?.facts ? shownDecisions(checks.decisions.facts) : null;
+    return { version: this.version, status, causes, parts: partsOf(report), capabilities, decisions, ...figures };
   }
 }
 
 function partsOf({ checks }: HealthReport): PartResponse[] {
-  return Object.entries(checks).map(([name, { status, reason }]) => ({
+  return Object.entries(checks).map(([name, { status, reason, causedBy }]) => ({
     name,
     status,
-    sentence: reason ?? WELL[name] ?? 'It works.',
+    sentence: causedBy ? `Caused by ${causedBy}.` : (reason ?? HEALTHY[name] ?? 'Healthy.'),
+    causedBy: causedBy ?? null,
   }));
 }

@@ -1,61 +1,80 @@
 import { Injectable } from '@nestjs/common';
-import { Env } from '../config/env.js';
+import { Clock } from '../config/clock.js';
+import { Env, type Role } from '../config/env.js';
+import { within } from '../config/within.js';
 import { Database } from '../database/database.js';
 import { writeFault } from '../database/pools.js';
 import { mayChangeAuditLog } from '../database/runtime-role.js';
-import { isDatabaseUnavailable, noRoom } from '../http/problem/fault.js';
-import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
+import { isDatabaseUnavailable, lackOf } from '../http/problem/fault.js';
+import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
 import { Metrics } from '../http/server/metrics.js';
-import { WorkerProcess } from '../queue/due-rows/worker-process.js';
+import { GONE_SECONDS, WorkerProcess } from '../queue/due-rows/worker-process.js';
 
-/** Seconds without a beat after which no worker counts as alive; longer than a restart takes. */
-const SILENT_SECONDS = 30;
+const HELP = `Seconds since a process with the role was last alive; none is beyond ${GONE_SECONDS}, and if the series is absent`;
 
-const HELP = `Seconds since any process of the role was last alive; beyond ${SILENT_SECONDS} none is, and what is asked for waits: alert on that and on its absence`;
-const NO_WORKER = `No worker was alive within ${SILENT_SECONDS} seconds: what is asked for is kept and waits; start a process with the role worker.`;
-const READ_ONLY =
-  'PostgreSQL takes no writes: default_transaction_read_only is on for the role or database of DATABASE_URL.';
-const AWAY = 'PostgreSQL can not be reached, or gives no free connection; check DATABASE_URL and what keeps it busy.';
+/** Timeout for an answer of PostgreSQL, shorter than that of a check, so that its silence has a name. */
+const ANSWER_MS = 1_500;
 
-/** The health of the parts that no other module reports. */
+const UNAVAILABLE: Health = { status: 'down', reasons: [{ code: 'database-unavailable' }] };
+
+/** The health of the database and of the roles. */
 @Injectable()
 export class PartHealth {
   constructor(
     private readonly env: Env,
     private readonly database: Database,
-    private readonly workers: WorkerProcess,
+    private readonly processes: WorkerProcess,
+    private readonly clock: Clock,
     metrics: Metrics,
   ) {
     // A gauge without a label would be 0 when there is no value.
     metrics.gauge('heartbeat_age_seconds', HELP, ['role'], async (gauge) => {
-      const age = await this.workers.secondsSinceAny();
       gauge.reset();
-      if (age !== null) gauge.set({ role: 'worker' }, age);
+      for (const role of ['api', 'worker'] as const) {
+        const seconds = await this.processes.secondsSince(role);
+        if (seconds !== null) gauge.set({ role }, seconds);
+      }
     });
   }
 
-  /** Whether any worker is alive, as a process without that role reports it. */
-  @HealthIndicator('worker')
-  async worker(): Promise<Health> {
-    if (this.env.hasRole('worker')) return { status: 'ok' };
-    const age = await this.workers.secondsSinceAny();
-    return age !== null && age < SILENT_SECONDS ? { status: 'ok' } : { status: 'degraded', reason: NO_WORKER };
+  @HealthIndicator({ name: 'api', needs: ['database'] })
+  api(): Promise<Health> {
+    return this.roleHealth('api', 'no-api');
+  }
+
+  @HealthIndicator({ name: 'worker', needs: ['database'] })
+  worker(): Promise<Health> {
+    return this.roleHealth('worker', 'no-worker');
   }
 
   /** Not vital: while every connection of the API waits, the inbox, which has its own, may still commit. */
-  @HealthIndicator('database')
+  @HealthIndicator({ name: 'database' })
   async writes(): Promise<Health> {
     try {
-      const { rows } = await this.database.pool.query<{ readOnly: boolean }>(
-        `SELECT current_setting('transaction_read_only')::boolean AS "readOnly"`,
-      );
-      if (rows[0]?.readOnly) return { status: 'down', reason: READ_ONLY };
-      const code = (await writeFault(this.database.pool)) ?? (await writeFault(this.database.bulkPool));
-      if (code !== undefined) return { status: 'down', reason: noRoom(code) };
-      return { status: 'ok', facts: { auditLogProtected: !(await mayChangeAuditLog(this.database.pool)) } };
+      return await within(ANSWER_MS, this.readDatabase(), () => UNAVAILABLE);
     } catch (error) {
       if (!isDatabaseUnavailable(error)) throw error;
-      return { status: 'down', reason: AWAY };
+      return UNAVAILABLE;
     }
+  }
+
+  private async readDatabase(): Promise<Health> {
+    const { rows } = await this.database.pool.query<{ readOnly: boolean }>(
+      `SELECT current_setting('transaction_read_only')::boolean AS "readOnly"`,
+    );
+    if (rows[0]?.readOnly) return { status: 'down', reasons: [{ code: 'database-read-only' }] };
+    const code = (await writeFault(this.database.pool)) ?? (await writeFault(this.database.bulkPool));
+    if (code !== undefined)
+      return { status: 'down', reasons: [{ code: 'database-no-room', values: { lack: lackOf(code) } }] };
+    return { status: 'ok', facts: { auditLogProtected: !(await mayChangeAuditLog(this.database.pool)) } };
+  }
+
+  /** Whether any process with a role is alive. A process with that role is. */
+  private async roleHealth(role: Role, code: 'no-api' | 'no-worker'): Promise<Health> {
+    if (this.env.hasRole(role)) return { status: 'ok' };
+    const seconds = await this.processes.secondsSince(role);
+    if (seconds !== null && seconds < GONE_SECONDS) return { status: 'ok' };
+    const since = seconds === null ? undefined : new Date(this.clock.now().getTime() - seconds * 1_000);
+    return healthOf([{ code, ...(since && { since }) }]);
   }
 }

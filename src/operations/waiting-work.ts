@@ -2,11 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import { Metrics } from '../http/server/metrics.js';
 import { Contract } from '../platform/contract/contract.js';
+import { HealthChecks } from './health-checks.js';
+import { DECISION_KINDS } from './overview/decisions.js';
 import { BY_INDEXES, oldestDue } from './overview/oldest-due.js';
-import { awaitingDecision } from './overview/overview.repository.js';
 
 const HELP =
-  'Seconds that the longest due work of a kind has waited, of all processes, and notes since the event that no fetch has answered; 0 when none is';
+  'Seconds that the oldest due work of a kind has waited, over all processes, and notes since the event that no fetch has answered; 0 if none waits';
 
 const DECISION_HELP =
   'People, sessions, jobs, deliveries and imports that continue only after a decision, by kind; exact up to 1,000';
@@ -14,7 +15,7 @@ const DECISION_HELP =
 /** How late the workers are, and how much awaits a decision. */
 @Injectable()
 export class WaitingWork {
-  constructor(database: Database, contract: Contract, metrics: Metrics) {
+  constructor(database: Database, contract: Contract, checks: HealthChecks, metrics: Metrics) {
     metrics.gauge('oldest_due_seconds', HELP, ['kind'], async (gauge) => {
       const oldest = await database.transaction(async (tx) => {
         await tx.query(BY_INDEXES);
@@ -23,11 +24,9 @@ export class WaitingWork {
       for (const [kind, { seconds }] of oldest) gauge.set({ kind }, seconds);
     });
     metrics.gauge('awaiting_decision', DECISION_HELP, ['kind'], async (gauge) => {
-      const counts = await database.transaction(async (tx) => {
-        await tx.query(BY_INDEXES);
-        return awaitingDecision(tx);
-      });
-      for (const { kind, count } of counts) gauge.set({ kind }, count);
+      const { facts } = (await checks.report()).checks.decisions ?? {};
+      if (!facts) return gauge.reset();
+      for (const kind of DECISION_KINDS) gauge.set({ kind }, Number(facts[kind]));
     });
   }
 }

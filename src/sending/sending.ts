@@ -6,7 +6,7 @@ import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
 import { Feed } from '../feed/feed.js';
 import { Problem } from '../http/problem/problem.js';
-import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
 import { QUEUE_NAMES } from '../queue/backend/queue-names.js';
 import { WorkerProcess } from '../queue/due-rows/worker-process.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
@@ -102,21 +102,20 @@ export class Sending implements OnApplicationBootstrap {
   }
 
   /** Names the start, the holder and the reason of a hold, and how to release it. */
-  @HealthIndicator('sending')
+  @HealthIndicator({ name: 'sending', needs: ['database'] })
   async health(): Promise<Health> {
     const { held, heldBySetting, since, by, reason, restored } = await this.read();
-    if (!held) return { status: 'ok' };
-    const begin = since
-      ? `Nothing is sent to the platform since ${since.toISOString()}`
-      : 'Nothing is sent to the platform';
-    const release = `npx notebridge release${restored ? ' --restored, after the run-book Restore' : by === BY_SETTING ? ', with --restored after a restore' : ''}`;
-    const sentence = heldBySetting
-      ? `${begin}, because HOLD_SENDING is true. Remove the setting and restart.`
-      : by === SYSTEM.id
-        ? `${begin}, because the database was older than when a process last wrote to it. Release it: ${release}.`
-        : `${begin}, held by ${by} (${reason}). Release it: ${release}.`;
-    const facts = { since: since?.toISOString() ?? null, by, reason, restored };
-    return { status: 'degraded', reason: sentence, facts };
+    const isOlder = by === SYSTEM.id;
+    const flag = by === BY_SETTING ? ', with --restored after a restore' : restored ? ' --restored' : '';
+    const command = `npx notebridge release${flag}`;
+    const begin = since && { since };
+    return healthOf([
+      heldBySetting && { code: 'sending-held-by-setting' },
+      held && !heldBySetting && isOlder && { code: 'older-database', values: { command }, ...begin },
+      held &&
+        !heldBySetting &&
+        !isOlder && { code: 'sending-held', values: { by: by ?? '', reason: reason ?? '', command }, ...begin },
+    ]);
   }
 
   /**

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
+import type { ReasonCode } from '../http/server/health-texts.js';
 import { Contract } from '../platform/contract/contract.js';
 import { requestsHealth } from '../platform/send/requests-health.js';
 import { LANES } from './model/session-row.js';
@@ -11,10 +12,14 @@ const hasFault = (fault: string): string => `(
   EXISTS (SELECT 1 FROM sessions WHERE due_at IS NOT NULL AND fault = '${fault}' AND lane <> ${LANES.requests})
   OR EXISTS (SELECT 1 FROM processing_sessions WHERE due_at IS NOT NULL AND fault = '${fault}'))`;
 
-/** Maximum counted sessions, because health is read often. */
-const MAX_COUNTED = 100;
+/** Faults of a fetch that are causes of their own, in the words of health. */
+const PLATFORM_FAULTS: Readonly<Record<string, ReasonCode>> = {
+  'platform-unreachable': 'platform-fault',
+  'platform-fault': 'platform-fault',
+  'rate-limited': 'rate-limited',
+};
 
-/** Reports sessions that cannot be fetched, and requests that wait or need a decision. */
+/** Reports sessions that cannot be fetched, and requests that wait. */
 @Injectable()
 export class SessionsHealth {
   constructor(
@@ -22,45 +27,43 @@ export class SessionsHealth {
     private readonly contract: Contract,
   ) {}
 
-  @HealthIndicator('sessions')
+  @HealthIndicator({ name: 'sessions', needs: ['worker'] })
   async health(): Promise<Health> {
     const { rows } = await this.database.pool.query<
-      Record<'refused' | 'elsewhere' | 'unreadable' | 'overdue', boolean> & { fault: string | null; incomplete: number }
+      Record<'refused' | 'elsewhere' | 'unreadable' | 'overdue', boolean> & { fault: string | null }
     >(
       `SELECT ${hasFault('platform-unauthorized')} AS refused, ${hasFault('platform-address')} AS elsewhere,
          ${hasFault('unreadable-answer')} AS unreadable,
-         (SELECT count(*)::int FROM (SELECT FROM sessions
-            WHERE incomplete <> '{}' AND fetched_at > now() - interval '1 day'
-            ORDER BY fetched_at DESC LIMIT ${MAX_COUNTED}) AS odd) AS incomplete,
          EXISTS (SELECT 1 FROM sessions WHERE lane = ${LANES.events} AND due_at < now() - interval '5 minutes') AS overdue,
          (SELECT coalesce(fault, 'none') FROM ${LONGEST_AWAITED} AS awaited
           WHERE last_event_at < now() - interval '5 minutes') AS fault`,
     );
-    const { refused, elsewhere, unreadable, overdue, fault = null, incomplete = 0 } = rows[0] ?? {};
-    const facts = { canFetch: this.contract.canCall('getSession'), incomplete };
-    return healthOf(facts, {
-      'The platform rejects the key for getSession. Check PLATFORM_API_KEY; sessions are fetched once it is accepted.':
-        refused,
-      'Another server than the platform answers getSession or getProcessingSession. Check PLATFORM_BASE_URL and their paths in PLATFORM_CONTRACT.':
-        elsewhere,
-      'Answers of the platform are unreadable, or are about another session; they are not stored. The check platform names the pointer and what it found.':
-        unreadable,
-      'Sessions have waited for more than five minutes to be fetched.': overdue && facts.canFetch,
-      // Each fault postpones its session, so that none is ever overdue.
-      [`No fetch has answered the event of a session for more than five minutes (last fault: ${fault}). See NotebridgeNotesAwaited in the run-books.`]:
-        fault !== null && facts.canFetch,
-      [`Parts of the answers about ${incomplete === MAX_COUNTED ? `${MAX_COUNTED} or more` : incomplete} sessions could not be read within a day. GET /v1/sessions shows them in incomplete; compare the answers with the platform's description.`]:
-        incomplete > 0,
-    });
+    const { refused, elsewhere, unreadable, overdue, fault = null } = rows[0] ?? {};
+    const canFetch = this.contract.canCall('getSession');
+    const values = { operations: 'getSession' };
+    const ofPlatform = fault !== null && PLATFORM_FAULTS[fault];
+    return healthOf(
+      [
+        refused && { code: 'platform-unauthorized', values },
+        elsewhere && { code: 'platform-address', values },
+        unreadable && { code: 'unreadable-answers', values: { operations: 'sessions' } },
+        canFetch && overdue && { code: 'sessions-late', follows: true },
+        // Each fault postpones its session, so that none is ever overdue.
+        canFetch && ofPlatform && { code: ofPlatform, values },
+        canFetch && fault !== null && !ofPlatform && { code: 'notes-late', values: { fault }, follows: true },
+      ],
+      { canFetch },
+    );
   }
 
-  @HealthIndicator('session-requests')
+  @HealthIndicator({ name: 'session-requests', needs: ['worker'] })
   async requestsHealth(): Promise<Health> {
-    const { facts, reasons } = await requestsHealth(this.database.pool, {
-      table: 'sessions',
-      since: 'requested_at',
-      operation: 'createSession',
-    });
-    return healthOf(facts, reasons);
+    return healthOf(
+      await requestsHealth(this.database.pool, {
+        table: 'sessions',
+        since: 'requested_at',
+        operation: 'createSession',
+      }),
+    );
   }
 }

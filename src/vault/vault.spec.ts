@@ -74,7 +74,7 @@ test('after a rotation the new first key seals and the old one still opens', () 
   const lacking = new Vault([k1], new Random());
   expect(lacking.health()).toEqual({ status: 'ok' });
   expect(() => lacking.open(here, sealed)).toThrow('DATA_KEYS lacks the key k2, which encrypted people.profile');
-  expect(lacking.health()).toMatchObject({ status: 'degraded', facts: { missing: 'k2' } });
+  expect(lacking.health()).toMatchObject({ status: 'degraded', reasons: [{ values: { keys: 'k2' } }] });
 });
 
 test('every value gets its own nonce from the source of randomness', () => {
@@ -104,7 +104,7 @@ test('a value that does not open is counted, named once, and degrades health unt
     ['client/c2', 'damaged', true],
     ['client/c2', 'damaged', false],
   ]);
-  expect(watched.health()).toMatchObject({ status: 'degraded', facts: { unreadable: 1 } });
+  expect(watched.health()).toMatchObject({ status: 'degraded', reasons: [{ values: { count: 1 } }] });
   watched.open(elsewhere, watched.seal(elsewhere, 'Zoë'));
   expect(watched.health()).toEqual({ status: 'ok' });
 });

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { Random } from '../config/random.js';
-import { type Health, HealthIndicator } from '../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
 import type { SecretKey } from './keys.js';
 import { MissingDataKey, UnreadableValue } from './unreadable-value.js';
 
@@ -56,19 +56,14 @@ export class Vault {
   }
 
   /** Degraded while a key is missing from DATA_KEYS or a value does not open. */
-  @HealthIndicator('vault')
+  @HealthIndicator({ name: 'vault' })
   health(): Health {
-    const missing = [...this.missing].sort().join(', ');
-    const unreadable = this.damaged.size;
-    if (missing === '' && unreadable === 0) return { status: 'ok' };
-    const ofKeys = `DATA_KEYS lacks ${missing}, which encrypted data that is in use. Add it after the first key and restart; nothing is lost.`;
-    const ofRows = `Encrypted values that do not open: ${unreadable}. They were changed, moved or cut short. Restore their rows, which the log names, from a backup.`;
-    const reason = [missing === '' ? [] : ofKeys, unreadable === 0 ? [] : ofRows].flat().join(' ');
-    return {
-      status: 'degraded',
-      reason,
-      facts: { ...(missing !== '' && { missing }), ...(unreadable > 0 && { unreadable }) },
-    };
+    const keys = [...this.missing].sort().join(', ');
+    const count = this.damaged.size;
+    return healthOf([
+      keys !== '' && { code: 'missing-data-key', values: { keys } },
+      count > 0 && { code: 'unreadable-values', values: { count } },
+    ]);
   }
 
   /**

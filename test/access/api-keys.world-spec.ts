@@ -8,7 +8,7 @@ import type { AuditPageResponse } from '../../src/audit/audit.dto.js';
 import { Env } from '../../src/config/env.js';
 import { Database } from '../../src/database/database.js';
 import type { Page } from '../../src/http/request/page.js';
-import type { HealthReport } from '../../src/operations/health-checks.js';
+import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import { PeopleService } from '../../src/people/api/people.service.js';
 import { KeyedHashes } from '../../src/vault/keyed-hashes.js';
 import { parseKeys } from '../../src/vault/keys.js';

@@ -228,11 +228,12 @@ test.each<Row>([
   [
     'a service without a worker',
     async () => {
-      const worker = { status: 'degraded', reason: 'no worker is alive: start one' };
-      return told('Service', {}, await answering(200, JSON.stringify({ status: 'degraded', checks: { worker } })));
+      const since = '2026-03-01T10:02:03.000Z';
+      const cause = { cause: 'No worker is running.', action: 'Start one.', since, affects: ['people'] };
+      return told('Service', {}, await answering(200, JSON.stringify({ status: 'degraded', causes: [cause] })));
     },
     /✗.*is degraded/,
-    /worker is degraded: no worker is alive: start one/,
+    /No worker is running\.\n +Start one\. Since 2026-03-01 10:02:03 UTC\.\n +Affected: people\./,
   ],
   [
     'a public address that leads elsewhere',

@@ -6,7 +6,7 @@ import type { AuditResponse } from '../../src/audit/audit.dto.js';
 import type { DisclosureResponse } from '../../src/client-records/client-records.dto.js';
 import { BY_INDEX } from '../../src/client-records/disclosures.repository.js';
 import type { Page } from '../../src/http/request/page.js';
-import type { HealthReport } from '../../src/operations/health-checks.js';
+import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import { Retention } from '../../src/operations/retention.js';
 import { ClientData, type ClientDataKind } from '../../src/people/store/client-data.js';
 import { PlatformClient } from '../../src/platform/clients/platform-client.js';

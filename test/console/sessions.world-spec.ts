@@ -70,8 +70,8 @@ describeInBrowser('a session with two revisions of its notes', () => {
 
   test('shows the time from event to note on the overview, and its history newest first', async () => {
     const page = await browser.open(world.url);
-    const card = page.getByRole('region', { name: 'From event to note' });
-    await card.getByText(/half of the notes were stored within .+ of their event/).waitFor();
+    const card = page.getByRole('region', { name: 'Note delivery time' });
+    await card.getByText(/notes of the last .+: median .+, p95 .+, max/).waitFor();
 
     await page.goto(`/console/sessions/${id}`);
     const timeline = page.getByRole('region', { name: 'Timeline' });

@@ -1,4 +1,4 @@
-import type { HealthReport } from '../../src/operations/health-checks.js';
+import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
@@ -23,8 +23,7 @@ test('health and metrics show an outage of the platform and its end', async () =
   await world.settle();
   expect(await platform()).toMatchObject({
     status: 'degraded',
-    reason: expect.stringMatching(/answered with 502.*work is kept/),
-    facts: { lastOutcome: 'unknown-outcome', lastStatus: 502 },
+    reason: expect.stringMatching(/no readable answer: checkUser \(502\).*Work is kept/),
   });
   expect((await metric(unanswered)) - before).toBe(3);
   world.platform.release();
@@ -38,7 +37,7 @@ test('health and metrics show how long a 429 pauses the calls', async () => {
   world.platform.injectFault({ kind: 'rate-limit', retryAfter: 'seconds', retryAfterSeconds: 1_800 });
   await want('p-5');
   await world.settle();
-  expect((await platform())?.reason).toMatch(/429.*pause until \d{4}-/);
+  expect((await platform())?.reason).toMatch(/429.*user management \(until \d{4}-/);
   const pause = await metric('platform_pause_seconds');
   expect(pause).toBeGreaterThan(55);
   await world.advance('30 s');

@@ -59,9 +59,10 @@ test('shows version, capabilities, parts, calls, inbox, due work and people who 
   expect(seen.parts.find(({ name }) => name === 'database')).toEqual({
     name: 'database',
     status: 'ok',
-    sentence: 'PostgreSQL answers and takes writes.',
+    sentence: 'PostgreSQL answers and accepts writes.',
+    causedBy: null,
   });
-  expect(seen.parts.map(({ sentence }) => sentence)).not.toContain('It works.');
+  expect(seen.parts.map(({ sentence }) => sentence)).not.toContain('Healthy.');
   expect(seen.calls).toMatchObject({ limit: 6_000, windowSeconds: 60, used: 0 });
   expect(seen.calls?.history).toHaveLength(72);
   const calls = seen.calls?.history.filter((interval) => interval.calls > 0);
@@ -70,9 +71,14 @@ test('shows version, capabilities, parts, calls, inbox, due work and people who 
   const nothing = { people: null, sessions: null, requests: null, imports: null, compliance: null };
   expect(seen.oldestWork).toEqual(nothing);
   // People whose failure an operator ignored need no decision; counts end at 1,001.
-  expect(seen.waitsForPerson).toEqual([
+  expect(seen.decisions).toMatchObject([
     { kind: 'client-needs-review', count: 1_001, list: '/v1/clients?state=needs-review' },
-    { kind: 'client-failed', count: 2, list: '/v1/clients?state=failed' },
+    {
+      kind: 'client-failed',
+      count: 2,
+      list: '/v1/clients?state=failed',
+      cause: 'Clients that the platform rejected: 2.',
+    },
   ]);
 });
 
@@ -105,7 +111,10 @@ test('lists the plan of a dry run only while it would change something', async (
       [made?.id, outcome],
     );
   }
-  expect((await overview()).waitsForPerson).toEqual([{ kind: 'import-dry-run', count: 1, list: '/v1/imports' }]);
+  expect(await overview()).toMatchObject({
+    status: 'ok',
+    decisions: [{ kind: 'import-dry-run', count: 1, list: '/v1/imports', optional: true }],
+  });
 });
 
 test('shows the head of the feed even if no client reads the feed', async () => {
@@ -163,7 +172,7 @@ test('is streamed immediately, and again after a change, the same to all listene
   await world.advance('3 s');
   await world.eventually('both have it again', () => listeners.every(({ received }) => received.length > 1));
   const [one, other] = listeners.map(({ received }) => received.at(-1));
-  expect(one?.waitsForPerson).toEqual([{ kind: 'provider-failed', count: 1, list: '/v1/providers?state=failed' }]);
+  expect(one?.decisions).toMatchObject([{ kind: 'provider-failed', count: 1, list: '/v1/providers?state=failed' }]);
   expect(other).toEqual(one);
   for (const { close } of listeners) close();
 });

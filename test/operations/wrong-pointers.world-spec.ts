@@ -1,4 +1,4 @@
-import type { HealthReport } from '../../src/operations/health-checks.js';
+import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
 import { contractFile } from '../support/contract-file.js';
 import { useWorld } from '../world/use-world.js';

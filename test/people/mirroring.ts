@@ -1,6 +1,5 @@
 import type { World } from '../../harness/world/world.js';
-import type { Health } from '../../src/http/server/health-indicator.js';
-import type { HealthReport } from '../../src/operations/health-checks.js';
+import type { HealthReport, PartReport } from '../../src/operations/overview/health-report.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
 
 type Verdict = [state: string, code: string | null];
@@ -46,7 +45,7 @@ export function peopleOf(world: World) {
       return operations().slice(before);
     },
     /** The health of a part. */
-    health: async (part: string): Promise<Health | undefined> =>
+    health: async (part: string): Promise<PartReport | undefined> =>
       (await world.call<HealthReport>('GET', '/health/ready')).body.checks[part],
   };
 }

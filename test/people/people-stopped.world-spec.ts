@@ -45,7 +45,7 @@ describe('a wrong base URL', () => {
     expect(usersOf('gone')).toHaveLength(1);
     expect(await health('people')).toMatchObject({
       status: 'degraded',
-      reason: expect.stringContaining('check PLATFORM_BASE_URL'),
+      reason: expect.stringContaining('Check PLATFORM_BASE_URL'),
     });
 
     await world.restart();
@@ -102,7 +102,7 @@ describe('a 403', () => {
     });
     expect(trace.body.nextStep).toEqual({
       what: 'createProvider',
-      why: expect.stringMatching(/answers 401 or 403 to createProvider; check PLATFORM_API_KEY\. Next probe: 2/),
+      why: expect.stringMatching(/rejects PLATFORM_API_KEY: createProvider \(next probe: 2/),
       notBefore: expect.any(String),
     });
     expect((await health('people'))?.status).toBe('degraded');
@@ -165,7 +165,7 @@ test('a 403 to deletes stops only deletes', async () => {
     ['deleting', 'platform-unauthorized'],
   ]);
   expect(await health('people')).toMatchObject({
-    reason: expect.stringMatching(/answers 401 or 403 to deleteUser.*Next probe: 2/),
+    reason: expect.stringMatching(/rejects PLATFORM_API_KEY: deleteUser \(next probe: 2/),
   });
   world.platform.release();
   await passing('10 min');
@@ -207,7 +207,7 @@ describe('a 4xx', () => {
     const seen = await verdicts(paths);
     expect(seen.filter(([state, code]) => state === 'failed' && code === 'rejected')).toHaveLength(3);
     expect(seen.filter(([state]) => state === 'pending')).toHaveLength(5);
-    expect((await health('people'))?.reason).toContain(`answers ${status} to createProvider for everyone`);
+    expect((await health('people'))?.reason).toContain(`createProvider (${status}, next probe: `);
     await passing('2 h');
 
     world.platform.release();
@@ -338,7 +338,7 @@ describe('without answers', () => {
     await loseThree();
     expect(await health('people')).toMatchObject({
       status: 'degraded',
-      reason: expect.stringContaining('no readable answer to createClient'),
+      reason: expect.stringContaining('no readable answer: createClient'),
     });
     await mirrorAll();
   });

@@ -4,7 +4,7 @@ import { startOfCompose } from '../../harness/deployment-files.js';
 import type { Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import { serviceRoleSql } from '../../src/database/runtime-role.js';
-import type { HealthReport } from '../../src/operations/health-checks.js';
+import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import { testSettings } from '../support/app.js';
 import { createDatabase, freshDatabase, type TestDatabase } from '../support/databases.js';
 import { deployedSettings } from '../support/deployed.js';
@@ -217,11 +217,10 @@ describe('a service whose role owns nothing', () => {
     await healthBecomes(200);
 
     await mirror.database.drop();
-    const reason = 'It stands in PostgreSQL, which is away.';
     await until('its health names the cause', async () => {
-      const { body } = await service.call<HealthReport>('GET', '/health/ready');
-      const { database, people } = body.checks;
-      return /check DATABASE_URL/.test(database?.reason ?? '') && people?.reason === reason;
+      const { causes, checks } = (await service.call<HealthReport>('GET', '/health/ready')).body;
+      const hasOneCause = causes.length === 1 && causes[0]?.code === 'database-unavailable';
+      return hasOneCause && checks.people?.causedBy === 'database';
     });
     expect(service.output()).not.toContain('a health check failed');
   });

@@ -6,7 +6,7 @@ import type { Service } from '../../harness/service.js';
 import { startTcpProxy, type TcpProxy } from '../../harness/tcp-proxy.js';
 import { until } from '../../harness/until.js';
 import { Database } from '../../src/database/database.js';
-import type { HealthReport } from '../../src/operations/health-checks.js';
+import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import { signWebhook } from '../../src/platform/webhook-signature.js';
 import { WEBHOOK_SECRET } from '../support/app.js';
 import { many, providerLine, providersCsv } from '../support/bulk.js';

@@ -58,7 +58,7 @@ describe('an API process and its workers', () => {
   };
 
   test('the API is degraded until a worker is alive', async () => {
-    await becomes('degraded', 'No worker was alive');
+    await becomes('degraded', 'No process with the role worker');
     expect(await heartbeatAge()).toBeUndefined();
     worker = await startWorker();
     await becomes('ok');
@@ -92,7 +92,7 @@ describe('an API process and its workers', () => {
   test('the API is degraded again after the worker is killed', async () => {
     await worker.kill();
     await mirror.sql(`UPDATE workers SET alive_until = alive_until - interval '38 seconds'`);
-    await becomes('degraded', 'No worker was alive');
+    await becomes('degraded', 'No process with the role worker');
     await until('its heartbeat is old', async () => Number(await heartbeatAge()) >= 30);
   });
 
@@ -126,7 +126,7 @@ describe('an API process and its workers', () => {
     api.signal('SIGTERM');
     await api.printed(/"msg":"stopping"/);
     const ready = await fetch(`${api.url}/health/ready`);
-    expect([ready.status, await ready.json()]).toEqual([503, { status: 'stopping', checks: {} }]);
+    expect([ready.status, await ready.json()]).toEqual([503, { status: 'stopping', causes: [], checks: {} }]);
     expect(await healthCheck(api)).toBe(1);
     const after = await deliver(api, signed(sessionEvent('after')));
     expect([after.status, after.headers.get('connection')]).toEqual([204, 'close']);

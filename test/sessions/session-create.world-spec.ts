@@ -5,7 +5,7 @@ import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
 import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
 import type { Page } from '../../src/http/request/page.js';
-import type { HealthReport } from '../../src/operations/health-checks.js';
+import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import { PlatformClient } from '../../src/platform/clients/platform-client.js';
 import type { UploadAddressResponse } from '../../src/platform/clients/upload-address.dto.js';
 import { PlatformError } from '../../src/platform/contract/platform-errors.js';

@@ -1,7 +1,7 @@
 import { Database } from '../../src/database/database.js';
 import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
 import type { Page } from '../../src/http/request/page.js';
-import type { HealthReport } from '../../src/operations/health-checks.js';
+import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import { PlatformClient } from '../../src/platform/clients/platform-client.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { SessionEventsRepository } from '../../src/sessions/refresh/session-events.repository.js';
@@ -117,7 +117,7 @@ describe('an answer with an odd part', () => {
       ['Archived', ['notes', 'state']],
     ]);
     const { checks } = (await world.call<HealthReport>('GET', '/health/ready')).body;
-    expect(checks.sessions).toMatchObject({ status: 'degraded', facts: { incomplete: 1 } });
+    expect(checks.decisions).toMatchObject({ status: 'degraded', facts: { 'session-unreadable': 1 } });
   });
 });
 

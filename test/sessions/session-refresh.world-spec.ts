@@ -1,7 +1,7 @@
 import { beginRegeneration, takeStep } from '../../simulator/sessions/session-run.js';
 import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
 import type { Page } from '../../src/http/request/page.js';
-import type { HealthReport } from '../../src/operations/health-checks.js';
+import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import type { OverviewResponse } from '../../src/operations/overview/overview.dto.js';
 import { contractFile } from '../support/contract-file.js';
 import { DAP, SOAP } from '../world/mirrored-people.js';
@@ -56,7 +56,7 @@ describe('refreshing', () => {
     expect(fetched).toBe(wanted);
     expect(fetches() - before).toBe(2);
     const text = await metrics();
-    expect(text).toMatch(/^notebridge_health_status\{check="sessions"\} 0$/m);
+    expect(text).toMatch(/^notebridge_health_status\{check="sessions",caused_by=""\} 0$/m);
     expect([lags > 0, await noteLags()]).toEqual([true, lags]); // later answers had the same notes
     const [revisions] = await world.sql('SELECT count(event_at)::int AS told FROM document_revisions');
     expect(revisions?.told).toBeGreaterThan(0);
@@ -114,7 +114,7 @@ describe('refreshing', () => {
     world.platform.release();
     await world.advance('1 h');
     for (const session of all) await read(session, 1);
-    expect(await healthAs('ok')).toEqual({ status: 'ok', facts: { canFetch: true, incomplete: 0 } });
+    expect(await healthAs('ok')).toEqual({ status: 'ok', facts: { canFetch: true } });
   });
 
   it('reports in health a session that has waited for minutes, until it is fetched', async () => {
@@ -259,7 +259,7 @@ describe('refreshing', () => {
     expect(refused.status).toBe(501);
     expect(refused.text).toContain('operations.getSession');
     await world.advance('6 min');
-    expect(await healthAs('ok')).toEqual({ status: 'ok', facts: { canFetch: false, incomplete: 0 } });
+    expect(await healthAs('ok')).toEqual({ status: 'ok', facts: { canFetch: false } });
     const { oldestWork, noteLag } = (await world.call<OverviewResponse>('GET', '/v1/overview')).body;
     expect(oldestWork?.sessions).toBeNull(); // they wait for a setting, not for a worker
     expect(noteLag?.awaitedSince).toBeNull();

@@ -6,7 +6,7 @@ import { Figures } from './figures.js';
 /** How much of the platform's limit is in use, and the last six hours. */
 export function CallsCard({ calls }: { calls: Schemas['CallsResponse'] | null }) {
   return (
-    <Figures title="Calls to the platform's user management" of={calls}>
+    <Figures title="User-management API usage" of={calls}>
       {({ used, limit, windowSeconds, blockedUntil, history }) => (
         <>
           <p>
@@ -18,7 +18,7 @@ export function CallsCard({ calls }: { calls: Schemas['CallsResponse'] | null })
           </p>
           {blockedUntil && (
             <p>
-              The platform asked for patience: no call leaves until <Moment at={blockedUntil} exact />.
+              The platform answered 429: no call is sent until <Moment at={blockedUntil} exact />.
             </p>
           )}
           <CallsChart history={history} />
@@ -30,20 +30,20 @@ export function CallsCard({ calls }: { calls: Schemas['CallsResponse'] | null })
 
 type Interval = Schemas['CallIntervalResponse'];
 
-/** In the units of the drawing, which is stretched to the width that there is. */
+/** In units of the drawing, which is stretched to the available width. */
 const BAR = 10;
 const HEIGHT = 100;
 
 const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
 
-/** Calls in each five minutes, those that went wrong at the foot of their bar. The figures stand in a table below. */
+/** Calls in each five minutes; failed ones are at the foot of each bar. A table below has the data. */
 function CallsChart({ history }: { history: readonly Interval[] }) {
   const highest = Math.max(1, ...history.map(({ calls }) => calls));
   const wrong = ({ refused, failed }: Interval) => refused + failed;
   const heightOf = (calls: number) => (calls / highest) * HEIGHT;
   const total = history.reduce((sum, { calls }) => sum + calls, 0);
   const totalWrong = history.reduce((sum, interval) => sum + wrong(interval), 0);
-  const summary = `${number(total)} calls in six hours, ${number(totalWrong)} of them refused or without an answer; at most ${number(highest)} in five minutes.`;
+  const summary = `${number(total)} calls in six hours, ${number(totalWrong)} of them rejected or without an answer. Peak: ${number(highest)} in 5 min.`;
   const [first] = history;
   if (!first || total === 0) return <p className="quiet">There was no call in the last six hours.</p>;
   return (
@@ -59,13 +59,13 @@ function CallsChart({ history }: { history: readonly Interval[] }) {
       </svg>
       <div className="axis">
         <span>{TIME.format(new Date(first.at))}</span>
-        <span>at most {number(highest)} in five minutes</span>
+        <span>Peak: {number(highest)} in 5 min</span>
         <span>now</span>
       </div>
       <figcaption>
         {summary}
         <details>
-          <summary>The figures</summary>
+          <summary>Show data</summary>
           <DataTable
             caption="Calls in each five minutes"
             rows={history.filter(({ calls }) => calls > 0)}
@@ -73,7 +73,7 @@ function CallsChart({ history }: { history: readonly Interval[] }) {
             columns={[
               ['From', ({ at }) => TIME.format(new Date(at))],
               ['Calls', ({ calls }) => number(calls), 'number'],
-              ['Refused', ({ refused }) => number(refused), 'number'],
+              ['Rejected', ({ refused }) => number(refused), 'number'],
               ['Without an answer', ({ failed }) => number(failed), 'number'],
             ]}
           />

@@ -4,12 +4,12 @@ import { HEALTH, State } from '../../parts/state.js';
 
 type Part = Schemas['PartResponse'];
 
-/** The parts of the service, those that do not work first, one sentence each. */
+/** The parts of the service: first the causes of bad health, then what follows from each, then what works. */
 export function PartsCard({ parts }: { parts: readonly Part[] }) {
-  const isWell = ({ status }: Part) => status === 'ok';
-  const sorted = [...parts.filter((part) => !isWell(part)), ...parts.filter(isWell)];
+  const rankOf = ({ status, causedBy }: Part) => (status === 'ok' ? 2 : causedBy ? 1 : 0);
+  const sorted = [...parts].sort((one, other) => rankOf(one) - rankOf(other));
   return (
-    <Section card title="What works, and what does not">
+    <Section card title="System health">
       <ul className="plain parts">
         {sorted.map(({ name, status, sentence }) => (
           <li key={name}>
@@ -23,13 +23,12 @@ export function PartsCard({ parts }: { parts: readonly Part[] }) {
   );
 }
 
-/** Capabilities that are off with the settings that turn them on; those that are on by name alone. */
+/** Capabilities that are off, with the settings that turn them on, and the names of the others. */
 export function CapabilitiesCard({ capabilities }: { capabilities: readonly Schemas['CapabilityResponse'][] }) {
   const off = capabilities.filter(({ on }) => !on);
   const on = capabilities.filter((capability) => capability.on);
   return (
     <Section card title="Capabilities">
-      {off.length === 0 && <p>All are on.</p>}
       <ul className="plain">
         {off.map(({ name, missing }) => (
           <li key={name}>

@@ -10,9 +10,9 @@ import { InboxCard, NotesCard, OldestWorkCard } from './work-cards.js';
 
 const SENTENCES = {
   ok: 'Everything works.',
-  degraded: 'Some parts do not work as they should; the rest does.',
-  down: 'It can keep nothing now, and takes no requests.',
-  stopping: 'It is being stopped; another process takes the requests.',
+  degraded: 'Some parts do not work, or need attention. All others work.',
+  down: 'Nothing can be stored, so requests are rejected.',
+  stopping: 'This process is stopping. Another one answers requests.',
 } as const;
 
 /** What an operator has to see at a glance. The stream of `api/live.ts` keeps it up to date. */
@@ -27,7 +27,7 @@ export default function OverviewPage() {
             <p className="lead">
               <State tone={HEALTH[data.status]}>{data.status}</State> {SENTENCES[data.status]}
             </p>
-            <WaitingCard waiting={data.waitsForPerson} />
+            <WaitingCard decisions={data.decisions} />
             <CallsCard calls={data.calls} />
             <NotesCard lag={data.noteLag} />
             <div className="cards">

@@ -4,7 +4,7 @@ import { Facts } from '../../parts/layout.js';
 import { duration, Moment, number } from '../../parts/values.js';
 import { count, Figures } from './figures.js';
 
-/** Webhooks on their way in. */
+/** Webhooks that are not processed yet. */
 export function InboxCard({ inbox }: { inbox: Schemas['InboxResponse'] | null }) {
   return (
     <Figures title="Webhooks" of={inbox}>
@@ -12,10 +12,10 @@ export function InboxCard({ inbox }: { inbox: Schemas['InboxResponse'] | null })
         <Facts
           facts={{
             Waiting: count(waiting),
-            'The oldest came': <Moment at={waitingSince} />,
-            'Given up': <Link href="/deliveries?state=dead">{count(dead)}</Link>,
+            'Oldest received': <Moment at={waitingSince} />,
+            'Permanently failed': <Link href="/deliveries?state=dead">{count(dead)}</Link>,
             'Not understood': <Link href="/deliveries?state=not-understood">{count(notUnderstood)}</Link>,
-            'Not genuine, last hour': <Link href="/deliveries/refused">{count(rejected)}</Link>,
+            'Bad signatures, last hour': <Link href="/deliveries/refused">{count(rejected)}</Link>,
           }}
         />
       )}
@@ -26,7 +26,7 @@ export function InboxCard({ inbox }: { inbox: Schemas['InboxResponse'] | null })
 /** Since when the oldest work of each kind has been due. */
 export function OldestWorkCard({ work }: { work: Schemas['OldestWorkResponse'] | null }) {
   return (
-    <Figures title="Oldest work that is due" of={work}>
+    <Figures title="Oldest pending work" of={work}>
       {({ people, sessions, requests, imports, compliance }) => (
         <Facts
           facts={{
@@ -42,28 +42,27 @@ export function OldestWorkCard({ work }: { work: Schemas['OldestWorkResponse'] |
   );
 }
 
-/** How long notes take from the event that tells of them to their being stored. */
+/** How long notes take from the event that announces them until they are stored. */
 export function NotesCard({ lag }: { lag: Schemas['NoteLagResponse'] | null }) {
   return (
-    <Figures title="From event to note" of={lag}>
+    <Figures title="Note delivery time" of={lag}>
       {({ hours, notes, medianSeconds, p95Seconds, worstSeconds, awaitedSince }) => (
         <>
           {medianSeconds === null || p95Seconds === null || worstSeconds === null ? (
             <p className="quiet">No event led to new notes in the last {number(hours)} hours.</p>
           ) : (
             <p>
-              In the last {number(hours)} hours half of the notes were stored within{' '}
-              <strong>{duration(medianSeconds)}</strong> of their event, 95 % within{' '}
-              <strong>{duration(p95Seconds)}</strong>, and the slowest after <strong>{duration(worstSeconds)}</strong>{' '}
-              (of {number(notes)}).
+              Of the {number(notes)} notes of the last {number(hours)} hours: median{' '}
+              <strong>{duration(medianSeconds)}</strong>, p95 <strong>{duration(p95Seconds)}</strong>, max{' '}
+              <strong>{duration(worstSeconds)}</strong>.
             </p>
           )}
           {awaitedSince ? (
             <p>
-              The event that has waited longest for its notes came <Moment at={awaitedSince} />.
+              The oldest event without its notes was received <Moment at={awaitedSince} />.
             </p>
           ) : (
-            <p>No event waits for its notes.</p>
+            <p>Every event has its notes.</p>
           )}
         </>
       )}

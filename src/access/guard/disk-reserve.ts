@@ -5,15 +5,12 @@ import { Env } from '../../config/env.js';
 import { isLoopbackHost } from '../../config/setting-rules.js';
 import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
-import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf } from '../../http/server/health-indicator.js';
 
 /** How long a measurement stands. A disk that fills at 100 MB/s fills the default reserve in as much. */
 const MEASURE_MS = 10_000;
 
 const RETRY_SECONDS = 60;
-
-const USED =
-  'The disk of the database is nearly full. Its reserve is kept for webhooks, so that changes through the API are refused. Make room, or raise DATABASE_SIZE_LIMIT.';
 
 /**
  * Keeps the last of the database's disk for the inbox. PostgreSQL cannot tell how much is free: a database on this machine
@@ -53,10 +50,10 @@ export class DiskReserve implements OnModuleInit, OnModuleDestroy {
     throw new Problem(507, 'disk-full', detail, { retryAfterSeconds: RETRY_SECONDS });
   }
 
-  @HealthIndicator('disk')
+  @HealthIndicator({ name: 'disk', needs: ['database'] })
   health(): Health {
     const facts = { freeBytes: Number.isFinite(this.free) ? this.free : null };
-    return this.free < this.env.DISK_RESERVE ? { status: 'degraded', reason: USED, facts } : { status: 'ok', facts };
+    return healthOf([this.free < this.env.DISK_RESERVE && { code: 'disk-nearly-full' }], facts);
   }
 
   private async measure(): Promise<void> {

@@ -34,7 +34,7 @@ export class GrantsHealth {
     private readonly clock: Clock,
   ) {}
 
-  @HealthIndicator('grants')
+  @HealthIndicator({ name: 'grants', needs: ['database'] })
   async health(): Promise<Health> {
     const { pool } = this.database;
     const altered = (await rowsWithoutMac(pool, this.macs)).map(({ table, id }) => `${table} ${id}`);
@@ -46,12 +46,13 @@ export class GrantsHealth {
       if (warnings.includes('unused')) unused += 1;
     }
     const facts = { altered: altered.length, expireWithin30Days: ending.length, unusedFor90Days: unused };
-    return healthOf(facts, {
-      [`Another than this service wrote rows that grant rights, or their key is missing in AUDIT_KEYS, so they grant nothing: ${namesOf(altered)}. Find out who wrote them, then revoke these keys and end these sessions.`]:
-        altered.length > 0,
-      [`API keys expire within 30 days: ${namesOf(ending)}. Rotate them (npx notebridge keys rotate ID).`]:
-        ending.length > 0,
-    });
+    return healthOf(
+      [
+        altered.length > 0 && { code: 'grants-altered', values: { rows: namesOf(altered) } },
+        ending.length > 0 && { code: 'keys-expire', values: { keys: namesOf(ending) } },
+      ],
+      facts,
+    );
   }
 }
 

@@ -16,7 +16,7 @@ interface SendingOptions {
 export function addServiceCommands(program: Command, api: Api): void {
   program
     .command('status')
-    .description('what works and what does not, what is off, and what waits for somebody')
+    .description('show what is wrong, what follows from it and what to do, and which capabilities are off')
     .option('--json', 'print it as JSON')
     .addHelpText('after', examples('status'))
     .action(async ({ json }: { json?: boolean }) => {

@@ -1,21 +1,39 @@
 import { exitCodeOf, type Status, statusLines } from './status.js';
 
-function statusOf(waiting: Status['waiting']): Status {
-  return { health: { status: 'ok', checks: {} }, capabilitiesOff: [], waiting };
-}
+const CAUSE: Status['health']['causes'][number] = {
+  code: 'no-worker',
+  part: 'worker',
+  status: 'degraded',
+  cause: 'No process with the role worker is running.',
+  action: 'Start one.',
+  since: '2026-03-01T10:02:03.456Z',
+  affects: ['people', 'sessions'],
+};
 
-const DRY_RUN = { kind: 'import-dry-run', count: 2, list: '/v1/imports' };
-const HELD_BACK = { kind: 'import-planned', count: 1, list: '/v1/imports' };
+const statusOf = (health: Partial<Status['health']>, capabilitiesOff: Status['capabilitiesOff'] = []): Status => ({
+  health: { status: 'ok', causes: [], checks: {}, ...health },
+  capabilitiesOff,
+});
 
-test('the plan of a dry run waits for somebody, and is no fault', () => {
-  expect(exitCodeOf(statusOf([DRY_RUN]))).toBe(0);
-  expect(statusLines(statusOf([DRY_RUN]))).toContain(
-    '\n– waiting for you\n  –     2 import-dry-run: npx notebridge imports',
+test('a cause is one line, followed by what to do and what follows from it', () => {
+  const status = statusOf({ status: 'degraded', causes: [CAUSE] });
+  expect(exitCodeOf(status)).toBe(2);
+  expect(statusLines(status)).toBe(`✗ notebridge is degraded
+  ✗ No process with the role worker is running.
+    Start one. Since 2026-03-01 10:02:03 UTC.
+    Affected: people, sessions.`);
+});
+
+test('capabilities are listed only if some are off', () => {
+  expect(statusLines(statusOf({}))).toBe('✓ notebridge is ok');
+  expect(statusLines(statusOf({}, null))).toBe('✓ notebridge is ok');
+  expect(statusLines(statusOf({}, [{ name: 'recorder', missing: ['PLATFORM_PARTNER_DOMAIN'] }]))).toBe(
+    '✓ notebridge is ok\n– 1 capabilities are off\n  – recorder: set PLATFORM_PARTNER_DOMAIN',
   );
 });
 
-test('whatever else waits is a fault until somebody saw to it', () => {
-  expect(exitCodeOf(statusOf([]))).toBe(0);
-  expect(exitCodeOf(statusOf([HELD_BACK, DRY_RUN]))).toBe(2);
-  expect(statusLines(statusOf([HELD_BACK, DRY_RUN]))).toContain('\n✗ waiting for you\n  ✗     1 import-planned: ');
+test('a dry run that could be applied is shown, and is no fault', () => {
+  const status = statusOf({ checks: { decisions: { status: 'ok', facts: { 'import-dry-run': 2 } } } });
+  expect(exitCodeOf(status)).toBe(0);
+  expect(statusLines(status)).toContain('\n  – Dry runs whose plan can be applied: 2. See npx notebridge imports.');
 });

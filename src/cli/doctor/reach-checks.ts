@@ -7,6 +7,7 @@ import { tlsFault } from '../../config/tls-fault.js';
 import { resettableAgents } from '../../platform/http/connections.js';
 import { ProxyRefusal, proxyFor } from '../../platform/http/proxy.js';
 import { causeOf } from '../api/api.js';
+import { causeLines, type ServiceHealth } from '../output/causes.js';
 import { type Finding, faulty, ok, unknown } from './finding.js';
 
 /** Timeout for an answer; a busy server is not a fault. */
@@ -63,16 +64,11 @@ async function headOf(url: URL, env: Env): Promise<IncomingMessage> {
   return answer.resume();
 }
 
-interface HealthAnswer {
-  status: string;
-  checks?: Record<string, { status: string; reason?: string }>;
-}
-
 /** Reads a service's health. @returns undefined if another program answers */
-async function healthAt(url: string): Promise<HealthAnswer | undefined> {
+async function healthAt(url: string): Promise<ServiceHealth | undefined> {
   const answer = await fetch(`${url}/health/ready`, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
-  const health = (await answer.json().catch(() => undefined)) as Partial<HealthAnswer> | null | undefined;
-  return typeof health?.status === 'string' ? (health as HealthAnswer) : undefined;
+  const health = (await answer.json().catch(() => undefined)) as Partial<ServiceHealth> | null | undefined;
+  return typeof health?.status === 'string' ? ({ causes: [], checks: {}, ...health } as ServiceHealth) : undefined;
 }
 
 /** Checks that PUBLIC_URL leads to notebridge. No answer is not a fault, because some networks only allow outside access. */
@@ -97,12 +93,8 @@ export async function serviceFinding(url: string, starter: string): Promise<Find
   try {
     const health = await healthAt(url);
     if (!health) return faulty(`another program than notebridge answers at ${url}`, FREE_PORT);
-    const { status, checks = {} } = health;
-    const ailing = Object.entries(checks).filter(([, check]) => check.status !== 'ok');
-    const advice = ailing.map(
-      ([name, { status, reason }]) => `${name} is ${status}: ${reason ?? 'it does not say why'}`,
-    );
-    return (status === 'ok' ? ok : faulty)(`${url} is ${status}`, ...advice);
+    const { status } = health;
+    return (status === 'ok' ? ok : faulty)(`${url} is ${status}`, ...causeLines(health).flat());
   } catch (error) {
     const cause = causeOf(error);
     if (NOT_LISTENING.test(cause)) return unknown(`nothing answers at ${url} (${cause}); ${starter} starts it`);

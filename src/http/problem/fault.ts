@@ -111,11 +111,11 @@ export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   return isDatabaseUnavailable(error.cause, depth + 1);
 }
 
-/** Explains a write that PostgreSQL had no room for. @param code its SQLSTATE */
-export function noRoom(code: string): string {
-  const cause =
+/** What PostgreSQL lacked for a write. @param code its SQLSTATE */
+export function lackOf(code: string): string {
+  const lack =
     code === '53200' ? 'has too little memory' : code === '58030' ? 'cannot use its disk' : 'has a full disk';
-  return `PostgreSQL ${cause} (${code}). Give it more; writes are retried.`;
+  return `${lack} (${code})`;
 }
 
 /** SQLSTATEs of values that no column accepts, such as a text with a NUL, or a time or number that does not exist. */

@@ -1,28 +1,44 @@
 import { Reflector } from '@nestjs/core';
+import type { ReasonCode } from './health-texts.js';
+
+/** Why a part is not healthy. Reasons of several parts with the same code are one cause. */
+export interface Reason {
+  code: ReasonCode;
+  /** Fill in the text. Nothing personal. */
+  values?: Readonly<Record<string, string | number>>;
+  /** Since when it holds, if the part knows. */
+  since?: Date;
+  /** It may follow from the fault of a part that this one needs, such as work that is late. */
+  follows?: boolean;
+}
 
 /** How a part of the service is: `degraded` works with restrictions, `down` does not work. */
 export interface Health {
   status: 'ok' | 'degraded' | 'down';
-  /** One sentence for an operator; required unless `ok`. */
-  reason?: string;
+  /** The most important first; required unless `ok`. */
+  reasons?: readonly Reason[];
   /** Numbers and words worth seeing; nothing personal. */
   facts?: Record<string, string | number | boolean | null>;
 }
 
+/** The declaration of a part. */
+export interface HealthPart {
+  name: string;
+  /** Requests are kept away while it is down. Its check does real work, so its `ok` holds whatever else fails. */
+  vital?: boolean;
+  /** Parts without which this one cannot work, and its check may say nothing true. */
+  needs?: readonly string[];
+}
+
 /**
  * Marks a method, `() => Health | Promise<Health>`, that `/health/ready` asks by this name: `down` when it throws or
- * takes over two seconds. Only a vital one that is down keeps requests away.
+ * takes over two seconds.
  */
-export const HealthIndicator = Reflector.createDecorator<
-  string | { name: string; vital: true },
-  { name: string; vital: boolean }
->({ transform: (place) => (typeof place === 'string' ? { name: place, vital: false } : place) });
+export const HealthIndicator = Reflector.createDecorator<HealthPart>();
 
-/** @param reasons for `degraded`, most important first, each with whether it holds */
-export function healthOf(
-  facts: NonNullable<Health['facts']>,
-  reasons: Record<string, boolean | null | undefined>,
-): Health {
-  const [reason] = Object.keys(reasons).filter((sentence) => reasons[sentence]);
-  return reason === undefined ? { status: 'ok', facts } : { status: 'degraded', reason, facts };
+/** @param reasons the most important first, or false for one that does not hold @param facts shown in any state */
+export function healthOf(reasons: readonly (Reason | false | null | undefined)[], facts?: Health['facts']): Health {
+  const holding = reasons.filter((reason) => !!reason);
+  const shown = facts && { facts };
+  return holding.length === 0 ? { status: 'ok', ...shown } : { status: 'degraded', reasons: holding, ...shown };
 }

@@ -12,7 +12,7 @@ import { PlatformPeople } from '../../people/reconcile/platform-people.js';
 import { BreakersRepository } from '../../people/store/breakers.repository.js';
 import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
 import { IMPORT_QUEUE, USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
-import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
+import { GONE_SECONDS, WorkerProcess } from '../../queue/due-rows/worker-process.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import type { ImportFile, ImportState } from '../model/import.js';
@@ -27,9 +27,6 @@ import { type ImportResponse, type Pace, showImport } from './import-view.js';
 /** Interval in which a watcher looks again, and the minimum pause after a look, in multiples of its duration. */
 const LOOK_MS = 500;
 const LOOK_PAUSE = 10;
-
-/** How long without a heartbeat no worker process is believed to run. */
-const WORKER_GONE_SECONDS = 30;
 
 /** The states after which an import changes only on request. */
 const ENDED: readonly ImportState[] = ['completed', 'cancelled', 'failed'];
@@ -204,8 +201,8 @@ export class ImportsService {
     if (state === 'paused') return unknown('paused');
     if (state !== 'running' && state !== 'planned') return unknown(null);
     if (!this.platform.isConfigured) return unknown('not-configured');
-    const workerGoneFor = await this.worker.secondsSinceAny();
-    if (workerGoneFor === null || workerGoneFor > WORKER_GONE_SECONDS) return unknown('no-worker');
+    const silentSeconds = await this.worker.secondsSince('worker');
+    if (silentSeconds === null || silentSeconds > GONE_SECONDS) return unknown('no-worker');
     const [stopped] = openBlocks(await this.breakers.read());
     if (stopped) return unknown(stopped.code);
     const callsPerSecond =

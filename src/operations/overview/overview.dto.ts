@@ -1,4 +1,5 @@
 import { CapabilityResponse } from './capabilities.dto.js';
+import { CauseResponse } from './health.dto.js';
 
 export class PartResponse {
   /** As /health/ready names it */
@@ -6,6 +7,8 @@ export class PartResponse {
   status!: 'ok' | 'degraded' | 'down';
   /** What works, or what is wrong and what to do */
   sentence!: string;
+  /** The part whose fault is the reason */
+  causedBy!: string | null;
 }
 
 export class CallIntervalResponse {
@@ -63,27 +66,34 @@ export class OldestWorkResponse {
   compliance!: Date | null;
 }
 
-export class WaitingForPersonResponse {
+/** What continues only after a decision, of one kind. */
+export class DecisionResponse {
   /** @example client-needs-review */
   kind!: string;
-  /** Exact up to 1,000; 1,001 for all that are more */
+  /** Exact up to 1,000; 1,001 for any larger number */
   count!: number;
-  /** Where they are listed */
+  cause!: string;
+  action!: string;
+  /** Where the API lists them */
   list!: string;
+  /** It may stay undecided: a dry run that could be applied */
+  optional!: boolean;
 }
 
-/** What an operator has to see at a glance. A part is null while PostgreSQL does not tell it in time. */
+/** What an operator has to see at a glance. A figure is null if PostgreSQL does not answer in time. */
 export class OverviewResponse {
   version!: string;
   status!: 'ok' | 'degraded' | 'down' | 'stopping';
+  /** As /health/ready gives them */
+  causes!: CauseResponse[];
   parts!: PartResponse[];
   capabilities!: CapabilityResponse[];
   calls!: CallsResponse | null;
   inbox!: InboxResponse | null;
   noteLag!: NoteLagResponse | null;
   oldestWork!: OldestWorkResponse | null;
-  /** What goes on once a person has decided or mended something; what is not there does not wait */
-  waitsForPerson!: WaitingForPersonResponse[] | null;
+  /** The kinds of which there are any */
+  decisions!: DecisionResponse[] | null;
   /** The head of the change feed: GET /v1/events?after= goes on from here */
   feedCursor!: string | null;
 }

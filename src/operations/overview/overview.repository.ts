@@ -7,27 +7,15 @@ import { errorTrace } from '../../http/problem/error-trace.js';
 import { isDatabaseUnavailable } from '../../http/problem/fault.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { OF_ANY_ACCOUNT, RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
+import { count, MAX_COUNTED } from './decisions.js';
 import { BY_INDEXES, type OldestDue, oldestDue, type WorkKind } from './oldest-due.js';
 import type { CallIntervalResponse, OverviewResponse } from './overview.dto.js';
-
-/** More are not counted. */
-const MOST_COUNTED = 1_000;
 
 /** Milliseconds for one statement: what takes longer is not known this time. */
 const STATEMENT_MS = 2_000;
 
 /** Milliseconds for all of them. */
 const PATIENCE_MS = 3_000;
-
-/** How many rows there are, up to one more than are counted. */
-const count = (rows: string) => `(SELECT count(*)::int FROM (SELECT FROM ${rows} LIMIT ${MOST_COUNTED + 1}) AS found)`;
-
-/** Who was resolved with "ignore" stays failed, and was decided on. */
-const peopleIn = (kind: 'provider' | 'client', state: string) => ({
-  kind: `${kind}-${state}`,
-  list: `/v1/${kind}s?state=${state}`,
-  rows: `people WHERE kind = '${kind}' AND state = '${state}' AND error_code IS DISTINCT FROM 'ignored'`,
-});
 
 /** The calls of each five minutes in the last six hours, up to the interval of $1. */
 const CALL_HISTORY = `
@@ -42,57 +30,14 @@ const CALL_HISTORY = `
     ) AS counted USING (at)
   ORDER BY at`;
 
-/** What waits for a person, and where it is listed. Each is found by an index of its states. */
-const WAITS = [
-  peopleIn('provider', 'needs-review'),
-  peopleIn('client', 'needs-review'),
-  peopleIn('provider', 'failed'),
-  peopleIn('client', 'failed'),
-  { kind: 'session-unknown', list: '/v1/sessions?state=Unknown', rows: `sessions WHERE state = 'Unknown'` },
-  {
-    kind: 'compliance-unknown',
-    list: '/v1/compliance/jobs?state=Unknown',
-    rows: `compliance_jobs WHERE review = 'submission-unknown'`,
-  },
-  {
-    kind: 'compliance-result-unreadable',
-    list: '/v1/compliance/jobs?review=result-unreadable',
-    rows: `compliance_jobs WHERE review = 'result-unreadable'`,
-  },
-  {
-    kind: 'delivery-dead',
-    list: '/v1/webhook-deliveries?state=dead',
-    rows: `webhook_deliveries WHERE state = 'dead'`,
-  },
-  {
-    kind: 'delivery-not-understood',
-    list: '/v1/webhook-deliveries?state=not-understood',
-    rows: `webhook_deliveries WHERE state = 'not-understood'`,
-  },
-  {
-    kind: 'import-planned',
-    list: '/v1/imports',
-    rows: `imports WHERE state IN ('planned', 'needs-mapping') AND NOT dry_run`,
-  },
-  // A plan that somebody asked for and may leave at that, while it has something to do.
-  {
-    kind: 'import-dry-run',
-    list: '/v1/imports',
-    rows: `imports WHERE state = 'planned' AND dry_run
-      AND EXISTS (SELECT FROM import_rows r WHERE r.import_id = imports.id AND r.outcome = 'pending')`,
-  },
-  { kind: 'import-paused', list: '/v1/imports', rows: `imports WHERE state = 'paused'` },
-];
-
 /** What the tables tell at a glance. */
-type Told = Pick<OverviewResponse, 'calls' | 'inbox' | 'noteLag' | 'oldestWork' | 'waitsForPerson' | 'feedCursor'>;
+type Told = Pick<OverviewResponse, 'calls' | 'inbox' | 'noteLag' | 'oldestWork' | 'feedCursor'>;
 
 const NOTHING: Told = {
   calls: null,
   inbox: null,
   noteLag: null,
   oldestWork: null,
-  waitsForPerson: null,
   feedCursor: null,
 };
 
@@ -129,7 +74,6 @@ export class OverviewRepository {
       told.inbox = await inbox(tx);
       const oldest = await oldestDue(tx, this.contract);
       told.noteLag = await noteLag(tx, oldest.get('notes')?.since ?? null);
-      told.waitsForPerson = await waitsForPerson(tx);
       told.oldestWork = await oldestWork(tx, oldest);
       told.calls = await this.callsNow(tx);
     };
@@ -158,7 +102,7 @@ async function inbox(tx: PoolClient): Promise<Told['inbox']> {
        ${count(`webhook_deliveries WHERE state = 'not-understood'`)} AS "notUnderstood",
        (SELECT coalesce(sum(count), 0)::int FROM webhook_rejections WHERE minute > now() - interval '1 hour') AS rejected
      FROM (SELECT received_at FROM webhook_deliveries WHERE due_at IS NOT NULL
-       ORDER BY due_at LIMIT ${MOST_COUNTED + 1}) AS due`,
+       ORDER BY due_at LIMIT ${MAX_COUNTED + 1}) AS due`,
   );
   return rows[0] ?? null;
 }
@@ -174,20 +118,9 @@ async function noteLag(tx: PoolClient, awaitedSince: Date | null): Promise<Told[
        percentile_cont(0.95) WITHIN GROUP (ORDER BY seconds) AS "p95Seconds", max(seconds) AS "worstSeconds"
      FROM (SELECT event_at, greatest(0, extract(epoch FROM fetched_at - event_at))::float8 AS seconds
        FROM document_revisions WHERE notes IS NOT NULL AND fetched_at > now() - interval '${LAG_HOURS} hours'
-       ORDER BY fetched_at DESC LIMIT ${MOST_COUNTED}) AS stored WHERE event_at IS NOT NULL`,
+       ORDER BY fetched_at DESC LIMIT ${MAX_COUNTED}) AS stored WHERE event_at IS NOT NULL`,
   );
   return rows[0] ? { ...rows[0], awaitedSince } : null;
-}
-
-async function waitsForPerson(tx: PoolClient): Promise<Told['waitsForPerson']> {
-  return (await awaitingDecision(tx)).filter((one) => one.count > 0);
-}
-
-/** What awaits a decision, by kind. @param tx one that reads `BY_INDEXES` */
-export async function awaitingDecision(tx: PoolClient): Promise<NonNullable<Told['waitsForPerson']>> {
-  const counts = WAITS.map(({ rows }, at) => `${count(rows)} AS "${at}"`).join(', ');
-  const [counted = {}] = (await tx.query<Record<string, number>>(`SELECT ${counts}`)).rows;
-  return WAITS.map(({ kind, list }, at) => ({ kind, count: counted[at] ?? 0, list }));
 }
 
 /** Of each part, in bulk or not. */

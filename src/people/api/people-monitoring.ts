@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
-import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf, type Reason } from '../../http/server/health-indicator.js';
+import { healthText } from '../../http/server/health-texts.js';
 import { Metrics } from '../../http/server/metrics.js';
-import { type BreakerCode, openBlocks } from '../model/circuit-breaker.js';
+import { openBlocks } from '../model/circuit-breaker.js';
 import { PERSON_KINDS, PERSON_STATES, type PersonKind, type PersonState } from '../model/person.js';
 import { LEGAL_HOLD } from '../model/person-codes.js';
 import { PlatformPeople } from '../reconcile/platform-people.js';
@@ -11,22 +12,17 @@ import { BreakersRepository } from '../store/breakers.repository.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import type { StuckPersonResponse } from './person-view.js';
 
-/** What each open breaker means, and what to do. */
-const REASONS: Record<BreakerCode, (operation: string, status: number | null) => string> = {
-  'platform-address': (operation) =>
-    `The URL of ${operation} is not the platform's; check PLATFORM_BASE_URL and PLATFORM_CONTRACT.`,
-  'platform-unauthorized': (operation) => `The platform answers 401 or 403 to ${operation}; check PLATFORM_API_KEY.`,
-  'platform-rejects': (operation, status) => `The platform answers ${status} to ${operation} for everyone.`,
-  'platform-fault': (operation) => `The platform gives no readable answer to ${operation}.`,
-  'rate-limited': (operation) => `The platform answers 429 to ${operation}.`,
+/** Why an operation is stopped for everyone, and when it is tried again. */
+const reasonOf = ({ operation, code, status, until }: ReturnType<typeof openBlocks>[number]): Reason => {
+  const answer = status === null ? '' : `${status}, `;
+  return { code, values: { operations: `${operation} (${answer}next probe: ${new Date(until).toISOString()})` } };
 };
 
-/** Why an operation is stopped, and when it is tried again. */
-export const whyStopped = ({ operation, code, status, until }: ReturnType<typeof openBlocks>[number]): string =>
-  `${REASONS[code](operation, status)} Next probe: ${new Date(until).toISOString()}.`;
-
-/** Breakers that an operator can close are named first. */
-const ORDER = Object.keys(REASONS);
+/** The same in the words of health. */
+export const whyStopped = (block: ReturnType<typeof openBlocks>[number]): string => {
+  const reason = reasonOf(block);
+  return healthText(reason.code, [reason.values ?? {}]).join(' ');
+};
 
 /** People of one kind in one state, and how many of them are stuck. */
 interface PeopleCount {
@@ -76,20 +72,15 @@ export class PeopleMonitoring {
   }
 
   /** Degraded while a circuit breaker is open, or while the contract lacks the API key's header. */
-  @HealthIndicator('people')
+  @HealthIndicator({ name: 'people', needs: ['worker'] })
   async check(): Promise<Health> {
-    if (!this.platform.isConfigured) {
-      const reason = 'PLATFORM_CONTRACT has no apiKey.header, so nothing is sent. Work is kept.';
-      return { status: 'degraded', reason };
-    }
-    const open = openBlocks(await this.breakers.read());
+    const isConfigured = this.platform.isConfigured;
+    const open = openBlocks(await this.breakers.read()).map(reasonOf);
     const secondUsers = await this.users.countSecond();
-    const facts = { ...(secondUsers > 0 && { secondUsers }) };
-    if (open.length === 0) return { status: 'ok', facts };
-    const sorted = open.sort((one, other) => ORDER.indexOf(one.code) - ORDER.indexOf(other.code));
-    const reasons = sorted.map(whyStopped);
-    const stopped = sorted.map(({ operation }) => operation).join(', ');
-    return { status: 'degraded', reason: [...reasons, 'Work is kept.'].join(' '), facts: { stopped, ...facts } };
+    return healthOf(
+      [!isConfigured && { code: 'not-configured' }, ...open],
+      secondUsers > 0 ? { secondUsers } : undefined,
+    );
   }
 
   /**

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
-import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf, type Reason } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { UnreadableAnswers } from '../http/unreadable-answers.repository.js';
 import type { CallWindow } from './pacing.js';
@@ -9,17 +9,11 @@ import { type EndedCall, RateLimiterRepository } from './rate-limiter.repository
 /** Consecutive failed calls that count as an outage. Single failures are normal. */
 const OUTAGE_CALLS = 3;
 
-const TEST_CONTRACT =
-  'Compare operations.NAME.response in PLATFORM_CONTRACT with an answer: npx notebridge contract check --sample FILE --operation NAME.';
-
 /** The latest calls to user management, newest first. */
 type RecentCalls = Pick<CallWindow, 'now' | 'blockedUntil'> & { ended: EndedCall[] };
 
 /** The outcomes (`PlatformErrorKind`) caused by the platform or the network, not by the call. */
-const FAILURES: Record<string, string> = {
-  unreachable: 'could not be reached',
-  'unknown-outcome': 'gave no readable answer',
-};
+const FAILURES: readonly string[] = ['unreachable', 'unknown-outcome'];
 
 /**
  * Judges the health of user management by its calls. It is degraded by a pause after a 429, and by an outage (the last
@@ -27,21 +21,16 @@ const FAILURES: Record<string, string> = {
  */
 export function callsHealth({ ended, blockedUntil, now }: RecentCalls): Health {
   if (blockedUntil && blockedUntil > now) {
-    const until = blockedUntil.toISOString();
-    const reason = `The platform answered 429, so calls to user management pause until ${until} and then resume automatically. If this happens often, check what else uses PLATFORM_API_KEY.`;
-    return { status: 'degraded', reason, facts: { pausedUntil: until } };
+    const operations = `user management (until ${blockedUntil.toISOString()})`;
+    return healthOf([{ code: 'rate-limited', values: { operations } }]);
   }
   const newest = ended.slice(0, OUTAGE_CALLS);
   const [last] = newest;
-  if (!last || newest.length < OUTAGE_CALLS || !newest.every(({ outcome }) => outcome in FAILURES))
-    return { status: 'ok' };
-  const cause = last.reason === null ? '' : ` (${last.reason})`;
-  const what = last.status === null ? FAILURES[last.outcome] + cause : `answered with ${last.status}${cause}`;
-  return {
-    status: 'degraded',
-    reason: `The platform ${what} at the last ${OUTAGE_CALLS} calls to user management; work is kept and retried. Run npx notebridge doctor to find the cause.`,
-    facts: { lastOutcome: last.outcome, lastStatus: last.status },
-  };
+  const isOutage = newest.length === OUTAGE_CALLS && newest.every(({ outcome }) => FAILURES.includes(outcome));
+  if (!last || !isOutage) return { status: 'ok' };
+  const answer = [last.status, last.reason].filter((known) => known !== null).join(', ');
+  const operations = answer === '' ? last.operation : `${last.operation} (${answer})`;
+  return healthOf([{ code: 'platform-fault', values: { operations } }]);
 }
 
 /** The health and the metrics of calls to user management, over all processes. */
@@ -62,13 +51,13 @@ export class CallsHealth {
     declare('platform_pause_seconds', 'Seconds until the pause after a 429 ends', pauseSeconds);
   }
 
-  @HealthIndicator('platform')
+  @HealthIndicator({ name: 'platform', needs: ['worker'] })
   async health(): Promise<Health> {
     const ended = await this.calls.newest(this.database.pool, OUTAGE_CALLS);
     const health = callsHealth({ ...(await this.calls.readWindow(this.database.pool)), ended });
-    const unreadable = (await this.unreadable.list()).map(({ operation, reason }) => `${operation}, ${reason}`);
-    if (unreadable.length === 0) return health;
-    const which = `Answers of the platform are unreadable: ${unreadable.join('; ')}. ${TEST_CONTRACT}`;
-    return { ...health, status: 'degraded', reason: [health.reason, which].filter(Boolean).join(' ') };
+    const unreadable = (await this.unreadable.list()).map(({ operation, reason }): Reason => {
+      return { code: 'unreadable-answers', values: { operations: `${operation}, ${reason}` } };
+    });
+    return healthOf([...(health.reasons ?? []), ...unreadable]);
   }
 }

@@ -23,7 +23,7 @@ export interface CallOutcome {
 }
 
 /** A call that has ended. */
-export type EndedCall = { outcome: string; status: number | null; reason: string | null };
+export type EndedCall = { operation: string; outcome: string; status: number | null; reason: string | null };
 
 /** Maximum time between the commit of a grant and the sending of its call. */
 export const SEND_WITHIN_MS = 1_000;
@@ -91,8 +91,8 @@ export class RateLimiterRepository {
 
   /** The outcomes of the latest calls of the last hour, newest first. */
   async newest(sql: Pick<Pool, 'query'>, count: number): Promise<EndedCall[]> {
-    const { rows } = await sql.query(
-      `SELECT outcome, status, reason FROM platform_calls
+    const { rows } = await sql.query<EndedCall>(
+      `SELECT operation, outcome, status, reason FROM platform_calls
        WHERE account = $1 AND outcome IS NOT NULL AND granted_at > now() - interval '1 hour'
        ORDER BY granted_at DESC LIMIT $2`,
       [this.account, count],

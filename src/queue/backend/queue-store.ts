@@ -3,7 +3,7 @@ import { type IQueueBackend, type Job, Queue, type RateLimiterOptions } from 'bu
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { within } from '../../config/within.js';
-import type { Health } from '../../http/server/health-indicator.js';
+import { type Health, healthOf } from '../../http/server/health-indicator.js';
 import { ActivatedWorker } from './activated-worker.js';
 import { checkQueueTables, createQueueTables, postgresBackend } from './postgres.js';
 import { type Notification, QUEUE_NAMES, type QueueName } from './queue-names.js';
@@ -74,8 +74,8 @@ export class QueueStore implements OnApplicationShutdown {
     if (!this.watch.fault) await this.probe().catch((error: unknown) => this.watch.failed(error));
     const { fault, since } = this.watch;
     if (!fault) return { status: 'ok' };
-    const reason = `${fault} Work continues more slowly, by polling.`;
-    return { status: 'degraded', reason, ...(since && { facts: { since: since.toISOString() } }) };
+    // Without Redis, PostgreSQL is the store, so that its fault is the cause.
+    return healthOf([{ code: 'queue-unavailable', values: { fault }, follows: true, ...(since && { since }) }]);
   }
 
   async onApplicationShutdown(): Promise<void> {

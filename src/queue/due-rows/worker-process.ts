@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type pg from 'pg';
 import { Clock } from '../../config/clock.js';
-import { Env } from '../../config/env.js';
+import { Env, type Role } from '../../config/env.js';
 import { Database } from '../../database/database.js';
 import { keepOpen, newPool } from '../../database/pools.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
@@ -21,6 +21,9 @@ const ALIVE_SECONDS = 8;
  * stalled process (blocked event loop, suspended host) stops before another one takes over its rows.
  */
 const MAY_WORK_MS = 5_000;
+
+/** Seconds without a heartbeat after which no process has a role; longer than a restart takes. */
+export const GONE_SECONDS = 30;
 
 /** How long to keep the rows of ended processes. The newest shows since when none is alive. */
 const KEPT_HOURS = 24;
@@ -103,12 +106,12 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
     return false;
   }
 
-  /** Seconds since any process was last alive; null if none was for a day. */
-  async secondsSinceAny(): Promise<number | null> {
+  /** Seconds since a process with a role was last alive; null if none was for a day. */
+  async secondsSince(role: Role): Promise<number | null> {
     const { rows } = await this.database.pool.query<{ seconds: number }>(
       `SELECT greatest(0, $1 - extract(epoch FROM alive_until - now()))::float8 AS seconds
-       FROM workers WHERE 'worker' = ANY (roles) ORDER BY alive_until DESC LIMIT 1`,
-      [ALIVE_SECONDS],
+       FROM workers WHERE $2 = ANY (roles) ORDER BY alive_until DESC LIMIT 1`,
+      [ALIVE_SECONDS, role],
     );
     return rows[0]?.seconds ?? null;
   }

@@ -125,7 +125,7 @@ export class QueueNotifier implements OnModuleDestroy {
     void work.finally(() => this.inFlight.delete(work));
   }
 
-  @HealthIndicator('queue')
+  @HealthIndicator({ name: 'queue', needs: ['worker'] })
   health(): Promise<Health> {
     return this.store.health();
   }

@@ -4,7 +4,6 @@ import { Audit } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
 import { BIGINT, decodeCursor, pageOf } from '../../http/request/page.js';
-import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { describeReason } from '../process/reasons.js';
@@ -15,9 +14,6 @@ import {
   type ReplayRequest,
   type ReplayResponse,
 } from './deliveries.dto.js';
-
-/** Maximum count, because health is read often. */
-const MAX_COUNTED = 1_000;
 
 /** A delivery without its body. */
 type DeliveryRow = Omit<DeliveryResponse, 'error' | 'sentAt'> & { reason: string | null; sentAt: number };
@@ -108,20 +104,6 @@ export class DeliveriesService {
     }, 'bulk');
     this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'replay');
     return { dryRun: false, count: plan.count, plan };
-  }
-
-  /** Degraded while genuine events that this version does not understand wait for an operator. */
-  @HealthIndicator('webhook-events')
-  async health(): Promise<Health> {
-    const { rows } = await this.database.pool.query<{ count: number }>(
-      `SELECT count(*)::int AS count FROM
-         (SELECT FROM webhook_deliveries WHERE state = 'not-understood' LIMIT ${MAX_COUNTED}) AS waiting`,
-    );
-    const notUnderstood = rows[0]?.count ?? 0;
-    if (notUnderstood === 0) return { status: 'ok' };
-    const count = notUnderstood === MAX_COUNTED ? `${MAX_COUNTED} or more` : String(notUnderstood);
-    const reason = `Genuine webhooks that were not understood: ${count}. GET /v1/webhook-deliveries?state=not-understood lists the reasons. Replay them after an upgrade, or dismiss them.`;
-    return { status: 'degraded', reason, facts: { notUnderstood } };
   }
 
   private change(statement: string, id: string): Promise<DeliveryResponse | undefined> {

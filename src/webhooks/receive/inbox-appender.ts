@@ -1,15 +1,14 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { GroupCommit } from '../../database/group-commit.js';
-import { isDatabaseUnavailable, noRoom } from '../../http/problem/fault.js';
-import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
+import { isDatabaseUnavailable, lackOf } from '../../http/problem/fault.js';
+import { type Health, HealthIndicator, type Reason } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { InboxWriterRepository, type IncomingRow } from './inbox-writer.repository.js';
 
-const NO_COMMIT =
-  'The inbox cannot commit: PostgreSQL is unavailable, refuses writes, or another session locks its tables (see pg_stat_activity).';
+const NO_COMMIT: Reason = { code: 'inbox-not-writable', follows: true };
 
 /** The platform gives up after five seconds; 503 must leave within two. */
 const LIMITS = {
@@ -68,14 +67,15 @@ export class InboxAppender implements OnModuleDestroy {
     this.notCommitted.inc();
   }
 
-  @HealthIndicator({ name: 'inbox', vital: true })
+  @HealthIndicator({ name: 'inbox', vital: true, needs: ['database'] })
   async health(): Promise<Health> {
     const facts = { waiting: this.commits.load.waiting };
     try {
       const code = await this.writer.tryCommit();
-      return code === undefined ? { status: 'ok', facts } : { status: 'down', reason: noRoom(code), facts };
+      if (code === undefined) return { status: 'ok', facts };
+      return { status: 'down', reasons: [{ code: 'database-no-room', values: { lack: lackOf(code) } }], facts };
     } catch {
-      return { status: 'down', reason: NO_COMMIT, facts };
+      return { status: 'down', reasons: [NO_COMMIT], facts };
     }
   }
 

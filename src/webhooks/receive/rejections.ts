@@ -3,7 +3,7 @@ import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { failureCode } from '../../http/problem/error-trace.js';
 import { decodeCursor, type Page, type PageQuery, pageOf } from '../../http/request/page.js';
-import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
 import type { RejectionCause } from './verify-delivery.js';
 
@@ -65,7 +65,7 @@ export class Rejections implements OnModuleInit, OnModuleDestroy {
   }
 
   /** Degraded if a secret may have been rotated on one side only: within an hour, and since the last genuine delivery. */
-  @HealthIndicator('webhooks')
+  @HealthIndicator({ name: 'webhooks', needs: ['database'] })
   async health(): Promise<Health> {
     const { rows } = await this.database.pool.query<{ wrong: number }>(
       `SELECT coalesce(sum(count), 0)::float8 AS wrong FROM webhook_rejections
@@ -73,10 +73,10 @@ export class Rejections implements OnModuleInit, OnModuleDestroy {
          AND minute > coalesce((SELECT received_at FROM webhook_deliveries ORDER BY id DESC LIMIT 1), '-infinity')`,
     );
     const wrongSignatures = rows[0]?.wrong ?? 0;
-    const facts = { wrongSignatures };
-    if (wrongSignatures < MIN_SUSPICIOUS) return { status: 'ok', facts };
-    const reason = `${wrongSignatures} requests with a wrong signature within an hour, and no genuine delivery since. If the platform sent them, add its current secret to PLATFORM_WEBHOOK_SECRET.`;
-    return { status: 'degraded', reason, facts };
+    const isSuspicious = wrongSignatures >= MIN_SUSPICIOUS;
+    return healthOf([isSuspicious && { code: 'wrong-signatures', values: { count: wrongSignatures } }], {
+      wrongSignatures,
+    });
   }
 
   private async write(): Promise<void> {

@@ -1,0 +1,15 @@
+import type { HealthReport } from '../../operations/overview/health-report.js';
+
+/** A report as it comes over HTTP. */
+export type ServiceHealth = Pick<HealthReport, 'status' | 'checks'> & {
+  causes: (Omit<HealthReport['causes'][number], 'since'> & { since: string })[];
+};
+
+/** The causes in the words of the service, each followed by what to do and what follows from it. */
+export function causeLines({ causes }: ServiceHealth): [cause: string, ...more: string[]][] {
+  return causes.map(({ cause, action, since, affects }) => [
+    cause,
+    `${action} Since ${since.slice(0, 19).replace('T', ' ')} UTC.`,
+    ...(affects.length > 0 ? [`Affected: ${affects.join(', ')}.`] : []),
+  ]);
+}

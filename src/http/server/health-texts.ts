@@ -1,0 +1,215 @@
+/**
+ * What is wrong, and what to do: the only texts of health, wherever it is shown. The most important come first, in this
+ * order. `{name}` is filled in by the part that reports the reason.
+ */
+export const HEALTH_TEXTS = {
+  'database-unavailable': {
+    cause: 'PostgreSQL cannot be reached, or has no free connection.',
+    action: 'Check DATABASE_URL, that the server runs, and its number of connections.',
+  },
+  'database-read-only': {
+    cause: 'PostgreSQL accepts no writes.',
+    action:
+      'Let DATABASE_URL name the primary, and set default_transaction_read_only to off for its role and database.',
+  },
+  'database-no-room': {
+    cause: 'PostgreSQL {lack}.',
+    action: 'Give it more; writes are retried.',
+  },
+  'inbox-not-writable': {
+    cause: 'The inbox cannot commit, so webhooks are answered 503.',
+    action: 'Check in pg_stat_activity whether a session locks its tables, and whether PostgreSQL refuses writes.',
+  },
+  'audit-not-writable': {
+    cause: 'The audit log cannot be written, so nothing is read or changed through the API.',
+    action: 'See the log, and check the privileges and the free disk of the database.',
+  },
+  'no-worker': {
+    cause: 'No process with the role worker is running.',
+    action: 'Start one: its ROLES must contain worker. Accepted work is kept until then.',
+  },
+  'no-api': {
+    cause: 'No process with the role api is running.',
+    action: 'Start one: its ROLES must contain api. Until then, requests and webhooks are not answered.',
+  },
+  'disk-nearly-full': {
+    cause: 'The disk of the database is nearly full, so changes through the API are rejected.',
+    action: 'Free disk space, or raise DATABASE_SIZE_LIMIT. The rest is reserved for webhooks.',
+  },
+  'queue-unavailable': {
+    cause: '{fault} Work continues more slowly, by polling.',
+    action: 'Check REDIS_URL, or DATABASE_URL if it is not set.',
+  },
+  'no-answer': {
+    cause: 'These checks took longer than 2 seconds: {parts}.',
+    action: 'See the log, and check the load of PostgreSQL and of this machine.',
+  },
+  'check-failed': {
+    cause: 'These checks failed: {parts}.',
+    action: 'The log says where.',
+  },
+  'missing-data-key': {
+    cause: 'DATA_KEYS lacks a key of data in use: {keys}.',
+    action: 'Add it after the first key and restart; nothing is lost.',
+  },
+  'unreadable-values': {
+    cause: 'Encrypted values that do not open, because they were changed, moved or cut short: {count}.',
+    action: 'Restore their rows, which the log names, from a backup.',
+  },
+  'grants-altered': {
+    cause:
+      'Rows that grant rights have no valid MAC, because this service did not write them or AUDIT_KEYS lacks a key: {rows}.',
+    action: 'They grant nothing. Find out who wrote them, then revoke these keys and end these sessions.',
+  },
+  'audit-chain-broken': {
+    cause: '{fault}',
+    action: 'Run npx notebridge audit verify, and keep a copy of the database.',
+  },
+  'audit-entries-altered': {
+    cause: 'In the last {days} days, audit entries were inserted without a valid MAC, or removed.',
+    action: 'Run npx notebridge audit verify, and keep a copy of the database.',
+  },
+  'audit-entries-unlinked': {
+    cause:
+      'Audit entries have waited {seconds} seconds for their link in the chain. Until then, a removed entry is not noticed.',
+    action: 'A process with the role worker links them within a second: see its log.',
+  },
+  'audit-heads-refused': {
+    cause: 'AUDIT_HEADS_URL has not accepted the newest link of the audit log for {minutes} minutes.',
+    action: 'Check its address and its answers; the log of this service still has each link.',
+  },
+  'sending-held': {
+    cause: 'Nothing is sent to the platform, because {by} holds sending ({reason}).',
+    action: 'Release it with {command}.',
+  },
+  'sending-held-by-setting': {
+    cause: 'Nothing is sent to the platform, because HOLD_SENDING is true.',
+    action: 'Remove the setting and restart.',
+  },
+  'older-database': {
+    cause: 'Nothing is sent to the platform, because the database is older than when a process last wrote to it.',
+    action: 'Follow Restore in the run-books, then run {command}.',
+  },
+  'not-configured': {
+    cause: 'PLATFORM_CONTRACT has no apiKey.header, so nothing is sent.',
+    action: 'Set it. Work is kept.',
+  },
+  'platform-unauthorized': {
+    cause: 'The platform rejects PLATFORM_API_KEY: {operations}.',
+    action:
+      'Correct the key and restart. If other operations accept it, ask the platform for the missing right. Work is kept.',
+  },
+  'platform-address': {
+    cause: 'Another server than the platform answers: {operations}.',
+    action: 'Check PLATFORM_BASE_URL, and the paths in PLATFORM_CONTRACT. Work is kept.',
+  },
+  'platform-fault': {
+    cause: 'The platform cannot be reached or gives no readable answer: {operations}.',
+    action: 'Run npx notebridge doctor to find the cause. Work is kept, and retried automatically.',
+  },
+  'platform-rejects': {
+    cause: 'The platform rejects an operation for everyone: {operations}.',
+    action: 'Compare its request in PLATFORM_CONTRACT with the description of the platform. Work is kept.',
+  },
+  'rate-limited': {
+    cause: 'The platform answered 429, so calls pause: {operations}.',
+    action: 'They resume automatically. If this happens often, check what else uses PLATFORM_API_KEY.',
+  },
+  'unreadable-answers': {
+    cause: 'Answers of the platform are unreadable, or are about another session: {operations}.',
+    action:
+      'Compare operations.NAME.response in PLATFORM_CONTRACT with an answer: npx notebridge contract check --sample FILE --operation NAME.',
+  },
+  'requests-late': {
+    cause: 'Requests have waited for more than five minutes: {operations}.',
+    action: 'See NotebridgeWorkWaits in the run-books.',
+  },
+  'sessions-late': {
+    cause: 'Sessions have waited for more than five minutes to be fetched.',
+    action: 'See NotebridgeWorkWaits in the run-books.',
+  },
+  'notes-late': {
+    cause: 'No fetch has answered the event of a session for more than five minutes (last fault: {fault}).',
+    action: 'See NotebridgeNotesAwaited in the run-books.',
+  },
+  'wrong-signatures': {
+    cause: 'Requests with a wrong signature within an hour, and no genuine delivery since: {count}.',
+    action: 'If the platform sent them, add its current secret to PLATFORM_WEBHOOK_SECRET.',
+  },
+  'keys-expire': {
+    cause: 'API keys expire within 30 days: {keys}.',
+    action: 'Rotate them with npx notebridge keys rotate ID.',
+  },
+  'provider-needs-review': {
+    cause: 'Providers that need a decision: {count}.',
+    action: 'See npx notebridge people --kind provider --state needs-review; correct the EHR, or resolve them.',
+  },
+  'client-needs-review': {
+    cause: 'Clients that need a decision: {count}.',
+    action: 'See npx notebridge people --kind client --state needs-review; correct the EHR, or resolve them.',
+  },
+  'provider-failed': {
+    cause: 'Providers that the platform rejected: {count}.',
+    action: 'See npx notebridge people --kind provider --state failed; correct the EHR, or resolve them.',
+  },
+  'client-failed': {
+    cause: 'Clients that the platform rejected: {count}.',
+    action: 'See npx notebridge people --kind client --state failed; correct the EHR, or resolve them.',
+  },
+  'session-unknown': {
+    cause: 'Session requests with an unknown outcome: {count}.',
+    action: 'See npx notebridge sessions --state Unknown. Look for each on the platform, then resolve it.',
+  },
+  'session-unreadable': {
+    cause: 'Sessions fetched within a day, of which a part could not be read: {count}.',
+    action: 'See incomplete in GET /v1/sessions, and compare PLATFORM_CONTRACT with an answer.',
+  },
+  'compliance-unknown': {
+    cause: 'Compliance submissions with an unknown outcome: {count}.',
+    action: 'See npx notebridge compliance --state Unknown. Look for each on the platform, then resolve it.',
+  },
+  'compliance-result-unreadable': {
+    cause: 'Compliance jobs whose result cannot be read: {count}.',
+    action:
+      'Correct the key, or operations.getComplianceJob of PLATFORM_CONTRACT. The lookup is repeated automatically.',
+  },
+  'delivery-dead': {
+    cause: 'Webhooks that failed permanently: {count}.',
+    action: 'See npx notebridge deliveries --state dead. Fix the cause, then replay them.',
+  },
+  'delivery-not-understood': {
+    cause: 'Genuine webhooks that were not understood: {count}.',
+    action: 'See npx notebridge deliveries --state not-understood. Replay them after an upgrade, or dismiss them.',
+  },
+  'import-needs-mapping': {
+    cause: 'Imports whose columns are not clear: {count}.',
+    action: 'See npx notebridge imports. Choose the columns within 24 hours.',
+  },
+  'import-planned': {
+    cause: 'Imports whose plan needs confirmation: {count}.',
+    action: 'See npx notebridge imports. Apply or cancel each.',
+  },
+  'import-paused': {
+    cause: 'Paused imports: {count}.',
+    action: 'See npx notebridge imports. Resume or cancel each.',
+  },
+  'import-dry-run': {
+    cause: 'Dry runs whose plan can be applied: {count}.',
+    action: 'See npx notebridge imports. Apply or cancel each.',
+  },
+} as const satisfies Record<string, { cause: string; action: string }>;
+
+export type ReasonCode = keyof typeof HEALTH_TEXTS;
+
+/** The cause and the action of a code. Different values of several reasons stand next to each other. */
+export function healthText(
+  code: ReasonCode,
+  values: readonly Readonly<Record<string, string | number>>[],
+): [cause: string, action: string] {
+  const { cause, action } = HEALTH_TEXTS[code];
+  const fill = (template: string) =>
+    template.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+      [...new Set(values.flatMap((each) => each[name] ?? []))].join(', '),
+    );
+  return [fill(cause), fill(action)];
+}

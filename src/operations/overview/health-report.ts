@@ -1,0 +1,109 @@
+import type { Health, HealthPart, Reason } from '../../http/server/health-indicator.js';
+import { HEALTH_TEXTS, healthText, type ReasonCode } from '../../http/server/health-texts.js';
+
+/** What a part answered. */
+export interface Answer extends HealthPart {
+  health: Health;
+}
+
+/** A fault of the service, however many parts report it or follow from it. */
+export interface Cause {
+  code: ReasonCode;
+  /** The part that reports it, the first of several. */
+  part: string;
+  status: 'degraded' | 'down';
+  /** What is wrong. */
+  cause: string;
+  /** What to do. */
+  action: string;
+  since: Date;
+  /** The other parts that report it, or that cannot work because of it. */
+  affects: string[];
+}
+
+/** How a part is. */
+export interface PartReport extends Pick<Health, 'status' | 'facts'> {
+  /** What is wrong, and what to do. */
+  reason?: string;
+  /** The part whose fault is the reason. */
+  causedBy?: string;
+}
+
+/** What `/health/ready` answers. */
+export interface HealthReport {
+  /** `down` and `stopping` mean: send no requests. */
+  status: 'ok' | 'degraded' | 'down' | 'stopping';
+  causes: Cause[];
+  checks: Record<string, PartReport>;
+}
+
+const CODES = Object.keys(HEALTH_TEXTS) as ReasonCode[];
+
+/**
+ * Groups what the parts report by cause: each once, with everything that follows from it. A part without a reason of its
+ * own follows from the part that it needs and that fails. The service is down if a vital part is.
+ *
+ * @param sinceOf since when a cause is known, for a reason that does not say it
+ */
+export function reportOf(answers: readonly Answer[], sinceOf: (code: ReasonCode) => Date): HealthReport {
+  const byName = new Map(answers.map((answer) => [answer.name, answer]));
+  const rootOf = (name: string): Answer | undefined => {
+    for (const need of byName.get(name)?.needs ?? []) {
+      const needed = byName.get(need);
+      const root = rootOf(need) ?? (needed?.health.status === 'ok' ? undefined : needed);
+      if (root) return root;
+    }
+    return undefined;
+  };
+  const parts = answers.map((answer) => {
+    const { vital, health } = answer;
+    const root = rootOf(answer.name);
+    const own = (health.reasons ?? []).filter(({ follows }) => !(follows && root));
+    const isFollowing = root !== undefined && own.length === 0 && !(vital && health.status === 'ok');
+    return { answer, own, root: isFollowing ? root : undefined };
+  });
+
+  const reporting = parts.flatMap(({ answer, own }) => own.map((reason) => ({ answer, reason })));
+  const causes = CODES.flatMap((code) => {
+    const [first, ...others] = reporting.filter(({ reason }) => reason.code === code);
+    if (!first) return [];
+    const reporters = [first, ...others].map(({ answer }) => answer);
+    const followers = parts.filter(({ root }) => root && reporters.includes(root)).map(({ answer }) => answer);
+    const affects = [...new Set([...reporters, ...followers].map(({ name }) => name))];
+    const reasons = [first, ...others].map(({ reason }) => reason);
+    const [cause, action] = healthText(
+      code,
+      reasons.map(({ values = {} }) => values),
+    );
+    return {
+      code,
+      part: first.answer.name,
+      status: reporters.some(({ health }) => health.status === 'down') ? ('down' as const) : ('degraded' as const),
+      cause,
+      action,
+      since: earliest(reasons.flatMap(({ since }) => since ?? [])) ?? sinceOf(code),
+      affects: affects.filter((name) => name !== first.answer.name),
+    };
+  });
+  // Stable, so that the order of the texts stays within each status.
+  causes.sort((one, other) => Number(other.status === 'down') - Number(one.status === 'down'));
+
+  const checks = Object.fromEntries(
+    parts.map(({ answer: { name, health }, own, root }) => [name, partReport(health, own, root)]),
+  );
+  const isDown = answers.some(({ vital, health }) => vital && health.status === 'down');
+  const isHealthy = Object.values(checks).every(({ status }) => status === 'ok');
+  return { status: isDown ? 'down' : isHealthy ? 'ok' : 'degraded', causes, checks };
+
+  function partReport({ status, facts }: Health, own: readonly Reason[], root: Answer | undefined): PartReport {
+    const shown = facts && { facts };
+    if (root) return { status: root.health.status, causedBy: root.name, ...shown };
+    const texts = own.map(({ code }) => causes.find((cause) => cause.code === code));
+    const reason = texts.map((text) => `${text?.cause} ${text?.action}`).join(' ');
+    return { status, ...(reason !== '' && { reason }), ...shown };
+  }
+}
+
+function earliest(dates: readonly Date[]): Date | undefined {
+  return dates.reduce<Date | undefined>((first, date) => (first && first <= date ? first : date), undefined);
+}

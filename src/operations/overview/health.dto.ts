@@ -1,0 +1,53 @@
+import { ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
+import type { Health } from '../../http/server/health-indicator.js';
+import type { Cause, PartReport } from './health-report.js';
+
+/** Whether the process runs. */
+export class LivenessResponse {
+  status!: 'ok';
+}
+
+/** A fault, however many parts report it or follow from it. */
+export class CauseResponse implements Cause {
+  /** @example no-worker */
+  @ApiProperty({ type: String })
+  code!: Cause['code'];
+  /** The part that reports it */
+  part!: string;
+  status!: 'degraded' | 'down';
+  /** What is wrong */
+  cause!: string;
+  /** What to do */
+  action!: string;
+  /** When it began, or when this process first noticed it */
+  since!: Date;
+  /** The other parts that report it, or cannot work because of it */
+  affects!: string[];
+}
+
+/** How a part of the service is. */
+export class HealthResponse implements PartReport {
+  /** `degraded`: it works with restrictions */
+  status!: 'ok' | 'degraded' | 'down';
+  /** What is wrong, and what to do */
+  reason?: string;
+  /** The part whose fault is the reason */
+  causedBy?: string;
+
+  /** Numbers and words worth seeing */
+  @ApiPropertyOptional({ type: 'object', additionalProperties: true })
+  facts?: NonNullable<Health['facts']>;
+}
+
+/** How the service is. */
+export class HealthReportResponse {
+  /** `down` and `stopping` mean: send no requests */
+  status!: 'ok' | 'degraded' | 'down' | 'stopping';
+
+  /** The gravest first */
+  causes!: CauseResponse[];
+
+  /** By the names of the parts */
+  @ApiProperty({ type: 'object', additionalProperties: { $ref: getSchemaPath(HealthResponse) } })
+  checks!: Record<string, HealthResponse>;
+}

@@ -1,0 +1,139 @@
+import { startTcpProxy } from '../../harness/tcp-proxy.js';
+import type { WorldService } from '../../harness/world/world-service.js';
+import { Api } from '../../src/cli/api/api.js';
+import { exitCodeOf, readStatus, statusLines } from '../../src/cli/commands/status.js';
+import { serviceFinding } from '../../src/cli/doctor/reach-checks.js';
+import type { ServiceHealth } from '../../src/cli/output/causes.js';
+import { HEALTH_TEXTS, type ReasonCode } from '../../src/http/server/health-texts.js';
+import type { OverviewResponse } from '../../src/operations/overview/overview.dto.js';
+import { breakerOf } from '../../src/people/model/circuit-breaker.js';
+import { ADMIN_KEY } from '../support/app.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld();
+
+const HEADERS = { authorization: `Bearer ${ADMIN_KEY}` };
+
+const healthOf = async ({ url }: Pick<WorldService, 'url'>) => {
+  const answer = await fetch(`${url}/health/ready`);
+  return { code: answer.status, ...((await answer.json()) as ServiceHealth) };
+};
+
+/** What each place says of a service whose key needs no database. */
+async function told(service: Pick<WorldService, 'url'>) {
+  const { url } = service;
+  const health = await healthOf(service);
+  const overview = (await (await fetch(`${url}/v1/overview`, { headers: HEADERS })).json()) as OverviewResponse;
+  const status = await readStatus(new Api(() => ({ url, key: ADMIN_KEY })));
+  const { state, advice } = await serviceFinding(url, 'npm start');
+  return { health, overview, status: statusLines(status), exitCode: exitCodeOf(status), doctor: { state, advice } };
+}
+
+/** Expects one cause, in the same words everywhere, before anything else. */
+function expectOneCause({ health, overview, status, doctor }: Awaited<ReturnType<typeof told>>, code: ReasonCode) {
+  expect(health.causes.map((cause) => cause.code)).toEqual([code]);
+  const [{ cause, action, affects } = { cause: '', action: '', affects: [] }] = health.causes;
+  expect(cause).toContain(HEALTH_TEXTS[code].cause.split('{')[0]);
+  expect(action).toBe(HEALTH_TEXTS[code].action);
+  expect(overview.causes).toMatchObject([{ code, cause, action, affects }]);
+  expect(status.split('\n').slice(0, 3)).toEqual([
+    `✗ notebridge is ${health.status}`,
+    `  ✗ ${cause}`,
+    expect.stringContaining(`    ${action} Since 20`),
+  ]);
+  expect(doctor.state).toBe('faulty');
+  expect(doctor.advice.slice(0, 2)).toEqual([cause, expect.stringContaining(action)]);
+}
+
+/** The parts that no place may call healthy. */
+const unhealthy = ({ parts }: OverviewResponse) =>
+  parts.filter(({ status }) => status !== 'ok').map(({ name }) => name);
+
+const age = (role: string) =>
+  world.sql(`UPDATE workers SET alive_until = alive_until - interval '40 seconds' WHERE $1 = ANY (roles)`, [role]);
+
+test('an unreachable database is one cause, and everything that needs it follows', async () => {
+  const database = new URL(world.database.url);
+  const proxy = await startTcpProxy(Number(database.port));
+  database.port = `${proxy.port}`;
+  database.searchParams.set('options', '-c search_path=vtime,pg_catalog,public');
+  const service = await world.startAnother({ DATABASE_URL: database.href });
+  try {
+    expect((await healthOf(service)).status).toBe('ok');
+    await proxy.cut();
+    const all = await told(service);
+    expectOneCause(all, 'database-unavailable');
+    expect([all.health.code, all.health.status, all.exitCode]).toEqual([503, 'down', 1]);
+    expect(all.status).not.toContain('capabilit');
+    expect(all.status.split('\n')).toHaveLength(4);
+    expect(all.overview.parts.filter(({ status }) => status === 'ok').map(({ name }) => name)).toEqual(['vault']);
+    expect([all.overview.decisions, all.overview.inbox]).toEqual([null, null]);
+
+    await proxy.restore();
+    await world.eventually('it is healthy again', async () => (await healthOf(service)).status === 'ok');
+  } finally {
+    await proxy.close();
+  }
+});
+
+test('without a worker, that is the cause, and no part that needs one is healthy', async () => {
+  const api = await world.startAnother({ ROLES: 'api' });
+  expect((await healthOf(api)).status).toBe('ok');
+  await age('worker');
+  const all = await told(api);
+  expectOneCause(all, 'no-worker');
+  expect([all.health.code, all.health.status, all.exitCode]).toEqual([200, 'degraded', 2]);
+  const [cause] = all.health.causes;
+  expect(Date.parse(cause?.since ?? '')).toBeLessThan(world.now().getTime() - 30_000);
+  expect(unhealthy(all.overview).sort()).toEqual(['worker', ...(cause?.affects ?? [])].sort());
+  expect(cause?.affects).toEqual(expect.arrayContaining(['people', 'sessions', 'compliance', 'audit-chain']));
+  const metrics = await (await fetch(`${api.url}/metrics`, { headers: HEADERS })).text();
+  expect(metrics).toContain('notebridge_health_status{check="worker",caused_by=""} 1');
+  expect(metrics).toContain('notebridge_health_status{check="people",caused_by="worker"} 1');
+});
+
+test('a worker reports that no api process is running', async () => {
+  const worker = await world.startAnother({ ROLES: 'worker' });
+  expect((await healthOf(worker)).status).toBe('ok');
+  await age('api');
+  expect(await healthOf(worker)).toMatchObject({
+    code: 200,
+    status: 'degraded',
+    causes: [{ code: 'no-api', ...HEALTH_TEXTS['no-api'], affects: [] }],
+  });
+});
+
+test('an open breaker is a cause with its operation and its next probe', async () => {
+  const block = {
+    ...{ code: 'platform-unauthorized', status: null, failures: 1, probe: null, person: null },
+    ...{ since: world.now().getTime(), until: world.now().getTime() + 60_000 },
+  };
+  await world.sql('INSERT INTO circuit_breakers (operation, state) VALUES ($1, $2)', [
+    'createClient',
+    { ...breakerOf({}, 'createClient'), block },
+  ]);
+  const all = await told(world);
+  expectOneCause(all, 'platform-unauthorized');
+  const probe = new Date(block.until).toISOString();
+  expect(all.status).toContain(`rejects PLATFORM_API_KEY: createClient (next probe: ${probe}).`);
+});
+
+test('a person in review and a request with an unknown outcome are causes, and keep no requests away', async () => {
+  await world.sql(
+    `INSERT INTO people (id, kind, external_id, profile, profile_hash, state)
+     VALUES (gen_random_uuid(), 'client', 'c-1', '', '', 'needs-review')`,
+  );
+  await world.sql(
+    `INSERT INTO sessions (id, shown_id, state, requested_at) SELECT id, id, 'Unknown', now() FROM gen_random_uuid() AS id`,
+  );
+  await world.advance('3 s');
+  const { health, overview, status, exitCode } = await told(world);
+  expect([health.code, health.status, exitCode]).toEqual([200, 'degraded', 2]);
+  const texts = [
+    ['client-needs-review', 'Clients that need a decision: 1.'],
+    ['session-unknown', 'Session requests with an unknown outcome: 1.'],
+  ];
+  expect(health.causes.map(({ code, cause }) => [code, cause])).toEqual(texts);
+  expect(overview.decisions?.map(({ kind, cause }) => [kind, cause])).toEqual(texts);
+  for (const [, cause] of texts) expect(status).toContain(`  ✗ ${cause}\n    See npx notebridge `);
+});
