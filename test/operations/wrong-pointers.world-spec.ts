@@ -15,7 +15,9 @@ test('a wrong pointer is named in health and on the person, until an answer is r
   await world.settle();
   expect(await platform()).toMatchObject({
     status: 'degraded',
-    reason: expect.stringMatching(/unreadable, .*: createProvider, no id at \/data\/userId, found nothing.*contract check/),
+    reason: expect.stringMatching(
+      /unreadable, .*: createProvider, no id at \/data\/userId, found nothing.*contract check/,
+    ),
   });
   const { sync } = (await world.call<PersonResponse>('GET', '/v1/providers/p-1')).body;
   expect(sync.error).toMatchObject({ message: expect.stringContaining(`Cause: ${FAULT}.`) });

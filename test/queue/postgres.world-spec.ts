@@ -78,7 +78,7 @@ test('connections that turned out read-only are discarded', async () => {
   const queues = open();
   await world.sql(`ALTER DATABASE ${database} SET default_transaction_read_only = on`);
   await world.eventually('it is read-only', async () =>
-    (await queues.health()).reason?.includes('read-only PostgreSQL'),
+    `${(await queues.health()).reasons?.[0]?.values?.fault}`.includes('read-only PostgreSQL'),
   );
   await world.sql(`BEGIN READ WRITE; ALTER DATABASE ${database} RESET default_transaction_read_only; COMMIT`);
   await world.eventually('it is healthy', async () => (await queues.health()).status === 'ok');
@@ -92,7 +92,7 @@ test('workers whose first connections fail leave the process free, and work late
   await proxy.cut();
   const queues = open(Object.assign(url, { port: String(proxy.port) }).toString());
   await world.eventually('it is unavailable', async () =>
-    (await queues.health()).reason?.includes('cannot be reached'),
+    `${(await queues.health()).reasons?.[0]?.values?.fault}`.includes('cannot be reached'),
   );
   await proxy.restore();
   await queues.allActivated();

@@ -70,7 +70,9 @@ const isActivated = async (queues: ReturnType<typeof open>) => {
   });
 };
 const isDegraded = (queues: ReturnType<typeof open>, reason: string) =>
-  world.eventually(`the queues say "${reason}"`, async () => (await queues.health()).reason?.includes(reason));
+  world.eventually(`the queues say "${reason}"`, async () =>
+    `${(await queues.health()).reasons?.[0]?.values?.fault}`.includes(reason),
+  );
 const isHealthy = (queues: ReturnType<typeof open>) =>
   world.eventually('the queues are healthy', async () => (await queues.health()).status === 'ok');
 
