@@ -1,0 +1,107 @@
+import type pg from 'pg';
+import { Database } from '../../src/database/database.js';
+import { keepOpen, newPool } from '../../src/database/pools.js';
+import type { HealthReport } from '../../src/operations/health-checks.js';
+import { InboxWriterRepository } from '../../src/webhooks/receive/inbox-writer.repository.js';
+import { sessionEvent, signed } from '../support/webhook-requests.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld();
+
+const checks = async () => (await world.call<HealthReport>('GET', '/health/ready')).body.checks;
+const receiverPool = () => Reflect.get(world.get(InboxWriterRepository), 'pool') as pg.Pool;
+
+/** Runs a statement on every open connection of a pool, such as one that makes its server look demoted. */
+async function onEach(pool: pg.Pool, statement: string): Promise<void> {
+  const clients = await Promise.all(Array.from({ length: pool.totalCount }, () => pool.connect()));
+  for (const client of clients) await client.query(statement);
+  for (const client of clients) client.release();
+}
+
+const insert = (no: number) =>
+  world
+    .get(Database)
+    .transaction((tx) => tx.query('INSERT INTO webhook_rejections VALUES (now(), $1, 1)', [`no ${no}`]));
+
+describe('after a failover', () => {
+  it('the first refused write renews every connection of its pool', async () => {
+    const { pool } = world.get(Database);
+    await Promise.all(Array.from({ length: 3 }, () => pool.query('SELECT pg_sleep(0.05)')));
+    await onEach(pool, 'SET default_transaction_read_only = on');
+    await expect(insert(0)).rejects.toMatchObject({ code: '25006' });
+    await Promise.all([1, 2, 3].map(insert));
+    expect(await world.sql('SELECT FROM webhook_rejections')).toHaveLength(3);
+  });
+
+  it('a caller gets 503, and the next attempt succeeds', async () => {
+    await onEach(world.get(Database).pool, 'SET default_transaction_read_only = on');
+    const put = () =>
+      world.call('PUT', '/v1/providers/p-1', { body: { email: 'a@example.org', firstName: 'A', lastName: 'B' } });
+    const first = await put();
+    expect([first.status, (await put()).status]).toEqual([503, 202]);
+  });
+});
+
+test('the connections of the receiver are opened at the start, and lost ones again', async () => {
+  expect(receiverPool().totalCount).toBe(2);
+  await world.sql(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = 'notebridge-receiver'`,
+  );
+  await world.eventually('they are lost', () => receiverPool().totalCount === 0);
+  await world.eventually('they are open again', () => receiverPool().idleCount === 2);
+});
+
+test('a pool that is kept open opens no more than its limit', async () => {
+  const pool = newPool({
+    connectionString: world.database.url,
+    max: 2,
+    idleTimeoutMillis: 0,
+    application_name: 'kept',
+  });
+  await keepOpen(pool);
+  expect([pool.totalCount, pool.idleCount]).toEqual([2, 2]);
+  await pool.end();
+});
+
+describe('a full disk', () => {
+  const FULL = `RETURNS %1 LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no space left' USING ERRCODE = '53100'; END $$`;
+  const rejecting = (type: string) => FULL.replace('%1', type);
+  const fill = async (table: string) => {
+    await world.sql(`CREATE FUNCTION full_disk() ${rejecting('trigger')}`);
+    await world.sql(`CREATE TRIGGER full_disk BEFORE INSERT ON ${table} EXECUTE FUNCTION full_disk()`);
+    // The function of the health check's own write, because a full disk rejects that, too.
+    await world.sql(`CREATE FUNCTION public.lo_from_bytea(oid, bytea) ${rejecting('oid')}`);
+  };
+  const free = () =>
+    world.sql('DROP FUNCTION IF EXISTS full_disk() CASCADE; DROP FUNCTION IF EXISTS public.lo_from_bytea');
+
+  afterEach(free);
+
+  it('that rejects a webhook makes the inbox unhealthy until a real write succeeds', async () => {
+    await fill('webhook_deliveries');
+    expect((await checks()).inbox?.status).toBe('ok'); // nothing has been written yet
+    const event = signed(sessionEvent('s'));
+    const send = async () => (await fetch(`${world.url}/webhooks/platform`, event)).status;
+    expect(await send()).toBe(503);
+    const { status, body } = await world.call<HealthReport>('GET', '/health/ready');
+    expect([status, body.checks.inbox]).toMatchObject([
+      503,
+      { status: 'down', reason: expect.stringContaining('full disk (53100)') },
+    ]);
+    await free();
+    expect((await checks()).inbox?.status).toBe('ok');
+    expect(await send()).toBe(204);
+  });
+
+  it('that rejects a change of the API makes the database unhealthy until a real write succeeds', async () => {
+    await fill('people');
+    const body = { email: 'a@example.org', firstName: 'A', lastName: 'B' };
+    const put = () => world.call('PUT', '/v1/providers/p-1', { body });
+    expect((await put()).status).toBe(503);
+    expect((await checks()).database).toMatchObject({ status: 'down', reason: expect.stringContaining('53100') });
+    await free();
+    expect((await checks()).database?.status).toBe('ok');
+    expect((await put()).status).toBe(202);
+  });
+});
