@@ -79,7 +79,7 @@ export async function startPgBouncer(behind: StoreServer, mode: string, place: s
     `* = host=127.0.0.1 port=${target}`,
     '[pgbouncer]',
     `listen_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =\nauth_type = any\npool_mode = ${mode}`,
-    'ignore_startup_parameters = options,extra_float_digits,statement_timeout,idle_in_transaction_session_timeout\nmax_client_conn = 200\ndefault_pool_size = 80',
+    'max_client_conn = 200\ndefault_pool_size = 80',
   ];
   writeFileSync(file, lines.join('\n').replace('* = ', `postgres = user=owner `));
   chmodSync(file, 0o644);
