@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { Database } from '../../src/database/database.js';
 import { keepOpen, newPool } from '../../src/database/pools.js';
-import type { HealthReport } from '../../src/operations/health-checks.js';
+import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import { InboxWriterRepository } from '../../src/webhooks/receive/inbox-writer.repository.js';
 import { sessionEvent, signed } from '../support/webhook-requests.js';
 import { useWorld } from '../world/use-world.js';
