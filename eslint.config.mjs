@@ -13,7 +13,7 @@ const order = {
   config: {},
   tracing: {},
   http: { problem: {}, request: {}, body: {}, server: {} },
-  database: {},
+  database: { connect: {} },
   vault: {},
   queue: { backend: {}, notifier: {}, 'due-rows': {} },
   audit: {},

@@ -3,11 +3,11 @@ import type pg from 'pg';
 import type { Env } from './config/env.js';
 import { Random } from './config/random.js';
 import { weakSecretWarnings } from './config/secret-strength.js';
-import { explained } from './database/connect-fault.js';
+import { explained } from './database/connect/connect-fault.js';
+import { inSchema, withClient } from './database/connect/session.js';
 import { startEmbeddedPostgres } from './database/embedded-postgres.js';
 import { applyMigrations, missingMigrations } from './database/migrations.js';
 import { checkRuntimeRights, mayChangeAuditLog, OWNER_ALONE, UNPROTECTED_AUDIT_LOG } from './database/runtime-role.js';
-import { inSchema, withClient } from './database/session.js';
 import { connectionFault, readConnectionLimits } from './operations/start/connection-limits.js';
 import {
   creationFault,

@@ -50,7 +50,7 @@ export default async function setup() {
  * @param isWorld whether its time is virtual
  */
 async function makeTemplate({ isWorld = false } = {}) {
-  const { withClient } = require('../dist/src/database/session.js');
+  const { withClient } = require('../dist/src/database/connect/session.js');
   const { applyMigrations } = require('../dist/src/database/migrations.js');
   const { FOLLOW_TIME, CREATE_TIME, STOP_AUTOVACUUM, useTime, withOptions } = require('../dist/harness/world/time.js');
   const name = `template_${randomBytes(6).toString('hex')}`;

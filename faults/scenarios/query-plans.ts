@@ -3,7 +3,7 @@ import { explainEverything, loggedPlans, logSize, OBSERVER } from '../../harness
 import { fullReadsOf, GROWING, longReadsOf, OF_SESSIONS } from '../../harness/hot-statements.js';
 import { asIfThereWere, fillTo, forgetStatistics } from '../../harness/query-plans.js';
 import { readAsOperator, runWorkload } from '../../harness/workload.js';
-import { connectionShares } from '../../src/database/connection-shares.js';
+import { connectionShares } from '../../src/database/connect/connection-shares.js';
 import { Database } from '../../src/database/database.js';
 import { FeedReader } from '../../src/feed/feed-reader.js';
 import { SubjectIds } from '../../src/feed/subject-ids.js';

@@ -4,7 +4,7 @@ import { chmodSync, chownSync, existsSync, mkdirSync, writeFileSync } from 'node
 import path from 'node:path';
 import { freePort } from '../../harness/free-port.js';
 import { until } from '../../harness/until.js';
-import { withClient } from '../../src/database/session.js';
+import { withClient } from '../../src/database/connect/session.js';
 
 /** A PostgreSQL or a pooler in front of one. */
 export interface StoreServer {

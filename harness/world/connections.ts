@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { SET_SESSION } from '../../src/database/session.js';
+import { SET_SESSION } from '../../src/database/connect/session.js';
 
 const TIMEOUTS = [
   'query_timeout',

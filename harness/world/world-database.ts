@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { sessionConfig } from '../../src/database/session.js';
+import { sessionConfig } from '../../src/database/connect/session.js';
 import { liftTimeouts, prepareStatements } from './connections.js';
 import { useTime, withOptions } from './time.js';
 

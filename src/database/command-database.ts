@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Env } from '../config/env.js';
 import { codeOf } from '../http/problem/fault.js';
-import { explained } from './connect-fault.js';
+import { explained } from './connect/connect-fault.js';
 import { joinEmbeddedPostgres } from './embedded-postgres.js';
 
 /** SQLSTATE 42P01, undefined_table. */

@@ -1,6 +1,6 @@
 import { Global, Module } from '@nestjs/common';
 import { Env } from '../config/env.js';
-import { connectionShares } from './connection-shares.js';
+import { connectionShares } from './connect/connection-shares.js';
 import { Database } from './database.js';
 import { PrismaService } from './prisma.service.js';
 

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
 import { codeOf } from '../http/problem/fault.js';
-import type { ConnectionShares } from './connection-shares.js';
-import { newPool } from './pools.js';
+import type { ConnectionShares } from './connect/connection-shares.js';
+import { newPool } from './connect/pools.js';
 
 /** How long a request waits for a free connection before it fails. */
 const CONNECT_TIMEOUT_MS = 5_000;

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type pg from 'pg';
-import { withClient } from './session.js';
+import { withClient } from './connect/session.js';
 
 /** An arbitrary number for an advisory lock: the process that holds it migrates, the others wait. */
 const LOCK = 727_001;

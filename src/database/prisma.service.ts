@@ -9,8 +9,8 @@ import type {
 } from '@prisma/driver-adapter-utils';
 import pg from 'pg';
 import { type Prisma, PrismaClient } from '../generated/prisma/client.js';
+import { schemaOf } from './connect/session.js';
 import { Database } from './database.js';
-import { schemaOf } from './session.js';
 
 /** Disables Prisma's timeouts for joined transactions, which their owner ends. */
 const NEVER_MS = 2 ** 31 - 1;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
+import { withClient } from './connect/session.js';
 import { migrationsFolder } from './migrations.js';
-import { withClient } from './session.js';
 
 /** A table on which the current role lacks one of the privileges that the service needs. */
 const TABLE_WITHOUT_RIGHTS = `

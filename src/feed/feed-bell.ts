@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
 import { Clock } from '../config/clock.js';
+import { sessionConfig } from '../database/connect/session.js';
 import { Database } from '../database/database.js';
-import { sessionConfig } from '../database/session.js';
 import { errorTrace } from '../http/problem/error-trace.js';
 import { codeOf } from '../http/problem/fault.js';
 

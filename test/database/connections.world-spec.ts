@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { Env } from '../../src/config/env.js';
+import { withClient } from '../../src/database/connect/session.js';
 import { Database } from '../../src/database/database.js';
-import { withClient } from '../../src/database/session.js';
 import { FeedBell } from '../../src/feed/feed-bell.js';
 import { UploadConnectionPool } from '../../src/imports/upload/upload-connections.js';
 import { openBackend } from '../../src/queue/backend/queue-store.js';

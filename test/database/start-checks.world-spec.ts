@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { startTransactionPooler } from '../../harness/transaction-pooler.js';
 import { settingsFor } from '../../harness/world/settings.js';
 import { validateEnv } from '../../src/config/env.js';
+import { withClient } from '../../src/database/connect/session.js';
 import { serviceRoleSql } from '../../src/database/runtime-role.js';
-import { withClient } from '../../src/database/session.js';
 import { prepare } from '../../src/prepare.js';
 import { createDatabase, query, type TestDatabase } from '../support/databases.js';
 

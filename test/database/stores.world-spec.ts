@@ -1,6 +1,6 @@
 import type pg from 'pg';
+import { keepOpen, newPool } from '../../src/database/connect/pools.js';
 import { Database } from '../../src/database/database.js';
-import { keepOpen, newPool } from '../../src/database/pools.js';
 import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import { InboxWriterRepository } from '../../src/webhooks/receive/inbox-writer.repository.js';
 import { sessionEvent, signed } from '../support/webhook-requests.js';

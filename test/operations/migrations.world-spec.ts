@@ -1,5 +1,5 @@
+import { withClient } from '../../src/database/connect/session.js';
 import { applyMigrations, missingMigrations } from '../../src/database/migrations.js';
-import { withClient } from '../../src/database/session.js';
 import { createDatabase, freshDatabase, query, type TestDatabase } from '../support/databases.js';
 
 let database: TestDatabase;

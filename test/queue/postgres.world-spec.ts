@@ -3,7 +3,7 @@ import { canary, Searcher } from '../../harness/canaries.js';
 import { dumpOf } from '../../harness/database-dump.js';
 import { startTcpProxy } from '../../harness/tcp-proxy.js';
 import { Clock } from '../../src/config/clock.js';
-import { QUEUE_CONNECTIONS } from '../../src/database/connection-shares.js';
+import { QUEUE_CONNECTIONS } from '../../src/database/connect/connection-shares.js';
 import { QUEUE_NAMES } from '../../src/queue/backend/queue-names.js';
 import { prepareQueueStore, QueueStore } from '../../src/queue/backend/queue-store.js';
 import { useWorld } from '../world/use-world.js';

@@ -1,4 +1,4 @@
-import { connectionShares } from '../../src/database/connection-shares.js';
+import { connectionShares } from '../../src/database/connect/connection-shares.js';
 import { Database } from '../../src/database/database.js';
 import type { TestDatabase } from './databases.js';
 

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { withClient } from '../../src/database/session.js';
+import { withClient } from '../../src/database/connect/session.js';
 
 /** The tables with rows of their own, each behind those that it names. */
 async function tablesInOrder(client: pg.ClientBase): Promise<string[]> {

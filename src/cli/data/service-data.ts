@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Client } from 'pg';
 import type { Env } from '../../config/env.js';
 import { withServiceDatabase } from '../../database/command-database.js';
-import { withClient } from '../../database/session.js';
+import { withClient } from '../../database/connect/session.js';
 import type { ServiceKeys } from '../../vault/key-uses.js';
 import { KEY_SETTINGS, type KeySetting, parseKeys, readKeptKeys } from '../../vault/keys.js';
 import { CliFault } from '../api/cli-fault.js';

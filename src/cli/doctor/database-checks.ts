@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type pg from 'pg';
 import type { Env } from '../../config/env.js';
-import { connectFault } from '../../database/connect-fault.js';
+import { connectFault } from '../../database/connect/connect-fault.js';
+import { withClient } from '../../database/connect/session.js';
 import { joinEmbeddedPostgres } from '../../database/embedded-postgres.js';
 import { missingMigrations } from '../../database/migrations.js';
 import {
@@ -12,7 +13,6 @@ import {
   OWNER_ALONE,
   UNPROTECTED_AUDIT_LOG,
 } from '../../database/runtime-role.js';
-import { withClient } from '../../database/session.js';
 import { codeOf } from '../../http/problem/fault.js';
 import { connectionFault, readConnectionLimits } from '../../operations/start/connection-limits.js';
 import {

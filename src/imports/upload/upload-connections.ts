@@ -1,7 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type pg from 'pg';
+import { newPool } from '../../database/connect/pools.js';
 import { ANSWER_TIMEOUT_MS, Database } from '../../database/database.js';
-import { newPool } from '../../database/pools.js';
 import { Problem } from '../../http/problem/problem.js';
 
 /** Milliseconds to wait for a new connection before an upload fails instead of hanging. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { SCHEMA_REMEDY } from '../../database/connect-fault.js';
+import { SCHEMA_REMEDY } from '../../database/connect/connect-fault.js';
+import { withClient } from '../../database/connect/session.js';
 import { mayMigrate } from '../../database/runtime-role.js';
-import { withClient } from '../../database/session.js';
 import { codeOf } from '../../http/problem/fault.js';
 
 /** What the service needs to know of the role of a URL before it creates a table. */

@@ -1,9 +1,9 @@
 import { PostgresConnection, PostgresQueueBackend, runMigrations } from 'bullmq';
 import type pg from 'pg';
-import { QUEUE_CONNECTIONS } from '../../database/connection-shares.js';
+import { QUEUE_CONNECTIONS } from '../../database/connect/connection-shares.js';
+import { newPool } from '../../database/connect/pools.js';
+import { withClient } from '../../database/connect/session.js';
 import { ANSWER_TIMEOUT_MS } from '../../database/database.js';
-import { newPool } from '../../database/pools.js';
-import { withClient } from '../../database/session.js';
 import { QUEUE_NAMES } from './queue-names.js';
 import type { StoreBackend } from './store-backend.js';
 

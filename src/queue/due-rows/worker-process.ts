@@ -3,8 +3,8 @@ import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } fro
 import type pg from 'pg';
 import { Clock } from '../../config/clock.js';
 import { Env, type Role } from '../../config/env.js';
+import { keepOpen, newPool } from '../../database/connect/pools.js';
 import { Database } from '../../database/database.js';
-import { keepOpen, newPool } from '../../database/pools.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 
 /** How often to send a heartbeat. */

@@ -1,8 +1,8 @@
 import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type pg from 'pg';
 import { Env } from '../../config/env.js';
-import { connectionShares } from '../../database/connection-shares.js';
-import { keepOpen, newPool, writeFault } from '../../database/pools.js';
+import { connectionShares } from '../../database/connect/connection-shares.js';
+import { keepOpen, newPool, writeFault } from '../../database/connect/pools.js';
 import { codeOf } from '../../http/problem/fault.js';
 import type { SealedPlace } from '../../vault/vault.js';
 import { byteaArray } from './bytea-array.js';

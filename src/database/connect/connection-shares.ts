@@ -1,4 +1,4 @@
-import type { Env } from '../config/env.js';
+import type { Env } from '../../config/env.js';
 
 /** Maximum connections of each pool of one process. */
 export interface ConnectionShares {

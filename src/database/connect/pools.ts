@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import pg from 'pg';
-import { codeOf } from '../http/problem/fault.js';
+import { codeOf } from '../../http/problem/fault.js';
 import { sessionConfig } from './session.js';
 
 /** SQLSTATEs of a server that is no longer the primary, or shuts down. A new connection may reach its successor. */

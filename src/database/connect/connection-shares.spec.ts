@@ -1,4 +1,4 @@
-import { Env } from '../config/env.js';
+import { Env } from '../../config/env.js';
 import { connectionShares } from './connection-shares.js';
 
 const ROLES: Env['ROLES'][] = [['api'], ['worker'], ['api', 'worker']];
