@@ -4,7 +4,6 @@ import type { FastifyRequest } from 'fastify';
 import type pg from 'pg';
 import { Clock } from '../config/clock.js';
 import { Database } from '../database/database.js';
-import { GroupCommit } from '../database/group-commit.js';
 import { errorTrace } from '../http/problem/error-trace.js';
 import { isDatabaseUnavailable } from '../http/problem/fault.js';
 import { Problem } from '../http/problem/problem.js';
@@ -26,6 +25,7 @@ import {
   SYSTEM,
 } from './audit-record.js';
 import { DailyBytes } from './daily-bytes.js';
+import { GroupCommit } from './group-commit.js';
 
 /** Of entries that are stored outside a transaction: what arrives during a commit goes together in the next. */
 const TOGETHER = {

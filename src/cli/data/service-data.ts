@@ -1,12 +1,12 @@
 import path from 'node:path';
 import type { Client } from 'pg';
 import type { Env } from '../../config/env.js';
-import { withServiceDatabase } from '../../database/command-database.js';
 import { withClient } from '../../database/connect/session.js';
 import type { ServiceKeys } from '../../vault/key-uses.js';
 import { KEY_SETTINGS, type KeySetting, parseKeys, readKeptKeys } from '../../vault/keys.js';
 import { CliFault } from '../api/cli-fault.js';
 import { serviceSettings } from '../api/service-settings.js';
+import { withServiceDatabase } from './service-database.js';
 
 /**
  * Runs the work of a command on the service's database, with its keys, whether the service runs or not.

@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { GroupCommit } from '../../audit/group-commit.js';
 import { Clock } from '../../config/clock.js';
-import { GroupCommit } from '../../database/group-commit.js';
 import { isDatabaseUnavailable, lackOf } from '../../http/problem/fault.js';
 import { type Health, HealthIndicator, type Reason } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
