@@ -11,13 +11,12 @@ export function HoldBanner({ mayRelease }: { mayRelease: boolean }) {
     <div className="note error" role="status">
       <p>
         <strong>Sending is held</strong>
-        {since ? (
+        {heldBySetting && ' by the setting HOLD_SENDING'}
+        {since && !heldBySetting && (
           <>
             {' '}
             since <Moment at={since} exact /> by <code>{by}</code> (<code>{reason}</code>)
           </>
-        ) : (
-          heldBySetting && ' by the setting HOLD_SENDING'
         )}
         : everything is received and read, and nothing goes to the platform.{' '}
         {mayRelease && <Link href="/">Release it on the overview</Link>}

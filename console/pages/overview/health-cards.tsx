@@ -5,8 +5,11 @@ import { HEALTH, State } from '../../parts/state.js';
 type Part = Schemas['PartResponse'];
 
 /** The parts of the service: first the causes of bad health, then what follows from each, then what works. */
-export function PartsCard({ parts }: { parts: readonly Part[] }) {
-  const rankOf = ({ status, causedBy }: Part) => (status === 'ok' ? 2 : causedBy ? 1 : 0);
+export function PartsCard({ parts, causes }: Pick<Schemas['OverviewResponse'], 'parts' | 'causes'>) {
+  const rankOf = ({ name, status, causedBy }: Part) => {
+    if (status === 'ok') return causes.length + 1;
+    return causedBy ? causes.length : causes.findIndex(({ part }) => part === name);
+  };
   const sorted = [...parts].sort((one, other) => rankOf(one) - rankOf(other));
   return (
     <Section card title="System health">

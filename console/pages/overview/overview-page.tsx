@@ -1,4 +1,5 @@
 import { api } from '../../api/client.js';
+import { useHealth } from '../../api/health.js';
 import { Head } from '../../parts/layout.js';
 import { Loaded, useRead } from '../../parts/read.js';
 import { HEALTH, State } from '../../parts/state.js';
@@ -17,6 +18,28 @@ const SENTENCES = {
 
 /** What an operator has to see at a glance. The stream of `api/live.ts` keeps it up to date. */
 export default function OverviewPage() {
+  const health = useHealth().data;
+  // The stream ends with the database, so that its last figures would look healthy.
+  if (health?.causes.some(({ status }) => status === 'down')) {
+    return (
+      <>
+        <Head title="Overview" />
+        <Status status={health.status} />
+      </>
+    );
+  }
+  return <Figures />;
+}
+
+function Status({ status }: { status: keyof typeof SENTENCES }) {
+  return (
+    <p className="lead">
+      <State tone={HEALTH[status]}>{status}</State> {SENTENCES[status]}
+    </p>
+  );
+}
+
+function Figures() {
   const query = useRead(['overview'], () => api.GET('/v1/overview'), { refetchOnWindowFocus: false });
   return (
     <>
@@ -24,9 +47,7 @@ export default function OverviewPage() {
       <Loaded query={query}>
         {(data) => (
           <>
-            <p className="lead">
-              <State tone={HEALTH[data.status]}>{data.status}</State> {SENTENCES[data.status]}
-            </p>
+            <Status status={data.status} />
             <WaitingCard decisions={data.decisions} />
             <CallsCard calls={data.calls} />
             <NotesCard lag={data.noteLag} />
@@ -36,7 +57,7 @@ export default function OverviewPage() {
               <CapabilitiesCard capabilities={data.capabilities} />
             </div>
             <SendingCard />
-            <PartsCard parts={data.parts} />
+            <PartsCard parts={data.parts} causes={data.causes} />
           </>
         )}
       </Loaded>
