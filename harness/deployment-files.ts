@@ -112,7 +112,7 @@ export class InstalledSecrets {
 }
 
 const longestSeconds = (setting: string): number =>
-  Number(new RegExp(` ${setting}: seconds\\([\\d.]+, (\\d+)\\)`).exec(readProjectFile('src/config/env.ts'))?.[1]);
+  Number(new RegExp(` ${setting}: is\\.seconds\\([\\d.]+, (\\d+)\\)`).exec(readProjectFile('src/config/env.ts'))?.[1]);
 
 /** How long a shutdown may take. @param hasDelay false if the deployment sets SHUTDOWN_DELAY_SECONDS to 0 */
 export function longestShutdownSeconds(hasDelay: boolean): number {

@@ -32,7 +32,9 @@ const release = () => world.call<PersonResponse>('DELETE', HOLD, { headers: { 'N
 /** The lists of the held client's export, without the time of the last fetch. */
 async function exported(): Promise<Record<string, unknown[]>> {
   const { text } = await world.call('GET', `${PATH}/export`);
-  const body = JSON.parse(text, (name, value) => (name === 'fetchedAt' ? undefined : value)) as Record<string, unknown>;
+  const body = JSON.parse(text, (name, value) =>
+    ['fetchedAt', 'nextStep'].includes(name) ? undefined : value,
+  ) as Record<string, unknown>;
   const lists = Object.entries(body).filter((entry): entry is [string, unknown[]] => Array.isArray(entry[1]));
   return Object.fromEntries(lists);
 }

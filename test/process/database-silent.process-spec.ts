@@ -226,7 +226,7 @@ describe('a service', () => {
     await send('before');
     const { id } = await upload('before');
     proxy.silence();
-    const uploads = ['during-1', 'during-2', 'during-3', 'during-4'].map((prefix) => upload(prefix));
+    const uploads = many(SHARES.uploads, 'during').map((prefix) => upload(prefix));
     expect((await send('after')).status).toBe(204);
     await until('the deliveries are handled', async () => (await isShown('before')) && (await isShown('after')));
     expect((await service.importEnded(id)).state).toBe('completed');

@@ -91,7 +91,10 @@ describe('an update', () => {
     expect([answer.status, answer.body.type]).toEqual([status, `urn:notebridge:problem:${type}`]);
     expect(answer.headers.get('retry-after')).toBe(wait);
     await world.settle();
-    expect([calls(), await show(session.id)]).toEqual([1, { ...session, fetchedAt: expect.any(String) }]);
+    expect([calls(), await show(session.id)]).toEqual([
+      1,
+      { ...session, fetchedAt: expect.any(String), nextStep: expect.anything() },
+    ]);
   });
 
   it('passes on the reason for which the platform rejects it', async () => {
@@ -111,8 +114,8 @@ describe('an update', () => {
     world.platform.set({ updateAnswer: 'lean', webhookDropRate: 1 });
     const { status, body } = await update(session.id, { noteTemplateIds: [DAP] });
     expect(status).toBe(200);
-    const { state, noteTemplateIds, fetchedAt, updatedAt, notesRevision } = body;
-    expect(body).toEqual({ ...session, state, noteTemplateIds, fetchedAt, updatedAt, notesRevision });
+    const { state, noteTemplateIds, fetchedAt, updatedAt, notesRevision, nextStep } = body;
+    expect(body).toEqual({ ...session, state, noteTemplateIds, fetchedAt, updatedAt, notesRevision, nextStep });
     expect(body.recordingDurationMs).toBeGreaterThan(0);
     expect(await contents()).toEqual(before);
     toEnd(onPlatform(session.sessionId));

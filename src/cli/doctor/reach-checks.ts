@@ -93,8 +93,10 @@ export async function serviceFinding(url: string, starter: string): Promise<Find
   try {
     const health = await healthAt(url);
     if (!health) return faulty(`another program than notebridge answers at ${url}`, FREE_PORT);
-    const { status } = health;
-    return (status === 'ok' ? ok : faulty)(`${url} is ${status}`, ...causeLines(health).flat());
+    const { status, causes } = health;
+    // What only awaits a decision is no fault of the installation.
+    const finding = causes.every(({ part }) => part === 'decisions') ? unknown : faulty;
+    return (status === 'ok' ? ok : finding)(`${url} is ${status}`, ...causeLines(health).flat());
   } catch (error) {
     const cause = causeOf(error);
     if (NOT_LISTENING.test(cause)) return unknown(`nothing answers at ${url} (${cause}); ${starter} starts it`);

@@ -18,6 +18,9 @@ const REAL_WRITE = `
 /** How often to open the lost connections of a pool that keeps them. */
 const REOPEN_MS = 1_000;
 
+/** Time between two log lines about lost connections of the same pool, because an outage loses all of them. */
+const QUIET_MS = 60_000;
+
 /** The last error of each pool that found no room, until a write succeeds. */
 const failedWrites = new WeakMap<pg.Pool, string>();
 
@@ -42,8 +45,11 @@ export function newPool(
     idle_in_transaction_session_timeout: String(idle_in_transaction_session_timeout),
   };
   const pool = new pg.Pool({ keepAlive: true, ...config, ...sessionConfig(url, all) });
+  let quietUntilMs = 0;
   pool.on('error', ({ message }) => {
-    if (!pool.ending) log.warn(`an idle connection (${config.application_name}) was lost: ${message}`);
+    if (pool.ending || performance.now() < quietUntilMs) return;
+    quietUntilMs = performance.now() + QUIET_MS;
+    log.warn(`idle connections (${config.application_name}) were lost and are replaced: ${message}`);
   });
   const idle = new Set<pg.PoolClient>();
   pool.on('acquire', (client) => idle.delete(client));

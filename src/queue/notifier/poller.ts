@@ -5,6 +5,7 @@ import { Random } from '../../config/random.js';
 import { Stopping } from '../../config/stopping.js';
 import { Database } from '../../database/database.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
+import { codeOf, isDatabaseUnavailable } from '../../http/problem/fault.js';
 
 /** Adds a value to a statement's parameters. @returns its placeholder */
 export type Bind = (value: unknown) => string;
@@ -163,10 +164,14 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
     poll.nextAtMs = this.clock.monotonicMs() + poll.everyMs * (0.9 + 0.2 * this.random.fraction());
   }
 
+  /** Logs a failure of each poll once a minute; those for which PostgreSQL is unavailable together. */
   private warn(poll: string, error: unknown): void {
     const nowMs = this.clock.monotonicMs();
-    if (nowMs < (this.quietUntilMs.get(poll) ?? nowMs)) return;
-    this.quietUntilMs.set(poll, nowMs + QUIET_MS);
-    this.log.warn({ msg: 'a poll failed and is retried', poll, ...errorTrace(error) });
+    const isAway = isDatabaseUnavailable(error);
+    const about = isAway ? 'database' : poll;
+    if (nowMs < (this.quietUntilMs.get(about) ?? nowMs)) return;
+    this.quietUntilMs.set(about, nowMs + QUIET_MS);
+    if (isAway) this.log.warn({ msg: 'PostgreSQL is unavailable, so polls fail and are retried', code: codeOf(error) });
+    else this.log.warn({ msg: 'a poll failed and is retried', poll, ...errorTrace(error) });
   }
 }
