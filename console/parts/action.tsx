@@ -51,14 +51,15 @@ export function ConfirmedAction<T>(props: {
 }) {
   const { label, title, children, run, onDone, isDangerous, isPrimary } = props;
   const [isOpen, setOpen] = useState(false);
-  const action = useAction(run);
+  // The result may be shown only once, so it is handed on before the list is read again, which may remove this button.
+  const action = useAction(async (given: FormData) => {
+    const result = await run(given);
+    setOpen(false);
+    onDone?.(result);
+  });
   const close = () => {
     setOpen(false);
     action.reset();
-  };
-  const finish = (result: T) => {
-    close();
-    onDone?.(result);
   };
   return (
     <>
@@ -79,7 +80,7 @@ export function ConfirmedAction<T>(props: {
             </button>
           }
           onClose={close}
-          onSubmit={(given) => action.mutate(given, { onSuccess: finish })}
+          onSubmit={(given) => action.mutate(given, { onSuccess: action.reset })}
         >
           {children}
           {action.error && <ErrorNote error={action.error} />}
