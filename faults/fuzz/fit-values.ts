@@ -65,7 +65,8 @@ export class FitValues {
       }
       return [...new Set(list)].length === list.length ? list : list.slice(0, 1);
     }
-    if (fit.type === 'boolean') return random.chance(0.5);
+    // A hold would refuse most later requests.
+    if (fit.type === 'boolean') return name !== 'held' && random.chance(0.5);
     if (fit.type === 'number' || fit.type === 'integer') return (fit.minimum ?? 1) + random.below(5);
     return this.text(random, path, name, fit);
   }
