@@ -101,7 +101,7 @@ export class InstalledSecrets {
     return readFileSync(path.join(this.folder, name), 'utf8');
   }
 
-  /** Settings whose `…_FILE` name files of this folder, whatever the mount point of the deployment. */
+  /** Settings whose `…_FILE` name files of this folder, at any mount point of the deployment. */
   mountedIn(settings: Record<string, string>): Record<string, string> {
     const entries = Object.entries(settings).map(([name, value]) => {
       const file = path.join(this.folder, path.basename(value));

@@ -1,7 +1,7 @@
 import { useHealth } from '../api/health.js';
 import { Moment } from '../parts/values.js';
 
-/** The faults because of which other parts do not work, at the top of every page. */
+/** The faults that stop other parts, at the top of every page. */
 export function Faults() {
   const { data, error } = useHealth();
   const grave = data?.causes.filter(({ status, affects }) => status === 'down' || affects.length > 0) ?? [];

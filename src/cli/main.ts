@@ -15,7 +15,7 @@ NOTEBRIDGE_ON_BEHALF_OF   your id, for the audit log
 
 NOTEBRIDGE_INSECURE_HTTP=true allows plain http to other hosts.`;
 
-/** Says which service answers, because a demo may run beside others. */
+/** Says which service answers, because a demo may run next to others. */
 function sayPlace(url: string): void {
   if (!process.argv.includes('--json')) console.error(`notebridge at ${url}`);
 }

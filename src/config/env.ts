@@ -92,7 +92,7 @@ const SETTINGS = {
   NODE_TLS_REJECT_UNAUTHORIZED: checkedCertificates.optional(),
   /** Maximum connections of one process. Above it, the one that was idle the longest is closed. */
   MAX_CONNECTIONS: is.wholeNumber(1, 1_000_000).or(2_000),
-  /** From the signal to stop until the listener closes. /health/ready answers 503 meanwhile, for load balancers. */
+  /** From the signal to stop until the listener closes. /health/ready answers 503 during that time, for load balancers. */
   SHUTDOWN_DELAY_SECONDS: is.seconds(0, 60).or(0),
   /** Timeout for the headers of a request, from the connection or the first of their bytes on. */
   HEADERS_TIMEOUT_SECONDS: is.seconds(0.1, 3_600).or(10),

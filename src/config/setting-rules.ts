@@ -73,7 +73,7 @@ export const flag = new Setting<boolean>(
   [rule('must be true or false', (value) => typeof value === 'boolean')],
 );
 
-/** How long something is kept: days, or `off` for ever. */
+/** How long something is kept: days, or `off` to keep it forever. */
 export type Days = number | 'off';
 
 export const keptDays = (min = 1) =>

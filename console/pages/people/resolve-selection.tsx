@@ -117,7 +117,7 @@ function ResolveDialog(props: { kind: Kind; chosen: readonly Person[]; onClose: 
 function sentenceOf({ count, more }: Schemas['ResolveSelectionResponse']): string {
   if (count === 0) return 'No one who waits for this reason accepts the action.';
   const selected = `${number(count)} ${count === 1 ? 'person is' : 'people are'} selected${more ? ', and there are more' : ''}.`;
-  return `${selected} Exactly these are resolved; if one of them changes meanwhile, no one is.`;
+  return `${selected} Exactly these are resolved; if one of them has changed since, no one is.`;
 }
 
 function doneOf({ count, more }: Schemas['ResolveSelectionResponse']): string {

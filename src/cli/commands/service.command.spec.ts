@@ -21,7 +21,7 @@ async function run(answer: object, ...args: string[]): Promise<{ sent: unknown[]
 }
 
 describe('hold', () => {
-  it('sends its reason, and prints since when and by whom sending is held', async () => {
+  it('sends its reason, and prints since when sending is held, and who holds it', async () => {
     const { sent, printed } = await run(HELD, 'hold', '--reason', 'CASE-1');
     expect(sent).toEqual([['PUT', '/v1/sending', { held: true, reason: 'CASE-1' }]]);
     expect(printed).toBe(`Sending is held since ${SINCE} by admin (CASE-1).`);

@@ -38,7 +38,7 @@ export function addServiceCommands(program: Command, api: Api): void {
     .command('release')
     .description('release what a hold keeps from the platform')
     .option('--reason <code>', 'why: the id of a case or a ticket, no name; the audit log keeps it')
-    .option('--restored', 'say that the database was restored: the EHR has to read the feed anew')
+    .option('--restored', 'say that the database was restored: the EHR has to read the feed again')
     .option('--json', 'print what the service answers')
     .addHelpText('after', examples('release', 'release --restored'))
     .action((options: SendingOptions) => setSending(api, false, options));

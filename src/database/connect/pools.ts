@@ -9,7 +9,7 @@ const DEMOTED = /^(25006|57P0[123])$/;
 /** SQLSTATEs of a full disk, of one that fails, and of memory that ran out. */
 const NO_ROOM = /^(53[012]00|58030)$/;
 
-/** Writes 32 KiB that do not compress, so that the table grows, and rolls back. A large object needs no table of ours. */
+/** Writes 32 KiB that do not compress, so that the table grows, and rolls back. A large object needs no table of this service. */
 const REAL_WRITE = `
   BEGIN;
   SELECT lo_from_bytea(0, decode(string_agg(md5(random()::text), ''), 'hex')) FROM generate_series(1, 2048);

@@ -24,7 +24,7 @@ export interface Health {
 /** The declaration of a part. */
 export interface HealthPart {
   name: string;
-  /** Requests are kept away while it is down. Its check does real work, so its `ok` holds whatever else fails. */
+  /** Requests are kept away while it is down. Its check does real work, so its `ok` holds even if other parts fail. */
   vital?: boolean;
   /** Parts without which this one cannot work, and its check may say nothing true. */
   needs?: readonly string[];

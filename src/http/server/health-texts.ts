@@ -1,5 +1,5 @@
 /**
- * What is wrong, and what to do: the only texts of health, wherever it is shown. The most important come first, in this
+ * What is wrong, and what to do: the only texts of health. The most important come first, in this
  * order. `{name}` is filled in by the part that reports the reason.
  */
 export const HEALTH_TEXTS = {
@@ -161,7 +161,7 @@ export const HEALTH_TEXTS = {
     action: 'See npx notebridge sessions --state Unknown. Look for each on the platform, then resolve it.',
   },
   'session-unreadable': {
-    cause: 'Sessions fetched within a day, of which a part could not be read: {count}.',
+    cause: 'Sessions fetched within a day that have an unreadable part: {count}.',
     action: 'See incomplete in GET /v1/sessions, and compare PLATFORM_CONTRACT with an answer.',
   },
   'compliance-unknown': {

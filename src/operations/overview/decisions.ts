@@ -65,7 +65,7 @@ export type DecisionKind = keyof typeof DECISIONS;
 
 export const DECISION_KINDS = Object.keys(DECISIONS) as DecisionKind[];
 
-/** Whoever asked for a dry run may leave it at that. */
+/** A dry run needs no decision: its plan may stay unapplied. */
 const isOptional = (kind: DecisionKind) => kind === 'import-dry-run';
 
 /** Reports what awaits a decision. It degrades health, but keeps no requests away. */
@@ -92,7 +92,7 @@ export class Decisions {
   }
 }
 
-/** The kinds of which there are any, by the counts that health gave as facts. */
+/** The kinds that have at least one, by the counts that health gave as facts. */
 export function shownDecisions(counts: Health['facts']): DecisionResponse[] {
   return DECISION_KINDS.flatMap((kind) => {
     const found = Number(counts?.[kind] ?? 0);
