@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
 import { Env, type Role } from '../config/env.js';
 import { within } from '../config/within.js';
-import { writeFault } from '../database/connect/pools.js';
+import { discardConnections, writeFault } from '../database/connect/pools.js';
 import { Database } from '../database/database.js';
 import { mayChangeAuditLog } from '../database/runtime-role.js';
 import { isDatabaseUnavailable, lackOf } from '../http/problem/fault.js';
@@ -62,7 +62,10 @@ export class PartHealth {
     const { rows } = await this.database.pool.query<{ readOnly: boolean }>(
       `SELECT current_setting('transaction_read_only')::boolean AS "readOnly"`,
     );
-    if (rows[0]?.readOnly) return { status: 'down', reasons: [{ code: 'database-read-only' }] };
+    if (rows[0]?.readOnly) {
+      discardConnections(this.database.pool);
+      return { status: 'down', reasons: [{ code: 'database-read-only' }] };
+    }
     const code = (await writeFault(this.database.pool)) ?? (await writeFault(this.database.bulkPool));
     if (code !== undefined)
       return { status: 'down', reasons: [{ code: 'database-no-room', values: { lack: lackOf(code) } }] };

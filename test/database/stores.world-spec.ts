@@ -33,6 +33,22 @@ describe('after a failover', () => {
     expect(await world.sql('SELECT FROM webhook_rejections')).toHaveLength(3);
   });
 
+  it.each([
+    ['inbox', receiverPool],
+    ['database', () => world.get(Database).pool],
+  ])('the health check of the %s renews its connections', async (part, pool) => {
+    const demoted = 'SET default_transaction_read_only = on';
+    await onEach(pool(), demoted);
+    expect((await checks())[part]?.status).toBe('down');
+    await world.eventually('it has recovered', async () => (await checks())[part]?.status === 'ok');
+    await world.eventually('it has no old connection', async () => {
+      const clients = await Promise.all(Array.from({ length: pool().totalCount }, () => pool().connect()));
+      const modes = await Promise.all(clients.map((client) => client.query('SHOW default_transaction_read_only')));
+      for (const client of clients) client.release();
+      return modes.every(({ rows }) => rows[0]?.default_transaction_read_only === 'off');
+    });
+  });
+
   it('a caller gets 503, and the next attempt succeeds', async () => {
     await onEach(world.get(Database).pool, 'SET default_transaction_read_only = on');
     const put = () =>

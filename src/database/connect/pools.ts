@@ -3,8 +3,8 @@ import pg from 'pg';
 import { codeOf } from '../../http/problem/fault.js';
 import { sessionConfig } from './session.js';
 
-/** SQLSTATEs of a server that is no longer the primary, or shuts down. A new connection may reach its successor. */
-const DEMOTED = /^(25006|57P0[123])$/;
+/** SQLSTATE of a write that a server rejects, because it is no longer the primary. One that shuts down ends its connections. */
+const DEMOTED = '25006';
 
 /** SQLSTATEs of a full disk, of one that fails, and of memory that ran out. */
 const NO_ROOM = /^(53[012]00|58030)$/;
@@ -20,6 +20,8 @@ const REOPEN_MS = 1_000;
 
 /** Time between two log lines about lost connections of the same pool, because an outage loses all of them. */
 const QUIET_MS = 60_000;
+
+const openClients = new WeakMap<pg.Pool, Set<pg.PoolClient>>();
 
 /** The last error of each pool that found no room, until a write succeeds. */
 const failedWrites = new WeakMap<pg.Pool, string>();
@@ -51,19 +53,24 @@ export function newPool(
     quietUntilMs = performance.now() + QUIET_MS;
     log.warn(`idle connections (${config.application_name}) were lost and are replaced: ${message}`);
   });
-  const idle = new Set<pg.PoolClient>();
-  pool.on('acquire', (client) => idle.delete(client));
-  pool.on('release', (_error, client) => idle.add(client));
-  pool.on('remove', (client) => idle.delete(client));
+  const clients = new Set<pg.PoolClient>();
+  openClients.set(pool, clients);
+  pool.on('remove', (client) => clients.delete(client));
   pool.on('connect', (client) => {
+    clients.add(client);
     // Without this listener, a connection error between two statements of a transaction would crash the process.
     client.on('error', () => undefined);
     client.connection.on('errorMessage', ({ code = '' }: { code?: string }) => {
       if (NO_ROOM.test(code)) failedWrites.set(pool, code);
-      if (DEMOTED.test(code)) for (const stale of [client, ...idle]) stale.connection.stream.destroy();
+      if (code === DEMOTED) discardConnections(pool);
     });
   });
   return pool;
+}
+
+/** Ends every connection of a pool whose server is no longer the primary. A new one may reach the successor. */
+export function discardConnections(pool: pg.Pool): void {
+  for (const client of openClients.get(pool) ?? []) client.connection.stream.destroy();
 }
 
 /**

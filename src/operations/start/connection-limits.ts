@@ -2,7 +2,7 @@ import type pg from 'pg';
 
 /**
  * The limits for connections of the current role, without those of others, and what the running processes of this service
- * may open: each says so in the name of its heartbeat's connection.
+ * may open: each tells it in the name of its heartbeat's connection.
  */
 const LIMITS = `
   WITH sessions AS (

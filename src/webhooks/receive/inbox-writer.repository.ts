@@ -2,7 +2,7 @@ import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nest
 import type pg from 'pg';
 import { Env } from '../../config/env.js';
 import { connectionShares } from '../../database/connect/connection-shares.js';
-import { keepOpen, newPool, writeFault } from '../../database/connect/pools.js';
+import { discardConnections, keepOpen, newPool, writeFault } from '../../database/connect/pools.js';
 import { codeOf } from '../../http/problem/fault.js';
 import type { SealedPlace } from '../../vault/vault.js';
 import { byteaArray } from './bytea-array.js';
@@ -112,7 +112,10 @@ export class InboxWriterRepository implements OnModuleInit, OnApplicationShutdow
       `SELECT current_setting('transaction_read_only')::boolean AS "readOnly",
          pg_logical_emit_message(true, 'notebridge-health', '')`,
     );
-    if (rows[0]?.readOnly) throw new Error('The database accepts no writes from the role of DATABASE_URL.');
+    if (rows[0]?.readOnly) {
+      discardConnections(this.pool);
+      throw new Error('The database accepts no writes from the role of DATABASE_URL.');
+    }
     await this.pool.query(LOCK_OF_INSERT);
     return writeFault(this.pool);
   }
