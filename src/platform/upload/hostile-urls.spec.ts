@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import dns, { type LookupAddress } from 'node:dns';
 import net from 'node:net';
 import { Readable } from 'node:stream';
@@ -8,8 +9,10 @@ import { HOSTILE_ANSWERS, hostileUrls } from './hostile-urls.spec-support.js';
 import { UploadStream } from './upload-stream.js';
 
 const PORT = 65_535;
-const POSTGRES_PORT = Number(new URL(process.env.TEST_PG_URL ?? 'postgres://127.0.0.1').port);
 const URLS = hostileUrls(PORT);
+
+/** Set while a file is being sent. Other suites of the same Jest worker may have left a running service. */
+const sending = new AsyncLocalStorage<true>();
 
 /** Sends a file. @returns `sent`, or the kind of the failure */
 function send(url: string, env: Record<string, string> = {}): Promise<string | undefined> {
@@ -20,23 +23,19 @@ function send(url: string, env: Record<string, string> = {}): Promise<string | u
     ADMIN_API_KEY: 'admin-key-of-the-notebridge-tests',
   };
   const file = Readable.from([Buffer.from('%PDF-')]);
-  return new UploadStream(validateEnv({ ...usual, ...env }), new Clock())
-    .uploadTo(url, file, { contentLength: 5, headers: { 'content-type': 'application/pdf' } })
+  const upload = new UploadStream(validateEnv({ ...usual, ...env }), new Clock());
+  return sending
+    .run(true, () => upload.uploadTo(url, file, { contentLength: 5, headers: { 'content-type': 'application/pdf' } }))
     .then(() => 'sent')
     .catch((error: { kind?: string }) => error.kind);
 }
 
-/**
- * Every address to which this process begins to connect, except for PostgreSQL: other suites of the same Jest worker may
- * have left a running service.
- */
+/** @returns every address to which the sending of a file begins to connect */
 function watchConnections(): string[] {
   const attempts: string[] = [];
   const connect = net.Socket.prototype.connect;
   jest.spyOn(net.Socket.prototype, 'connect').mockImplementation(function (this: net.Socket, ...args: unknown[]) {
-    this.on('connectionAttempt', (address: string, port: number) => {
-      if (port !== POSTGRES_PORT) attempts.push(address);
-    });
+    if (sending.getStore()) this.on('connectionAttempt', (address: string) => attempts.push(address));
     return Reflect.apply(connect, this, args) as net.Socket;
   });
   return attempts;
