@@ -1,14 +1,14 @@
-// The order in which Jest starts the suites: those that wait for processes first, because a slow suite that starts last
-// runs alone. Within a layer, Jest starts the longest suites first, or the largest files while their times are unknown.
+// The order in which Jest starts the suites: world and process suites in turn, because a process suite waits more than it
+// computes; then the unit suites. Of one kind, the longest start first (the largest files while their times are unknown),
+// because a slow suite that starts last runs alone.
 import Sequencer from '@jest/test-sequencer';
-
-/** The layers by the names of their Jest projects. */
-const LAYERS = ['process', 'world', 'unit'];
-
-const layerOf = ({ context }) => LAYERS.indexOf(context.config.displayName?.name);
 
 export default class LayerSequencer extends Sequencer {
   sort(tests) {
-    return super.sort(tests).sort((one, other) => layerOf(one) - layerOf(other));
+    const sorted = super.sort(tests);
+    const of = (kind) => sorted.filter(({ context }) => context.config.displayName?.name === kind);
+    const [processes, worlds] = [of('process'), of('world')];
+    const inTurn = worlds.flatMap((world, at) => [...processes.slice(at, at + 1), world]);
+    return [...inTurn, ...processes.slice(worlds.length), ...of('unit')];
   }
 }

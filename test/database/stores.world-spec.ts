@@ -59,7 +59,7 @@ describe('after a failover', () => {
 });
 
 test('the connections of the receiver are opened at the start, and lost ones again', async () => {
-  expect(receiverPool().totalCount).toBe(2);
+  await world.eventually('they are open', () => receiverPool().idleCount === 2);
   await world.sql(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
      WHERE datname = current_database() AND application_name = 'notebridge-receiver'`,
