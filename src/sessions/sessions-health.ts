@@ -12,7 +12,7 @@ const hasFault = (fault: string): string => `(
   EXISTS (SELECT 1 FROM sessions WHERE due_at IS NOT NULL AND fault = '${fault}' AND lane <> ${LANES.requests})
   OR EXISTS (SELECT 1 FROM processing_sessions WHERE due_at IS NOT NULL AND fault = '${fault}'))`;
 
-/** Faults of a fetch that are causes of their own, in the words of health. */
+/** Failed fetches that health reports as separate causes. */
 const PLATFORM_FAULTS: Readonly<Record<string, ReasonCode>> = {
   'platform-unreachable': 'platform-fault',
   'platform-fault': 'platform-fault',

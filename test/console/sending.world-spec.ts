@@ -8,7 +8,7 @@ const sending = async () => (await world.call<SendingResponse>('GET', '/v1/sendi
 describeInBrowser('the hold in the console', () => {
   const { open } = useBrowser();
 
-  test('is set and released on the overview, and every page says so', async () => {
+  test('is set and released on the overview, and every page shows the hold', async () => {
     const page = await open(world.url, '/');
     const dialog = page.getByRole('dialog');
     await page.getByRole('button', { name: 'Hold sending' }).click();

@@ -79,7 +79,7 @@ describe('the report', () => {
     expect(checks.people).toEqual({ status: 'degraded', causedBy: 'worker' });
   });
 
-  it('keeps a cause of its own next to one that a part follows from', () => {
+  it('keeps an independent cause beside a shared one', () => {
     const { causes, checks } = report({
       worker: failing('degraded', 'no-worker'),
       people: failing('degraded', 'not-configured'),

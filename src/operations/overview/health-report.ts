@@ -6,7 +6,7 @@ export interface Answer extends HealthPart {
   health: Health;
 }
 
-/** A fault of the service, however many parts report it or follow from it. */
+/** A fault of the service. Several parts may report it or follow from it. */
 export interface Cause {
   code: ReasonCode;
   /** The part that reports it, the first of several. */

@@ -7,7 +7,7 @@ export class LivenessResponse {
   status!: 'ok';
 }
 
-/** A fault, however many parts report it or follow from it. */
+/** A fault. Several parts may report it or follow from it. */
 export class CauseResponse implements Cause {
   /** @example no-worker */
   @ApiProperty({ type: String })

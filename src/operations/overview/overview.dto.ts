@@ -92,7 +92,7 @@ export class OverviewResponse {
   inbox!: InboxResponse | null;
   noteLag!: NoteLagResponse | null;
   oldestWork!: OldestWorkResponse | null;
-  /** The kinds of which there are any */
+  /** One entry for each kind that has rows */
   decisions!: DecisionResponse[] | null;
   /** The head of the change feed: GET /v1/events?after= goes on from here */
   feedCursor!: string | null;

@@ -74,7 +74,7 @@ export interface Gate {
   person: string | null;
 }
 
-/** Whether a queue goes on while sending is held, because its calls only read. */
+/** True if a queue keeps working under a hold, because its calls only read. */
 export const isReading = (queue: string): boolean => factsOf(operationOf(queue)).reads;
 
 /**

@@ -30,7 +30,7 @@ const FAULTS = {
 };
 export type Fault = keyof typeof FAULTS;
 
-/** The codes of people whom only an operator, or a write by the EHR, settles. */
+/** The codes that last until an operator decides or the EHR writes. */
 export const UNSETTLED_CODES = Object.keys({ ...REVIEWS, ...FAULTS }) as (Review | Fault)[];
 
 /** Reasons why an operation is stopped for everyone, until a probe succeeds. */

@@ -63,7 +63,7 @@ export interface Person {
   /** Null without a user. */
   origin: Origin | null;
   attempt: Attempt | null;
-  /** When the platform last reported the desired email as unknown; without an email, when an operator said so. */
+  /** When the platform last reported the desired email as unknown; without an email, when an operator reported it. */
   checkedAbsentAt: Date | null;
   /** A client's list on the platform, as last applied; null if unknown. */
   appliedProviders: string[] | null;

@@ -7,7 +7,7 @@ export const RESOLVE_ACTIONS = ['link', 'create', 'retry', 'ignore', 'delete'] a
 /** The actions with which an operator may resolve a person. */
 export type ResolveAction = (typeof RESOLVE_ACTIONS)[number];
 
-/** The actions that apply to many people at once: a link names one user, and a deletion is confirmed one by one. */
+/** The actions that one request may apply to many people: a link names one user, and a deletion is confirmed one by one. */
 export const BULK_ACTIONS = ['create', 'retry', 'ignore'] as const satisfies readonly ResolveAction[];
 export type BulkAction = (typeof BULK_ACTIONS)[number];
 
