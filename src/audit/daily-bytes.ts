@@ -3,6 +3,7 @@ import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
 import { errorTrace } from '../http/problem/error-trace.js';
+import { isDatabaseUnavailable } from '../http/problem/fault.js';
 import { Problem } from '../http/problem/problem.js';
 import { type Actor, callerOf } from './audit-record.js';
 
@@ -80,6 +81,7 @@ export class DailyBytes implements OnModuleDestroy {
       for (const { caller, bytes } of rows) this.written.set(caller, bytes);
       for (const [caller, bytes] of counted) this.counted.set(caller, (this.counted.get(caller) ?? bytes) - bytes);
     } catch (error) {
+      if (isDatabaseUnavailable(error)) return;
       this.log.warn({ msg: 'the stored bytes of callers could not be written yet', ...errorTrace(error) });
     }
   }

@@ -86,6 +86,8 @@ export class HealthChecks implements OnApplicationBootstrap {
       this.known.set(facts.code, since);
       this.log.warn({ msg, ...facts });
     }
+    // Without the database, the other causes are unknown.
+    if (causes.some(({ code }) => code === 'database-unavailable')) return;
     for (const code of this.known.keys()) {
       if (causes.some((cause) => cause.code === code)) continue;
       this.known.delete(code);

@@ -4,6 +4,7 @@ import { Api } from '../../src/cli/api/api.js';
 import { exitCodeOf, readStatus, statusLines } from '../../src/cli/commands/status.js';
 import { serviceFinding } from '../../src/cli/doctor/reach-checks.js';
 import type { ServiceHealth } from '../../src/cli/output/causes.js';
+import { utc } from '../../src/config/clock.js';
 import { HEALTH_TEXTS, type ReasonCode } from '../../src/http/server/health-texts.js';
 import type { OverviewResponse } from '../../src/operations/overview/overview.dto.js';
 import { breakerOf } from '../../src/people/model/circuit-breaker.js';
@@ -114,8 +115,8 @@ test('an open breaker is a cause with its operation and its next probe', async (
   ]);
   const all = await told(world);
   expectOneCause(all, 'platform-unauthorized');
-  const probe = new Date(block.until).toISOString();
-  expect(all.status).toContain(`rejects PLATFORM_API_KEY: createClient (next probe: ${probe}).`);
+  const probe = utc(new Date(block.until));
+  expect(all.status).toContain(`rejects PLATFORM_API_KEY: createClient (next probe at ${probe}).`);
 });
 
 test('a person in review and a request with an unknown outcome are causes, and keep no requests away', async () => {

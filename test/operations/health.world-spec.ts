@@ -23,7 +23,7 @@ test('health and metrics show an outage of the platform and its end', async () =
   await world.settle();
   expect(await platform()).toMatchObject({
     status: 'degraded',
-    reason: expect.stringMatching(/no readable answer: checkUser \(502\).*Work is kept/),
+    reason: expect.stringMatching(/no readable answer: checkUser \(502, next probe at .*Work is kept/),
   });
   expect((await metric(unanswered)) - before).toBe(3);
   world.platform.release();

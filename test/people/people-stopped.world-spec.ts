@@ -102,7 +102,7 @@ describe('a 403', () => {
     });
     expect(trace.body.nextStep).toEqual({
       what: 'createProvider',
-      why: expect.stringMatching(/rejects PLATFORM_API_KEY: createProvider \(next probe: 2/),
+      why: expect.stringMatching(/rejects PLATFORM_API_KEY: createProvider \(next probe at 2/),
       notBefore: expect.any(String),
     });
     expect((await health('people'))?.status).toBe('degraded');
@@ -165,7 +165,7 @@ test('a 403 to deletes stops only deletes', async () => {
     ['deleting', 'platform-unauthorized'],
   ]);
   expect(await health('people')).toMatchObject({
-    reason: expect.stringMatching(/rejects PLATFORM_API_KEY: deleteUser \(next probe: 2/),
+    reason: expect.stringMatching(/rejects PLATFORM_API_KEY: deleteUser \(next probe at 2/),
   });
   world.platform.release();
   await passing('10 min');
@@ -207,7 +207,7 @@ describe('a 4xx', () => {
     const seen = await verdicts(paths);
     expect(seen.filter(([state, code]) => state === 'failed' && code === 'rejected')).toHaveLength(3);
     expect(seen.filter(([state]) => state === 'pending')).toHaveLength(5);
-    expect((await health('people'))?.reason).toContain(`createProvider (${status}, next probe: `);
+    expect((await health('people'))?.reason).toContain(`createProvider (${status}, next probe at `);
     await passing('2 h');
 
     world.platform.release();
@@ -336,7 +336,7 @@ describe('without answers', () => {
   test('only to creates, creates without an email wait for an answered probe', async () => {
     lose({ operation: 'createClient' });
     await loseThree();
-    expect(await health('people')).toMatchObject({
+    expect(await health('platform')).toMatchObject({
       status: 'degraded',
       reason: expect.stringContaining('no readable answer: createClient'),
     });

@@ -28,7 +28,7 @@ test('capabilities are listed only if some are off', () => {
   expect(statusLines(statusOf({}))).toBe('✓ notebridge is ok');
   expect(statusLines(statusOf({}, null))).toBe('✓ notebridge is ok');
   expect(statusLines(statusOf({}, [{ name: 'recorder', missing: ['PLATFORM_PARTNER_DOMAIN'] }]))).toBe(
-    '✓ notebridge is ok\n– 1 capabilities are off\n  – recorder: set PLATFORM_PARTNER_DOMAIN',
+    '✓ notebridge is ok\n– capabilities that are off: 1\n  – recorder: set PLATFORM_PARTNER_DOMAIN',
   );
 });
 

@@ -44,7 +44,7 @@ export function statusLines({ health, capabilitiesOff }: Status): string {
       ...more.map((line) => `    ${withCommands(line)}`),
     ]),
     ...optionalDecisions(health),
-    ...(off.length > 0 ? [`– ${off.length} capabilities are off`] : []),
+    ...(off.length > 0 ? [`– capabilities that are off: ${off.length}`] : []),
     ...off.map(({ name, missing }) => `  – ${name}: set ${missing.join(', ')}`),
   ].join('\n');
 }

@@ -1,3 +1,4 @@
+import { utc } from '../../config/clock.js';
 import type { HealthReport } from '../../operations/overview/health-report.js';
 
 /** A report as it comes over HTTP. */
@@ -9,7 +10,7 @@ export type ServiceHealth = Pick<HealthReport, 'status' | 'checks'> & {
 export function causeLines({ causes }: ServiceHealth): [cause: string, ...more: string[]][] {
   return causes.map(({ cause, action, since, affects }) => [
     cause,
-    `${action} Since ${since.slice(0, 19).replace('T', ' ')} UTC.`,
+    `${action} Since ${utc(new Date(since))}.`,
     ...(affects.length > 0 ? [`Affected: ${affects.join(', ')}.`] : []),
   ]);
 }

@@ -201,15 +201,24 @@ export const HEALTH_TEXTS = {
 
 export type ReasonCode = keyof typeof HEALTH_TEXTS;
 
-/** The cause and the action of a code. Different values of several reasons stand next to each other. */
+/**
+ * The cause and the action of a code. Different values of several reasons stand next to each other, each followed by its
+ * details: "checkUser (ECONNREFUSED, next probe at …), createClient".
+ */
 export function healthText(
   code: ReasonCode,
   values: readonly Readonly<Record<string, string | number>>[],
 ): [cause: string, action: string] {
   const { cause, action } = HEALTH_TEXTS[code];
-  const fill = (template: string) =>
-    template.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-      [...new Set(values.flatMap((each) => each[name] ?? []))].join(', '),
-    );
+  const textOf = (name: string) => {
+    const details = new Map<string | number, Set<string | number>>();
+    for (const { [name]: value, detail } of values) {
+      if (value === undefined) continue;
+      details.set(value, (details.get(value) ?? new Set()).add(detail ?? ''));
+    }
+    const shown = [...details].map(([value, all]) => [value, [...all].filter((detail) => detail !== '').join(', ')]);
+    return shown.map(([value, detail]) => (detail ? `${value} (${detail})` : value)).join(', ');
+  };
+  const fill = (template: string) => template.replaceAll(/\{(\w+)\}/g, (_, name: string) => textOf(name));
   return [fill(cause), fill(action)];
 }

@@ -93,6 +93,19 @@ describe('the report', () => {
     );
   });
 
+  it('joins what two parts report about one operation, and points from one to the other', () => {
+    const unreachable = (operations: string, detail: string) =>
+      failing('degraded', { code: 'platform-fault', values: { operations, detail } });
+    const { causes, checks } = report({
+      people: unreachable('checkUser', 'ECONNREFUSED'),
+      platform: unreachable('checkUser', 'next probe at 03:10'),
+    });
+    expect(causes.map(({ cause }) => cause)).toEqual([
+      'The platform cannot be reached or gives no readable answer: checkUser (ECONNREFUSED, next probe at 03:10).',
+    ]);
+    expect(checks.platform).toEqual({ status: 'degraded', causedBy: 'people' });
+  });
+
   it('names late work itself if everything that it needs is healthy', () => {
     const { causes } = report({ people: failing('degraded', { code: 'sessions-late', follows: true }) });
     expect(causes).toMatchObject([{ code: 'sessions-late', part: 'people' }]);

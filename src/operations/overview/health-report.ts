@@ -89,17 +89,24 @@ export function reportOf(answers: readonly Answer[], sinceOf: (code: ReasonCode)
   causes.sort((one, other) => Number(other.status === 'down') - Number(one.status === 'down'));
 
   const checks = Object.fromEntries(
-    parts.map(({ answer: { name, health }, own, root }) => [name, partReport(health, own, root)]),
+    parts.map(({ answer: { name, health }, own, root }) => [name, partReport(name, health, own, root)]),
   );
   const isDown = answers.some(({ vital, health }) => vital && health.status === 'down');
   const isHealthy = Object.values(checks).every(({ status }) => status === 'ok');
   return { status: isDown ? 'down' : isHealthy ? 'ok' : 'degraded', causes, checks };
 
-  function partReport({ status, facts }: Health, own: readonly Reason[], root: Answer | undefined): PartReport {
+  function partReport(
+    name: string,
+    { status, facts }: Health,
+    own: readonly Reason[],
+    root: Answer | undefined,
+  ): PartReport {
     const shown = facts && { facts };
     if (root) return { status: root.health.status, causedBy: root.name, ...shown };
-    const texts = own.map(({ code }) => causes.find((cause) => cause.code === code));
-    const reason = texts.map((text) => `${text?.cause} ${text?.action}`).join(' ');
+    const told = own.flatMap(({ code }) => causes.find((cause) => cause.code === code) ?? []);
+    const [first] = told;
+    if (first && told.every(({ part }) => part !== name)) return { status, causedBy: first.part, ...shown };
+    const reason = told.map(({ cause, action }) => `${cause} ${action}`).join(' ');
     return { status, ...(reason !== '' && { reason }), ...shown };
   }
 }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Clock } from '../../config/clock.js';
+import { Clock, utc } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
 import { type Health, HealthIndicator, healthOf, type Reason } from '../../http/server/health-indicator.js';
 import { healthText } from '../../http/server/health-texts.js';
@@ -14,8 +14,8 @@ import type { StuckPersonResponse } from './person-view.js';
 
 /** Why an operation is stopped for everyone, and when it is tried again. */
 const reasonOf = ({ operation, code, status, until }: ReturnType<typeof openBlocks>[number]): Reason => {
-  const answer = status === null ? '' : `${status}, `;
-  return { code, values: { operations: `${operation} (${answer}next probe: ${new Date(until).toISOString()})` } };
+  const detail = [status, `next probe at ${utc(new Date(until))}`].filter((known) => known !== null).join(', ');
+  return { code, values: { operations: operation, detail } };
 };
 
 /** The same in the words of health. */

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { utc } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
 import { type Health, HealthIndicator, healthOf, type Reason } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
@@ -21,16 +22,15 @@ const FAILURES: readonly string[] = ['unreachable', 'unknown-outcome'];
  */
 export function callsHealth({ ended, blockedUntil, now }: RecentCalls): Health {
   if (blockedUntil && blockedUntil > now) {
-    const operations = `user management (until ${blockedUntil.toISOString()})`;
-    return healthOf([{ code: 'rate-limited', values: { operations } }]);
+    const values = { operations: 'user management', detail: `until ${utc(blockedUntil)}` };
+    return healthOf([{ code: 'rate-limited', values }]);
   }
   const newest = ended.slice(0, OUTAGE_CALLS);
   const [last] = newest;
   const isOutage = newest.length === OUTAGE_CALLS && newest.every(({ outcome }) => FAILURES.includes(outcome));
   if (!last || !isOutage) return { status: 'ok' };
   const answer = [last.status, last.reason].filter((known) => known !== null).join(', ');
-  const operations = answer === '' ? last.operation : `${last.operation} (${answer})`;
-  return healthOf([{ code: 'platform-fault', values: { operations } }]);
+  return healthOf([{ code: 'platform-fault', values: { operations: last.operation, detail: answer } }]);
 }
 
 /** The health and the metrics of calls to user management, over all processes. */

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { errorTrace } from '../../http/problem/error-trace.js';
+import { isDatabaseUnavailable } from '../../http/problem/fault.js';
 import type { Bind } from '../notifier/poller.js';
 
 /** Work that runs in up to `concurrency` slots of this process whenever it is triggered. */
@@ -31,7 +32,11 @@ export abstract class TriggeredLoop {
       return;
     }
     const slot = this.runSlot()
-      .catch((error: unknown) => this.log.warn({ msg: `a claim failed (${this.name})`, ...errorTrace(error) }))
+      .catch((error: unknown) => {
+        // The poller logs an unavailable database, once for all loops.
+        if (isDatabaseUnavailable(error)) return;
+        this.log.warn({ msg: `a claim failed (${this.name})`, ...errorTrace(error) });
+      })
       .finally(() => {
         this.slots.delete(slot);
         if (!this.isTriggeredAgain) return;

@@ -6,6 +6,7 @@ import { Env, type Role } from '../../config/env.js';
 import { keepOpen, newPool } from '../../database/connect/pools.js';
 import { Database } from '../../database/database.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
+import { isDatabaseUnavailable } from '../../http/problem/fault.js';
 
 /** How often to send a heartbeat. */
 const BEAT_MS = 2_000;
@@ -165,7 +166,8 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
       this.watched.tell(rows[0].holds);
       await this.isNewest(rows[0], before);
     } catch (error) {
-      if (this.mayWork()) this.log.warn({ msg: 'a heartbeat failed and will be retried', ...errorTrace(error) });
+      if (isDatabaseUnavailable(error) || !this.mayWork()) return;
+      this.log.warn({ msg: 'a heartbeat failed and will be retried', ...errorTrace(error) });
     }
   }
 
