@@ -14,6 +14,7 @@ const order = {
   tracing: {},
   http: { problem: {}, request: {}, body: {}, server: {} },
   database: { connect: {} },
+  'embedded-postgres': {},
   vault: {},
   queue: { backend: {}, notifier: {}, 'due-rows': {} },
   audit: {},

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { buildSimulator, DEFAULT_API_KEY } from '../simulator/app.js';
-import { startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
+import { startEmbeddedPostgres } from '../src/embedded-postgres/embedded-postgres.js';
 import { type BenchRow, percentile } from './bench-row.js';
 import { startService } from './service-process.js';
 

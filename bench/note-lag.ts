@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../simulator/app.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
-import { startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
+import { startEmbeddedPostgres } from '../src/embedded-postgres/embedded-postgres.js';
 import { signWebhook } from '../src/platform/webhook-signature.js';
 import { type BenchRow, percentile } from './bench-row.js';
 import { startService } from './service-process.js';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { CliFault } from '../src/cli/api/cli-fault.js';
 import type { DemoNote } from '../src/cli/api/connection.js';
 import { withClient } from '../src/database/connect/session.js';
-import { EmbeddedPostgresInUse, startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
+import { EmbeddedPostgresInUse, startEmbeddedPostgres } from '../src/embedded-postgres/embedded-postgres.js';
 import { prepareStores } from '../src/prepare.js';
 import { DEMO_DATA, noteFile } from './settings.js';
 

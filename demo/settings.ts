@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { DEMO_NOTE, type DemoNote } from '../src/cli/api/connection.js';
-import { makeDataFolder } from '../src/database/data-folder.js';
+import { makeDataFolder } from '../src/embedded-postgres/data-folder.js';
 
 /** The project's folder. */
 export const ROOT = path.resolve(__dirname, '../..');

@@ -13,7 +13,7 @@ import { until } from '../harness/until.js';
 import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../simulator/app.js';
 import { SeededRandom } from '../simulator/seeded-random.js';
 import type { Settings } from '../simulator/settings.js';
-import { startEmbeddedPostgres } from '../src/database/embedded-postgres.js';
+import { startEmbeddedPostgres } from '../src/embedded-postgres/embedded-postgres.js';
 import { emptyTally } from './counts.js';
 import { Crew } from './crew.js';
 import { Ehr } from './ehr.js';

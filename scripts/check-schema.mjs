@@ -14,7 +14,7 @@ const require = createRequire(import.meta.url);
 
 /** The SQL that would lead from the migration to schema.prisma. Empty if they agree. */
 export async function findSchemaDrift() {
-  const { startEmbeddedPostgres } = require('../dist/src/database/embedded-postgres.js');
+  const { startEmbeddedPostgres } = require('../dist/src/embedded-postgres/embedded-postgres.js');
   const { applyMigrations } = require('../dist/src/database/migrations.js');
   const dataRoot = mkdtempSync(path.join(os.tmpdir(), 'notebridge-schema-'));
   const server = await startEmbeddedPostgres({ dataRoot, fsync: false });

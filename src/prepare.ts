@@ -5,9 +5,9 @@ import { Random } from './config/random.js';
 import { weakSecretWarnings } from './config/secret-strength.js';
 import { explained } from './database/connect/connect-fault.js';
 import { inSchema, withClient } from './database/connect/session.js';
-import { startEmbeddedPostgres } from './database/embedded-postgres.js';
 import { applyMigrations, missingMigrations } from './database/migrations.js';
 import { checkRuntimeRights, mayChangeAuditLog, OWNER_ALONE, UNPROTECTED_AUDIT_LOG } from './database/runtime-role.js';
+import { startEmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
 import { connectionFault, readConnectionLimits } from './operations/start/connection-limits.js';
 import {
   creationFault,

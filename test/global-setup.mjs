@@ -22,7 +22,7 @@ export default async function setup() {
   globalThis.testServers = { folder, stop };
   process.env.TEST_FOLDER = folder;
   if (!process.env.TEST_PG_URL) {
-    const { startEmbeddedPostgres } = require('../dist/src/database/embedded-postgres.js');
+    const { startEmbeddedPostgres } = require('../dist/src/embedded-postgres/embedded-postgres.js');
     const server = await startEmbeddedPostgres({
       dataRoot: path.join(folder, 'data'),
       fsync: false,

@@ -8,7 +8,7 @@ import { freePort } from '../../harness/free-port.js';
 import { askRedis, findRedisServer, type RedisServer, startRedis } from '../../harness/redis-server.js';
 import { READY, serviceOf } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded-postgres.js';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.js';
 import { TLS } from '../../src/platform/clients/loopback-platform.spec-support.js';
 import { ADMIN_KEY, testSettings } from '../support/app.js';
 import { partIs } from '../support/health.js';

@@ -2,7 +2,9 @@
 import { createRequire } from 'node:module';
 import readline from 'node:readline';
 
-const { startEmbeddedPostgres } = createRequire(import.meta.url)('../../dist/src/database/embedded-postgres.js');
+const { startEmbeddedPostgres } = createRequire(import.meta.url)(
+  '../../dist/src/embedded-postgres/embedded-postgres.js',
+);
 
 const held = await startEmbeddedPostgres({ dataRoot: process.argv[2] });
 console.log(`held ${held.url} in ${held.home}`);

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Env } from '../../config/env.js';
 import { explained } from '../../database/connect/connect-fault.js';
-import { joinEmbeddedPostgres } from '../../database/embedded-postgres.js';
+import { joinEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js';
 import { codeOf } from '../../http/problem/fault.js';
 
 /** SQLSTATE 42P01, undefined_table. */

@@ -3,7 +3,7 @@ import { statfs } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '../../config/env.js';
 import { weakSecretWarnings } from '../../config/secret-strength.js';
-import { checkDataFolder } from '../../database/data-folder.js';
+import { checkDataFolder } from '../../embedded-postgres/data-folder.js';
 import { calledAddresses } from '../../platform/contract/addresses.js';
 import { capabilitiesOf } from '../../platform/contract/capabilities.js';
 import type { Contract } from '../../platform/contract/contract.js';

@@ -4,7 +4,6 @@ import type pg from 'pg';
 import type { Env } from '../../config/env.js';
 import { connectFault } from '../../database/connect/connect-fault.js';
 import { withClient } from '../../database/connect/session.js';
-import { joinEmbeddedPostgres } from '../../database/embedded-postgres.js';
 import { missingMigrations } from '../../database/migrations.js';
 import {
   checkRuntimeRights,
@@ -13,6 +12,7 @@ import {
   OWNER_ALONE,
   UNPROTECTED_AUDIT_LOG,
 } from '../../database/runtime-role.js';
+import { joinEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js';
 import { codeOf } from '../../http/problem/fault.js';
 import { connectionFault, readConnectionLimits } from '../../operations/start/connection-limits.js';
 import {

@@ -5,11 +5,11 @@ import * as fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { explained } from './connect/connect-fault.js';
-import { withClient } from './connect/session.js';
+import { explained } from '../database/connect/connect-fault.js';
+import { withClient } from '../database/connect/session.js';
+import { serviceRoleSql } from '../database/runtime-role.js';
 import { makeDataFolder } from './data-folder.js';
-import { homeIn, programsFor, serverUser, type User } from './embedded-programs.js';
-import { serviceRoleSql } from './runtime-role.js';
+import { homeIn, programsFor, serverUser, type User } from './programs.js';
 
 export interface EmbeddedPostgres {
   /** Connection string of the owner's role, with its password: never log it. */
