@@ -3,7 +3,6 @@ import type pg from 'pg';
 import { Clock } from '../config/clock.js';
 import { Random } from '../config/random.js';
 import { Database } from '../database/database.js';
-import { familyOf } from '../database/former-ids.js';
 import { isMoment } from '../http/request/moment.js';
 import { UUID } from '../http/request/uuid-param.js';
 import { Macs } from '../vault/macs.js';
@@ -62,6 +61,9 @@ type NamedSubject = [kinds: readonly [SubjectKind, ...SubjectKind[]], id: string
 /** Ids of a subject, by what they are ids of: of a person all current and former ones. */
 type KnownSubject = readonly (readonly [kind: SubjectKind, ids: readonly string[]])[];
 
+/** Finds all ids of the subject with the given id, such as the former ids of a person, which older entries name. */
+type FindIds = (sql: Pick<pg.Pool, 'query'>, id: string) => Promise<readonly string[]>;
+
 /** The subjects that a query names. */
 export function namedSubjects({ client, provider, session, subject }: AuditFilter): NamedSubject[] {
   const isUuid = session !== undefined && UUID.test(session);
@@ -96,12 +98,19 @@ function entriesAbout(subject: KnownSubject, and: string): string {
 /** The rows of the audit log. */
 @Injectable()
 export class AuditRepository {
+  private readonly finders = new Map<SubjectKind, FindIds>();
+
   constructor(
     private readonly database: Database,
     private readonly macs: Macs,
     private readonly clock: Clock,
     private readonly random: Random,
   ) {}
+
+  /** Declares that subjects of a kind may have several ids. */
+  registerIds(kind: SubjectKind, find: FindIds): void {
+    this.finders.set(kind, find);
+  }
 
   /** Adds signed entries, all or none. @param sql a transaction, or the pool */
   async append(sql: Pick<pg.Pool, 'query'>, records: readonly AuditRecord[]): Promise<void> {
@@ -125,21 +134,17 @@ export class AuditRepository {
   async find(filter: AuditFilter, limit: number, beforeId?: string): Promise<AuditResponse[]> {
     return this.database.transaction(async (tx) => {
       const named: KnownSubject[] = [];
-      for (const subject of namedSubjects(filter)) named.push(await allIdsOf(tx, subject));
+      for (const subject of namedSubjects(filter)) named.push(await this.known(tx, subject));
       await tx.query(IN_ORDER_OF_INDEX);
       return (await tx.query<AuditResponse>(searchStatement(filter, named, limit, beforeId))).rows;
     });
   }
-}
 
-/** Adds the other ids of a person, which older entries name. */
-async function allIdsOf(tx: pg.PoolClient, [kinds, id]: NamedSubject): Promise<KnownSubject> {
-  const known: [SubjectKind, string[]][] = [];
-  for (const kind of kinds) {
-    const isPerson = kind === 'client' || kind === 'provider';
-    known.push([kind, isPerson ? (await familyOf(tx, kind, id)).externalIds : [id]]);
+  private async known(tx: pg.PoolClient, [kinds, id]: NamedSubject): Promise<KnownSubject> {
+    const known: [SubjectKind, readonly string[]][] = [];
+    for (const kind of kinds) known.push([kind, (await this.finders.get(kind)?.(tx, id)) ?? [id]]);
+    return known;
   }
-  return known;
 }
 
 /**

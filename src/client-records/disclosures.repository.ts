@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { SYSTEM } from '../audit/audit-record.js';
 import { Database } from '../database/database.js';
-import { type Family, familyOf } from '../database/former-ids.js';
-import { FormerIdsRepository } from '../people/store/former-ids.repository.js';
+import { type Family, FormerIdsRepository, familyOf } from '../people/store/former-ids.repository.js';
 import { usersOf } from '../people/store/person-users.js';
 import { NOT_SENT, sendingOf } from '../platform/send/sent-data.js';
 import type { DisclosureResponse } from './client-records.dto.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { STANDS_FOR } from '../../database/former-ids.js';
+import { STANDS_FOR } from '../../people/store/former-ids.repository.js';
 import type { ImportRecord } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
 

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
-import { familyOf } from '../../database/former-ids.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import type { PersonKind } from '../model/person.js';
 import { type PersonKey, ProfileSeal } from '../model/profile.js';
+import { familyOf } from './former-ids.repository.js';
 import type { PersonRow } from './person-row.js';
 import { usersOf } from './person-users.js';
 

@@ -1,13 +1,42 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import type { PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
+import { AuditRepository } from '../../audit/audit.repository.js';
 import { Database } from '../../database/database.js';
-import { type Family, familyOf, STANDS_FOR } from '../../database/former-ids.js';
 import { SubjectIds } from '../../feed/subject-ids.js';
 import type { ProblemTypes } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../model/person.js';
 import type { FormerId, Identities, NamedPerson } from '../model/rename-rule.js';
+
+/** SQL of the person that stands for person `p`: itself, or the one that it was merged into. */
+export const STANDS_FOR = 'coalesce(p.merged_into, p.id)';
+
+/** A person with the clients that were merged into it. */
+export interface Family {
+  people: string[];
+  /** Every id that any of them has or had. */
+  externalIds: string[];
+}
+
+const FAMILY = `
+  WITH named AS (
+    SELECT person_id AS id FROM former_ids WHERE kind = $1::person_kind AND external_id = $2
+    UNION SELECT id FROM people WHERE kind = $1::person_kind AND external_id = $2),
+  heads AS MATERIALIZED (
+    SELECT ${STANDS_FOR} AS id FROM people p WHERE p.id = ANY (ARRAY(SELECT id FROM named))),
+  family AS (
+    SELECT id, external_id FROM people WHERE id = ANY (ARRAY(SELECT id FROM heads))
+    UNION SELECT id, external_id FROM people WHERE merged_into = ANY (ARRAY(SELECT id FROM heads)))
+  SELECT coalesce((SELECT array_agg(id::text) FROM family), '{}') AS people, ARRAY(
+    SELECT $2 UNION SELECT external_id FROM family
+    UNION SELECT external_id FROM former_ids WHERE person_id IN (SELECT id FROM family)) AS "externalIds"`;
+
+/** Finds the family of a current or former id. An unknown id has no people, and only itself as an id. */
+export async function familyOf(sql: Pick<Pool, 'query'>, kind: string, externalId: string): Promise<Family> {
+  const { rows } = await sql.query<Family>(FAMILY, [kind, externalId]);
+  return rows[0] ?? { people: [], externalIds: [externalId] };
+}
 
 /** The problems of a request that names a former id. */
 export const FORMER_ID_PROBLEMS: ProblemTypes = { name: 'former-ids', 409: ['merged', 'renamed'] };
@@ -41,13 +70,15 @@ export class FormerIdsRepository implements OnModuleInit {
   constructor(
     private readonly database: Database,
     private readonly audit: Audit,
+    private readonly entries: AuditRepository,
     private readonly subjectIds: SubjectIds,
   ) {}
 
   onModuleInit(): void {
-    for (const kind of ['provider', 'client']) {
-      const find = async (id: string) => (await familyOf(this.database.pool, kind, id)).externalIds;
-      this.subjectIds.register(`${kind}s`, find);
+    for (const kind of ['provider', 'client'] as const) {
+      const find = async (sql: Pick<Pool, 'query'>, id: string) => (await familyOf(sql, kind, id)).externalIds;
+      this.entries.registerIds(kind, find);
+      this.subjectIds.register(`${kind}s`, (id) => find(this.database.pool, id));
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { STANDS_FOR } from '../../database/former-ids.js';
 import type { PersonKey } from '../model/profile.js';
+import { STANDS_FOR } from './former-ids.repository.js';
 
 /** SQL of a column of the person `head` that a platform user belongs or belonged to, or that stands for it; null if none. */
 const ofUser = (user: string, column: string): string => `coalesce(
