@@ -10,7 +10,7 @@ export type Fields<Model extends Prisma.ModelName> = {
   [Field in keyof Scalars<Model>]: Value<Scalars<Model>[Field]>;
 };
 
-/** Fields whose column has another name, because a relation has that of the column. */
+/** Fields whose column has another name, because a relation has the name of the column. */
 const OTHER_NAMES: Record<string, string> = { ourSessionId: 'session' };
 
 /** The column of each field of a model. */

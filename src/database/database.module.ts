@@ -4,7 +4,7 @@ import { connectionShares } from './connect/connection-shares.js';
 import { Database } from './database.js';
 import { PrismaService } from './prisma.service.js';
 
-/** PostgreSQL, as SQL and as Prisma. The address is settled, and the migrations are applied, before Nest starts. */
+/** PostgreSQL by SQL and by Prisma. `prepare` completes its address and applies the migrations before Nest starts. */
 @Global()
 @Module({
   providers: [

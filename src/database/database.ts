@@ -4,6 +4,7 @@ import pg from 'pg';
 import { codeOf } from '../http/problem/fault.js';
 import type { ConnectionShares } from './connect/connection-shares.js';
 import { newPool } from './connect/pools.js';
+import { SilenceWatch } from './connect/silence-watch.js';
 
 /** How long a request waits for a free connection before it fails. */
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -11,12 +12,12 @@ const CONNECT_TIMEOUT_MS = 5_000;
 /** PostgreSQL's timeouts of statements and idle transactions. */
 const USUAL = { statementMs: 10_000, idleMs: 10_000 };
 /**
- * For statements over many rows. An idle connection, which may have been lost silently, is kept for a second only: the next
- * step of the same work would otherwise pay for a new one.
+ * For statements over many rows. An idle connection is kept for a second, so that the next step of the same work can use it,
+ * and no longer, because it may have been lost silently.
  */
 const BULK = { idleTimeoutMillis: 1_000, statementMs: 10 * 60_000, idleMs: 30_000 };
 
-/** How long after its timeout a statement without an answer means a lost connection, as after a failover. */
+/** How long after its timeout a statement without an answer shows that the connection is lost, as after a failover. */
 const SILENT_AFTER_MS = 2_000;
 
 /** Timeout for the answer to a statement of the usual pool. */
@@ -28,69 +29,12 @@ const KEEP_ALIVE_MS = 5_000;
 /** Interval of the search for lost bulk connections, which are cut when found twice. */
 const LOOK_INTERVAL_MS = 3_000;
 
-const APPLICATION = 'notebridge';
-
 /** SQLSTATEs of transactions that had no effect and can run again: serialization_failure, deadlock_detected. */
 const RETRIED = ['40001', '40P01'];
 const MAX_TRIES = 4;
 
 /** True for an error after which `Database.transaction` runs its work again. */
 export const isRetried = (error: unknown): boolean => RETRIED.includes(codeOf(error));
-
-/** The server processes that execute a statement, without those that wait for a slow client. */
-const WORKING_PIDS = `
-  SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1::int[])
-    AND state = 'active' AND wait_event IS DISTINCT FROM 'ClientWrite'`;
-
-/** Ends server processes of lost connections, with their locks. A pid may belong to another client by now. */
-const END_LOST = `
-  SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-  WHERE pid = ANY ($1::int[]) AND usename = current_user AND application_name = $2 AND state <> 'active'`;
-
-/** The open statement of a connection, which pg keeps private; undefined for a stream, whose reader may be slow. */
-function openStatement(client: pg.Client): pg.Query | undefined {
-  const active: unknown = Reflect.get(client, '_activeQuery');
-  return active instanceof pg.Query ? active : undefined;
-}
-
-/** The server process of a connection. */
-const pidOf = (client: pg.Client) => Number(Reflect.get(client, 'processID'));
-
-/**
- * Finds connections that were lost during a long statement, by asking the server over another connection whether it still
- * executes the statement. A timeout would have to be as long as the longest statement.
- */
-class SilenceWatch {
-  private readonly clients = new Set<pg.Client>();
-  /** The open statements that the server did not execute at the last look. */
-  private suspects = new Set<pg.Query>();
-
-  /** @param sql other connections to the server, with a short timeout */
-  constructor(private readonly sql: Pick<pg.Pool, 'query'>) {}
-
-  follow(client: pg.Client): void {
-    this.clients.add(client);
-    client.once('end', () => this.clients.delete(client));
-  }
-
-  /** Looks once. Cuts a connection only at the second look, because an answer may be on its way. */
-  async look(): Promise<void> {
-    const waiting = [...this.clients].flatMap((client) => {
-      const statement = openStatement(client);
-      return statement ? { client, statement, pid: pidOf(client) } : [];
-    });
-    if (waiting.length === 0) return this.suspects.clear();
-    const { rows } = await this.sql.query<{ pid: number }>(WORKING_PIDS, [waiting.map(({ pid }) => pid)]);
-    const atWork = new Set(rows.map(({ pid }) => pid));
-    const silent = waiting.filter(
-      ({ client, statement, pid }) => !atWork.has(pid) && openStatement(client) === statement,
-    );
-    const cut = silent.filter(({ statement }) => this.suspects.has(statement));
-    this.suspects = new Set(silent.map(({ statement }) => statement));
-    for (const { client } of cut) client.connection.stream.destroy();
-    if (cut.length > 0) await this.sql.query(END_LOST, [cut.map(({ pid }) => pid), APPLICATION]);
-  }
-}
 
 /**
  * PostgreSQL for the workers and the API. A silently lost connection delays a statement by `ANSWER_TIMEOUT_MS`, or a
@@ -192,7 +136,7 @@ function poolOf(url: string, { statementMs, idleMs, ...sizes }: pg.PoolConfig & 
     // Ends the locks of a lost client.
     idle_in_transaction_session_timeout: idleMs,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    application_name: APPLICATION,
+    application_name: 'notebridge',
   });
 }
 

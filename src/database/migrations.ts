@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type pg from 'pg';
+import { projectPath } from '../config/version.js';
 import { withClient } from './connect/session.js';
 
 /** An arbitrary number for an advisory lock: the process that holds it migrates, the others wait. */
@@ -29,12 +30,6 @@ interface Migration {
   checksum: string;
 }
 
-/** The folder of the committed migrations, seen from the compiled file and from the source alike. */
-export function migrationsFolder(): string {
-  const root = __dirname.includes(`${path.sep}dist${path.sep}`) ? '../../..' : '../..';
-  return path.resolve(__dirname, root, 'prisma/migrations');
-}
-
 /**
  * Applies the migrations that the database lacks, in the order of their names, each in its own transaction. An advisory
  * lock makes it safe for any number of processes to start together.
@@ -60,7 +55,7 @@ export async function applyMigrations(databaseUrl: string): Promise<string[]> {
  *   doesn't have, or has with other statements
  */
 export async function missingMigrations(client: pg.Client): Promise<Migration[]> {
-  const migrations = await readMigrations(migrationsFolder());
+  const migrations = await readMigrations(projectPath('prisma/migrations'));
   const history = `SELECT to_regclass('_prisma_migrations') IS NOT NULL AS exists`;
   if (!(await client.query<{ exists: boolean }>(history)).rows[0]?.exists) return migrations;
   const { rows } = await client.query<{ name: string; checksum: string }>(APPLIED);

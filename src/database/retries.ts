@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../config/clock.js';
 import { isDatabaseUnavailable } from '../http/problem/fault.js';
 
-/** How long a database is retried that is available, and rejects. */
+/** How long to retry while the database is available and rejects the work. */
 const REJECTED_MS = 120_000;
 
-/** Maximum backoff. Shorter than the interval of the polls that would take the work for unanswered. */
+/** Maximum backoff. Shorter than the interval of the polls, which take work that is not stored as unanswered. */
 const MAX_BACKOFF_MS = 500;
 
 /**
@@ -20,14 +20,14 @@ export async function retryUntilStored<T>(
   clock: Pick<Clock, 'monotonicMs'>,
   pause: (ms: number) => Promise<unknown> = delay,
 ): Promise<T> {
-  let refusedSince: number | undefined;
+  let rejectedSince: number | undefined;
   for (let tries = 1; ; tries++) {
     try {
       return await store();
     } catch (error) {
       const now = clock.monotonicMs();
-      refusedSince = isDatabaseUnavailable(error) ? undefined : (refusedSince ?? now);
-      if (refusedSince !== undefined && now - refusedSince > REJECTED_MS) throw error;
+      rejectedSince = isDatabaseUnavailable(error) ? undefined : (rejectedSince ?? now);
+      if (rejectedSince !== undefined && now - rejectedSince > REJECTED_MS) throw error;
       await pause(Math.min(MAX_BACKOFF_MS, 100 * tries));
     }
   }

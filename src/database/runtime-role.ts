@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import pg from 'pg';
+import { projectPath } from '../config/version.js';
 import { withClient } from './connect/session.js';
-import { migrationsFolder } from './migrations.js';
 
 /** A table on which the current role lacks one of the privileges that the service needs. */
 const TABLE_WITHOUT_RIGHTS = `
@@ -15,7 +14,7 @@ const TABLE_WITHOUT_RIGHTS = `
 
 /** The statements of prisma/roles.sql, which create the role `notebridge_service` with this password. */
 export function serviceRoleSql(password: string): string {
-  const file = readFileSync(path.resolve(migrationsFolder(), '../roles.sql'), 'utf8');
+  const file = readFileSync(projectPath('prisma/roles.sql'), 'utf8');
   return file.replace(/^ *\\.*$/gm, '').replace(":'password'", () => pg.escapeLiteral(password));
 }
 

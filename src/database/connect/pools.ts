@@ -3,7 +3,7 @@ import pg from 'pg';
 import { codeOf } from '../../http/problem/fault.js';
 import { sessionConfig } from './session.js';
 
-/** SQLSTATE of a write that a server rejects, because it is no longer the primary. One that shuts down ends its connections. */
+/** SQLSTATE of a server that rejects a write, because it is no longer the primary. */
 const DEMOTED = '25006';
 
 /** SQLSTATEs of a full disk, of one that fails, and of memory that ran out. */
@@ -23,7 +23,7 @@ const QUIET_MS = 60_000;
 
 const openClients = new WeakMap<pg.Pool, Set<pg.PoolClient>>();
 
-/** The last error of each pool that found no room, until a write succeeds. */
+/** The SQLSTATE of each pool whose last write found no room. */
 const failedWrites = new WeakMap<pg.Pool, string>();
 
 /**
@@ -89,9 +89,9 @@ export async function keepOpen(pool: pg.Pool): Promise<void> {
 }
 
 /**
- * Tells whether a pool can write after one of its statements found no room. Does nothing before that.
+ * Tries a write if a statement of a pool found no room.
  *
- * @returns the SQLSTATE, until a real write succeeds
+ * @returns the SQLSTATE, until a write succeeds
  */
 export async function writeFault(pool: pg.Pool): Promise<string | undefined> {
   const code = failedWrites.get(pool);
