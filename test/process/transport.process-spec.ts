@@ -180,10 +180,10 @@ describe('stores behind TLS', () => {
 
   it('are rejected without a trusted certificate, in one sentence that names the setting', async () => {
     const untrusted = await refusal({ DATABASE_OWNER_URL: overTls(postgres.url, stranger) });
-    expect(untrusted).toMatch(/^PostgreSQL .* nobody trusted vouches .* &sslrootcert=.* in DATABASE_OWNER_URL\.\n$/);
+    expect(untrusted).toMatch(/^PostgreSQL .* no trusted authority .* &sslrootcert=.* in DATABASE_OWNER_URL\.\n$/);
     const plain = overTls(process.env.TEST_PG_URL ?? '', ca);
     expect(await refusal({ DATABASE_OWNER_URL: plain })).toMatch(
-      /^PostgreSQL .* it speaks no TLS .*DATABASE_OWNER_URL\.\n$/,
+      /^PostgreSQL .* it does not speak TLS .*DATABASE_OWNER_URL\.\n$/,
     );
     await present(ELSEWHERE);
     const other = { DATABASE_URL: overTls(postgres.url, elsewhere), DATABASE_OWNER_URL: '' };
@@ -191,9 +191,7 @@ describe('stores behind TLS', () => {
     await present(TLS);
     if (!redis) return;
     const url = `rediss://localhost:${tlsPort}`;
-    expect(await refusal({ REDIS_URL: url })).toMatch(
-      /^Redis .* nobody trusted vouches .* in NODE_EXTRA_CA_CERTS.*\n$/,
-    );
+    expect(await refusal({ REDIS_URL: url })).toMatch(/^Redis .* no trusted authority .* in NODE_EXTRA_CA_CERTS.*\n$/);
     const impostor = createServer(ELSEWHERE)
       .on('tlsClientError', () => undefined)
       .listen(0, '127.0.0.1');

@@ -1,6 +1,6 @@
 import { HttpException } from '@nestjs/common';
-import { isTlsFault } from '../../config/tls-fault.js';
 import { Problem } from './problem.js';
+import { isTlsFault } from './tls-fault.js';
 
 /** Seconds a caller is asked to wait while the database is away. */
 const DATABASE_RETRY_SECONDS = 5;
