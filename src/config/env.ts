@@ -31,7 +31,7 @@ const allOfOidc = is.togetherWith([
   'OIDC_SCOPES',
 ]);
 
-/** Every setting: what it must be and its default. docs/reference/settings.md and .env.example explain them. */
+/** Every setting: what it must be and its default. `.env.example` explains them. */
 const SETTINGS = {
   PLATFORM_BASE_URL: is.platformUrl,
   PLATFORM_API_KEY: is.matching(
@@ -41,25 +41,17 @@ const SETTINGS = {
   PLATFORM_WEBHOOK_SECRET: is.secrets('must hold the webhook secret (comma-separated while one is being rotated)'),
   PLATFORM_PARTNER_DOMAIN: is.platformPage.optional(),
   PLATFORM_CONTRACT: is.text.optional(),
-  /** A call without an answer by then has an unknown outcome. */
   PLATFORM_TIMEOUT_SECONDS: is.seconds(0.1, 60).or(10),
-  /** Bytes of one answer. 16 MiB of notes or transcript are read in less than 250 ms. */
   PLATFORM_ANSWER_LIMIT: is.byteSize(64 * KIB).or(16 * MIB),
-  /** The proxy for calls to the platform and for uploads to its stores, and the hosts that are reached without it. */
   HTTPS_PROXY: is.proxyUrl.optional(),
   NO_PROXY: is.list.or([]),
-  /** Spec, Limits: 300 requests per minute per API key over all user-management endpoints. */
   USER_MANAGEMENT_CALLS_PER_MINUTE: is.wholeNumber(1, 1_000_000).or(300),
-  /** The platform's minute. */
   USER_MANAGEMENT_WINDOW_SECONDS: is.seconds(0.5, 60).and(is.forRehearsal(60)).or(60),
-  /** How long a create without an answer waits until it is looked up, because the platform may commit late. */
   UNKNOWN_OUTCOME_GRACE_SECONDS: is.seconds(0, DAY_SECONDS).or(60),
-  /** The age at which a session that has not ended is looked up, and the time between two such lookups at first. */
   SESSION_REFRESH_AFTER_SECONDS: is.seconds(1, MONTH_SECONDS).or(900),
   SESSION_REFRESH_EVERY_SECONDS: is.seconds(1, MONTH_SECONDS).or(600),
   COMPLIANCE_REFRESH_AFTER_SECONDS: is.seconds(0.1, MONTH_SECONDS).or(5),
   COMPLIANCE_REFRESH_EVERY_SECONDS: is.seconds(0.1, MONTH_SECONDS).or(5),
-  /** Whether nothing is sent to the platform, as after the restore of a backup. */
   HOLD_SENDING: is.flag.or(false),
   REDIRECT_ALLOWED_ORIGINS: is.httpUrls.or([]),
   PRIVATE_HOSTS_ALLOWED: is.flag.optional(),
@@ -68,54 +60,38 @@ const SETTINGS = {
   OIDC_ISSUER: is.issuer.optional().and(allOfOidc),
   OIDC_CLIENT_ID: is.text.optional().and(allOfOidc),
   OIDC_CLIENT_SECRET: is.text.optional().and(allOfOidc),
-  /** The claim of the ID token that names the groups or roles of a person, and the scopes of each as JSON. */
   OIDC_SCOPES_CLAIM: is.text.optional().and(allOfOidc),
   OIDC_SCOPES: is.text.optional().and(allOfOidc),
-  /** Whether a key can sign in to the console. */
   CONSOLE_KEY_SIGN_IN: is.flag.or(true),
-  /** How long the console may be unused before the session of its browser ends. */
   SESSION_IDLE_MINUTES: is.wholeNumber(1, 480).or(30),
-  /** Whether each request with a key must name the EHR's user. Then keys cannot sign in, because they name no person. */
   REQUIRE_ON_BEHALF_OF: is.flag.or(false),
 
   PORT: is.wholeNumber(0, 65_535).or(3000),
   HOST: privateHost.or('127.0.0.1'),
   PUBLIC_URL: publicUrl.optional(),
-  /** Proxies whose X-Forwarded-For is trusted. */
   TRUSTED_PROXIES: is.addressRanges.or([]),
   ROLES: is
     .listOf<Role>(ROLES_RULE, (role) => role === 'api' || role === 'worker')
     .and(hasRoles)
     .or(['api', 'worker']),
-  /** Hosts of PostgreSQL, Redis and PUBLIC_URL that are reached without TLS, because the network to them is private. */
   PLAINTEXT_HOSTS: is.list.or([]),
   NODE_TLS_REJECT_UNAUTHORIZED: checkedCertificates.optional(),
-  /** Maximum connections of one process. Above it, the one that was idle the longest is closed. */
   MAX_CONNECTIONS: is.wholeNumber(1, 1_000_000).or(2_000),
-  /** From the signal to stop until the listener closes. /health/ready answers 503 during that time, for load balancers. */
   SHUTDOWN_DELAY_SECONDS: is.seconds(0, 60).or(0),
-  /** Timeout for the headers of a request, from the connection or the first of their bytes on. */
   HEADERS_TIMEOUT_SECONDS: is.seconds(0.1, 3_600).or(10),
-  /** Timeout for the next byte of a request, or for the reader of an answer to take one. */
   SILENCE_TIMEOUT_SECONDS: is.seconds(0.1, 3_600).or(120),
-  /** Timeout for a body that is read into memory. */
   BODY_TIMEOUT_SECONDS: is.seconds(1, 3_600).or(30),
-  /** Maximum bytes of all bodies in memory, except webhooks. Has room for a PDF of 25 MiB. */
+  // The minimum leaves room for a PDF of 25 MiB.
   BODY_MEMORY_LIMIT: is.byteSize(32 * MIB).or(96 * MIB),
   WEBHOOK_BODY_LIMIT: is.byteSize(1024).or(5 * MIB),
-  /** Maximum bytes of all webhooks that arrive. */
   WEBHOOK_MEMORY_LIMIT: is.byteSize('WEBHOOK_BODY_LIMIT').or(64 * MIB),
   WEBHOOK_MAX_AGE_SECONDS: is
     .wholeNumber(MIN_AGE_WINDOW_SECONDS, Number.MAX_SAFE_INTEGER)
     .called(AGE_WINDOW)
     .optional(),
-  /** Maximum requests that one caller has in flight in one process: a key, a person, or an address without either. */
   REQUESTS_PER_CALLER: is.wholeNumber(1, 10_000).or(16),
-  /** The same for uploads, event streams, `Prefer: wait` and requests that take longer than two is.seconds. */
   WAITING_REQUESTS_PER_CALLER: is.wholeNumber(1, 10_000).or(200),
-  /** Maximum bytes that the requests of one caller store in a day (UTC). Deletions may use as much again. */
   KEY_DAILY_BYTES: is.byteSize(1024).or(GIB),
-  /** Maximum streams of server-sent events that one caller has open in one process. */
   EVENT_STREAMS_PER_KEY: is.wholeNumber(1, 10_000).or(20),
 
   DATABASE_URL: postgresUrl.optional(),
@@ -123,50 +99,33 @@ const SETTINGS = {
   DATABASE_CONNECTIONS: is.wholeNumber(12, 1_000).or(18),
   REDIS_URL: redisUrl.optional(),
   QUEUE_PREFIX: is.matching(/^[A-Za-z0-9_-]{1,40}$/, 'must be 1 to 40 letters, digits, _ or -').or('notebridge'),
-  /** Where the embedded database and keys made at the first start are kept. */
   DATA_DIR: is.text.or('.data'),
-  /** Bytes of the database's disk that are kept for webhooks and deletions. */
   DISK_RESERVE: is.byteSize(0).or(GIB),
-  /** Maximum size of a database whose disk is not that of DATA_DIR. */
   DATABASE_SIZE_LIMIT: is.byteSize('DISK_RESERVE').optional(),
   DATA_KEYS: is.keys,
-  /** Make the fingerprints that show which emails, profiles and notes are equal. */
   FINGERPRINT_KEYS: is.keys,
-  /** Sign the audit log and the rows that grant rights. */
   AUDIT_KEYS: is.keys,
-  /** Receives the newest link of the audit log each minute. */
   AUDIT_HEADS_URL: publicUrl.optional(),
 
-  /** An import that would delete more needs an override: a percentage of the existing people, and a number of people. */
   IMPORT_MAX_DELETES: is.threshold.or('10%,5'),
-  /** The same for clients from whose list an import removes a provider. */
   IMPORT_MAX_PROVIDER_REMOVALS: is.threshold.or('10%,5'),
   IMPORT_BODY_LIMIT: is.byteSize(1024).or(2 * GIB),
-  /** Rows of one import; what is stored of each is many times a short line. */
   IMPORT_MAX_ROWS: is.wholeNumber(1, 10_000_000).or(3_000_000),
 
-  /** How many days histories and copies are kept if their kind has no setting. */
   RETENTION_DAYS: is.wholeNumber(1, 36_500).or(90),
   CALLS_RETENTION_DAYS: is.keptDays().optional(),
   DELIVERIES_RETENTION_DAYS: is.keptDays().optional(),
   FEED_RETENTION_DAYS: is.keptDays().optional(),
   IMPORT_ROWS_RETENTION_DAYS: is.keptDays().optional(),
   RECORDINGS_RETENTION_DAYS: is.keptDays().optional(),
-  /** Of each version of notes, from its first fetch. */
   NOTES_RETENTION_DAYS: is.keptDays().or('off'),
-  /** Of transcripts and insights, from their fetch. */
   TRANSCRIPTS_RETENTION_DAYS: is.keptDays().or('off'),
-  /** Of the request and the outcome of a compliance job, from its end. */
   COMPLIANCE_RETENTION_DAYS: is.keptDays().or('off'),
-  /** Six years, as 45 CFR 164.316(b)(2)(i) asks of the record of actions. */
   AUDIT_RETENTION_DAYS: is.keptDays(365).or(2_192),
-  /** Whether notes, transcripts and insights are erased when the EHR deletes their client. */
   ERASE_NOTES_OF_DELETED_CLIENTS: is.oneOf(['keep', 'erase']).or('keep'),
 
-  /** Whether /docs and /openapi.json are served. They need no key. */
   API_DOCS: is.flag.or(true),
   LOG_LEVEL: is.oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).or('info'),
-  /** Where traces are delivered, by OTLP over HTTP as JSON; unset: there are none. */
   OTEL_EXPORTER_OTLP_ENDPOINT: publicUrl.optional(),
   OTEL_EXPORTER_OTLP_HEADERS: is.text.optional(),
   OTEL_EXPORTER_OTLP_PROTOCOL: is
