@@ -185,13 +185,6 @@ test('bodies that arrive have room for the largest webhook at least', () => {
   expect(fault({ ...room, WEBHOOK_MEMORY_LIMIT: '8 MiB' })).toBe('');
 });
 
-test('the platform’s minute is shortened only against a platform on a loopback host', () => {
-  const real = { ...good, PLATFORM_BASE_URL: 'https://platform.example', USER_MANAGEMENT_WINDOW_SECONDS: '1' };
-  expect(fault(real)).toMatch(/USER_MANAGEMENT_WINDOW_SECONDS must be 60/);
-  const rehearsal = { PLATFORM_BASE_URL: 'http://127.0.0.1:4010', USER_MANAGEMENT_WINDOW_SECONDS: '1' };
-  expect(env(rehearsal).USER_MANAGEMENT_WINDOW_SECONDS).toBe(1);
-});
-
 test('an API key is the same key with a line break behind it, and none with one inside', () => {
   expect(env({ PLATFORM_API_KEY: ' platform-key\r\n' }).PLATFORM_API_KEY).toBe('platform-key');
   for (const key of ['platform\nkey', 'platform\u0000key', 'plätform']) {

@@ -46,7 +46,6 @@ const SETTINGS = {
   HTTPS_PROXY: is.proxyUrl.optional(),
   NO_PROXY: is.list.or([]),
   USER_MANAGEMENT_CALLS_PER_MINUTE: is.wholeNumber(1, 1_000_000).or(300),
-  USER_MANAGEMENT_WINDOW_SECONDS: is.seconds(0.5, 60).and(is.forRehearsal(60)).or(60),
   UNKNOWN_OUTCOME_GRACE_SECONDS: is.seconds(0, DAY_SECONDS).or(60),
   SESSION_REFRESH_AFTER_SECONDS: is.seconds(1, MONTH_SECONDS).or(900),
   SESSION_REFRESH_EVERY_SECONDS: is.seconds(1, MONTH_SECONDS).or(600),

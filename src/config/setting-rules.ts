@@ -213,10 +213,3 @@ export const togetherWith = (names: readonly string[]): Rule =>
     `must be set, as ${names.join(', ')} are set together or not at all`,
     (value, settings) => value !== undefined || names.every((name) => settings[name] === undefined),
   );
-
-/** A value that stands for the real platform. Another one is for rehearsals against the simulator. */
-export const forRehearsal = (real: number): Rule =>
-  rule(
-    `must be ${real}: only against a platform on a loopback host may it be less`,
-    (value, settings) => value === real || isPlatformHere(settings),
-  );

@@ -41,9 +41,8 @@ export interface Mirror {
 interface MirrorOptions {
   /** Of a server that the suite keeps itself; otherwise one of its own on the shared server. */
   readonly database?: TestDatabase;
-  /** Calls in a window, as both sides count them; 6,000 a minute unless told. */
+  /** The limit of calls per minute on both sides. Defaults to 6,000. */
   readonly calls?: number;
-  readonly windowSeconds?: number;
   readonly platform?: Partial<Settings>;
   readonly env?: Record<string, string | undefined>;
 }
@@ -70,8 +69,8 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
   afterAll(async () => {
     for (const close of closing) await close();
   });
-  return async ({ calls = 6_000, windowSeconds = 60, platform = {}, env = {}, ...more } = {}) => {
-    const simulator = await buildSimulator({ settings: { callsPerWindow: calls, windowSeconds, ...platform } });
+  return async ({ calls = 6_000, platform = {}, env = {}, ...more } = {}) => {
+    const simulator = await buildSimulator({ settings: { callsPerWindow: calls, ...platform } });
     const database = more.database ?? (await freshDatabase());
     closing.push(simulator.close, database.drop);
     const settings = {
@@ -82,7 +81,6 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
       PLATFORM_TIMEOUT_SECONDS: '20',
       PORT: '0',
       USER_MANAGEMENT_CALLS_PER_MINUTE: String(calls),
-      USER_MANAGEMENT_WINDOW_SECONDS: String(windowSeconds),
       UNKNOWN_OUTCOME_GRACE_SECONDS: '1',
       ...env,
     };

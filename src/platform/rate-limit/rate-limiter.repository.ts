@@ -53,7 +53,7 @@ export class RateLimiterRepository {
 
   constructor(env: Env) {
     this.account = createHash('sha256').update(env.PLATFORM_API_KEY).digest('hex').slice(0, 16);
-    this.limit = { calls: env.USER_MANAGEMENT_CALLS_PER_MINUTE, windowMs: env.USER_MANAGEMENT_WINDOW_SECONDS * 1_000 };
+    this.limit = { calls: env.USER_MANAGEMENT_CALLS_PER_MINUTE, windowMs: 60_000 };
     this.holdMs = SEND_WITHIN_MS + env.PLATFORM_TIMEOUT_SECONDS * 1_000 + this.limit.windowMs;
   }
 
