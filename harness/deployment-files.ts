@@ -4,7 +4,6 @@ import os from 'node:os';
 import path from 'node:path';
 import { load, YAML11_SCHEMA } from 'js-yaml';
 import { Env } from '../src/config/env.js';
-import { shutdownDeadlineMs } from '../src/config/stopping.js';
 
 const ROOT = path.resolve(__dirname, '..');
 
@@ -116,9 +115,9 @@ const longestSeconds = (setting: string): number =>
 
 /** How long a shutdown may take. @param hasDelay false if the deployment sets SHUTDOWN_DELAY_SECONDS to 0 */
 export function longestShutdownSeconds(hasDelay: boolean): number {
-  const deadline = shutdownDeadlineMs({
+  const env = Object.assign(new Env(), {
     SHUTDOWN_DELAY_SECONDS: hasDelay ? longestSeconds('SHUTDOWN_DELAY_SECONDS') : 0,
     PLATFORM_TIMEOUT_SECONDS: longestSeconds('PLATFORM_TIMEOUT_SECONDS'),
   });
-  return deadline / 1_000;
+  return env.shutdownDeadlineMs / 1_000;
 }

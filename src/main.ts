@@ -6,7 +6,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type Logger, pino } from 'pino';
 import { AppModule } from './app.module.js';
 import { type Env, readEnv } from './config/env.js';
-import { Stopping, shutdownDeadlineMs } from './config/stopping.js';
+import { Stopping } from './config/stopping.js';
 import { PinoLogger, pinoOptions } from './pino-logger.js';
 import { calledAddresses } from './platform/contract/addresses.js';
 import { Contract } from './platform/contract/contract.js';
@@ -53,7 +53,7 @@ async function main(): Promise<void> {
     });
     await setupApp(app);
     sayAddresses(logger, app.get(Contract), env);
-    stopOnSignal(logger, shutdownDeadlineMs(env), () =>
+    stopOnSignal(logger, env.shutdownDeadlineMs, () =>
       drain(app, env)
         .then(() => stop(app))
         .then(stopTracing)
@@ -82,7 +82,7 @@ async function listen(app: NestFastifyApplication, { HOST: host, PORT: port }: E
 
 /** Has load balancers go elsewhere, and works as ever until they do. */
 async function drain(app: NestFastifyApplication, { SHUTDOWN_DELAY_SECONDS: seconds }: Env): Promise<void> {
-  app.get(Stopping).announce();
+  app.get(Stopping).announced = true;
   if (seconds > 0) await delay(seconds * 1_000);
 }
 

@@ -155,9 +155,12 @@ const Settings = class {
   raw?: Raw,
 ) => Values;
 
-/** The whole environment of one process. It is read once, and its validation lists every fault. */
+/** Time beyond a call's timeout that a shutdown may take, to store the outcome of the last call and to close. */
+const AFTER_LAST_CALL_SECONDS = 10;
+
+/** The environment of one process. */
 export class Env extends Settings {
-  /** True when addresses on private networks may be handed in; implied when the platform itself is on loopback. */
+  /** True if callers may name addresses on private networks. Defaults to true if the platform is on loopback. */
   get privateHostsAllowed(): boolean {
     return this.PRIVATE_HOSTS_ALLOWED ?? is.isLoopbackHost(new URL(this.PLATFORM_BASE_URL).hostname);
   }
@@ -172,7 +175,14 @@ export class Env extends Settings {
     return this.CONSOLE_KEY_SIGN_IN && !this.REQUIRE_ON_BEHALF_OF;
   }
 
-  /** True if this process has the role. */
+  /**
+   * How long a shutdown may take before the process exits, because closing a queue never times out. A call in flight may
+   * use its whole timeout, because only this process will know its answer.
+   */
+  get shutdownDeadlineMs(): number {
+    return (this.SHUTDOWN_DELAY_SECONDS + this.PLATFORM_TIMEOUT_SECONDS + AFTER_LAST_CALL_SECONDS) * 1_000;
+  }
+
   hasRole(role: Role): boolean {
     return this.ROLES.includes(role);
   }
