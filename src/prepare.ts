@@ -2,7 +2,6 @@ import path from 'node:path';
 import type pg from 'pg';
 import type { Env } from './config/env.js';
 import { Random } from './config/random.js';
-import { weakSecretWarnings } from './config/secret-strength.js';
 import { explained } from './database/connect/connect-fault.js';
 import { inSchema, withClient } from './database/connect/session.js';
 import { applyMigrations, missingMigrations } from './database/migrations.js';
@@ -16,6 +15,7 @@ import {
   poolerFault,
   readDatabaseFacts,
 } from './operations/start/database-faults.js';
+import { weakSecretWarnings } from './operations/start/weak-secrets.js';
 import { prepareQueueStore } from './queue/backend/queue-store.js';
 import { KEY_SETTINGS, keptKeys } from './vault/keys.js';
 

@@ -1,8 +1,8 @@
 import { OFF } from './secret-files.js';
-import { isPlatformHere, rule, text } from './setting-rules.js';
+import { rule, text } from './setting-rules.js';
 
 /** Minimum length of a secret, in characters. */
-const MIN_LENGTH = 32;
+export const MIN_LENGTH = 32;
 
 /** Minimum of the estimated bits; 32 random hexadecimal digits have 128, and are estimated at 110 or more. */
 const MIN_BITS = 80;
@@ -28,19 +28,3 @@ export const bootstrapKey = text.and(
     (value) => typeof value === 'string' && (value === OFF || isStrongSecret(value)),
   ),
 );
-
-/**
- * Warnings about short or repetitive secrets that the platform chose. They are no reason not to start, because only the
- * platform can replace them. Those of a platform on this machine, such as the simulator, protect nothing.
- */
-export function weakSecretWarnings(env: {
-  PLATFORM_BASE_URL: string;
-  PLATFORM_API_KEY: string;
-  PLATFORM_WEBHOOK_SECRET: readonly string[];
-}): string[] {
-  const { PLATFORM_API_KEY: key, PLATFORM_WEBHOOK_SECRET: secrets } = env;
-  if (isPlatformHere(env)) return [];
-  return Object.entries({ PLATFORM_API_KEY: [key], PLATFORM_WEBHOOK_SECRET: secrets })
-    .filter(([, values]) => !values.every(isStrongSecret))
-    .map(([name]) => `${name} is short or repetitive. Ask the platform for at least ${MIN_LENGTH} random characters.`);
-}
