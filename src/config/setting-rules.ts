@@ -3,13 +3,17 @@ import { isIP } from 'node:net';
 /** All settings by name, for rules that depend on others. */
 type Settings = Record<string, unknown>;
 
-/** A rule for a setting. Its message follows the setting's name, and never contains its value. */
-export interface Rule {
-  readonly message: string | ((value: unknown) => string);
-  readonly fits: (value: unknown, settings: Settings) => boolean;
-}
+/**
+ * Finds the fault of a value.
+ *
+ * @returns what the setting must be, to follow its name, without the value; undefined if the value is right
+ */
+export type Rule = (value: unknown, settings: Settings) => string | undefined;
 
-export const rule = (message: Rule['message'], fits: Rule['fits']): Rule => ({ message, fits });
+export const rule =
+  (message: string, isRight: (value: unknown, settings: Settings) => boolean): Rule =>
+  (value, settings) =>
+    isRight(value, settings) ? undefined : message;
 
 /** How a setting is read from its text, what it must be, and its default. */
 export class Setting<T> {
@@ -24,48 +28,38 @@ export class Setting<T> {
     return new Setting(this.read, this.rules, fallback);
   }
 
-  /** With another message for its rules. */
-  called(message: string): Setting<T> {
-    return new Setting(
-      this.read,
-      this.rules.map(({ fits }) => rule(message, fits)),
-      this.fallback,
-    );
-  }
-
   optional(): Setting<T | undefined> {
-    const rules = this.rules.map(({ message, fits }) =>
-      rule(message, (value, settings) => value === undefined || fits(value, settings)),
-    );
-    return new Setting<T | undefined>(this.read, rules);
+    const unlessUnset =
+      (each: Rule): Rule =>
+      (value, settings) =>
+        value === undefined ? undefined : each(value, settings);
+    return new Setting<T | undefined>(this.read, this.rules.map(unlessUnset));
   }
 
-  /** With further rules, which an optional setting must meet even if it is unset. */
-  and(...rules: Rule[]): Setting<T> {
-    return new Setting(this.read, [...rules, ...this.rules], this.fallback);
+  /** With another rule, which applies to an optional setting even if it is unset. */
+  and(another: Rule): Setting<T> {
+    return new Setting(this.read, [another, ...this.rules], this.fallback);
   }
 }
 
+const unchanged = (text: string) => text;
 const trimmed = (text: string) => text.trim();
 
-export const text = new Setting<string>((text) => text, [rule('must be set', (value) => value !== undefined)]);
+export const text = new Setting<string>(unchanged, [rule('must be set', (value) => value !== undefined)]);
 
 export const matching = (pattern: RegExp, message: string) =>
   new Setting<string>(trimmed, [rule(message, (value) => typeof value === 'string' && pattern.test(value))]);
 
-export const oneOf = <T extends string>(values: readonly T[], message = `must be one of: ${values.join(', ')}`) =>
-  new Setting<T>(trimmed, [rule(message, (value) => values.includes(value as T))]);
+export const oneOf = <T extends string>(values: readonly T[]) =>
+  new Setting<T>(trimmed, [rule(`must be one of: ${values.join(', ')}`, (value) => values.includes(value as T))]);
 
-const numberWithin = (min: number, max: number, isRight: (value: unknown) => boolean, what: string) =>
-  new Setting<number>(Number, [
-    rule(
-      `must be ${what} from ${min} to ${max}`,
-      (value) => isRight(value) && Number(value) >= min && Number(value) <= max,
-    ),
-  ]);
+const numberFrom = (what: string, isRight: (value: unknown) => boolean) => (min: number, max: number) => {
+  const fits = (value: unknown) => isRight(value) && Number(value) >= min && Number(value) <= max;
+  return new Setting<number>(Number, [rule(`must be ${what} from ${min} to ${max}`, fits)]);
+};
 
-export const wholeNumber = (min: number, max: number) => numberWithin(min, max, Number.isInteger, 'a whole number');
-export const seconds = (min: number, max: number) => numberWithin(min, max, Number.isFinite, 'a number');
+export const wholeNumber = numberFrom('a whole number', Number.isInteger);
+export const seconds = numberFrom('a number', Number.isFinite);
 
 /** True or false, in the usual spellings. */
 export const flag = new Setting<boolean>(
@@ -106,17 +100,16 @@ export const byteSize = (min: number | string) =>
   );
 
 const splitList = (text: string) => text.split(',').flatMap((item) => item.trim() || []);
-const every = (value: unknown, fits: (item: string) => boolean) => Array.isArray(value) && value.every(fits);
 
 /** Items that commas separate, without the blanks around them. */
 export const list = new Setting<string[]>(splitList);
 export const listOf = <T extends string = string>(message: string, fits: (item: string) => boolean) =>
-  new Setting<T[]>(splitList, [rule(message, (value) => every(value, fits))]);
+  new Setting<T[]>(splitList, [rule(message, (value) => Array.isArray(value) && value.every(fits))]);
 
 /** Secrets, separated by commas. One with a comma or a blank at its ends is given as a JSON list: `["a,b"]`. */
 export const secrets = (message: string) =>
   new Setting<string[]>(
-    (text) => (text.trimStart().startsWith('[') ? jsonTexts(text) : undefined) ?? splitList(text),
+    (text) => jsonTexts(text) ?? splitList(text),
     [rule(message, (value) => Array.isArray(value) && value.length > 0)],
   );
 
@@ -153,7 +146,7 @@ export const addressRanges = listOf(
 
 export const threshold = matching(
   /^(unlimited|\d{1,3}(\.\d+)?%,\d{1,7})$/,
-  'must be per cent and people such as 10%,5 or the word unlimited',
+  'must be a percentage and a number of people such as 10%,5, or unlimited',
 );
 
 export function parseUrl(value: unknown): URL | undefined {
@@ -169,33 +162,32 @@ export function isLoopbackHost(hostname: string): boolean {
 export const isPlatformHere = (settings: Settings): boolean =>
   isLoopbackHost(parseUrl(settings.PLATFORM_BASE_URL)?.hostname ?? '');
 
+const isHttp = ({ protocol }: URL) => /^https?:$/.test(protocol);
 const isHttpsOrLoopback = ({ protocol, hostname }: URL) =>
   protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
 
-/** A complete address without user name, password, query or fragment. */
-const url = (what: string, fits: (url: URL) => boolean = isHttpsOrLoopback, read = (text: string) => text) => {
-  const message = `must be ${what}${fits === isHttpsOrLoopback ? ' (http:// only for a loopback host)' : ''}`;
-  return new Setting<string>(read, [rule(message, (value) => isPlainUrl(value, fits))]);
-};
-
+/** True for a complete address without user name, password, query or fragment. */
 function isPlainUrl(value: unknown, fits: (url: URL) => boolean): boolean {
   const url = parseUrl(value);
   return url !== undefined && !url.username && !url.password && !url.search && !url.hash && fits(url);
 }
 
-const isHttp = ({ protocol }: URL) => /^https?:$/.test(protocol);
-const COMPLETE = 'a complete http:// or https:// address';
-export const httpUrl = url(COMPLETE, isHttp);
-export const httpUrls = listOf(`must be ${COMPLETE}`, (item) => isPlainUrl(item, isHttp));
+const HTTP_RULE = 'must be a complete http:// or https:// address';
+export const httpUrl = new Setting<string>(unchanged, [rule(HTTP_RULE, (value) => isPlainUrl(value, isHttp))]);
+export const httpUrls = listOf(HTTP_RULE, (item) => isPlainUrl(item, isHttp));
+
+const httpsUrl = (what: string, read = unchanged) =>
+  new Setting<string>(read, [
+    rule(`must be the https:// address of ${what} (http:// only for a loopback host)`, (value) =>
+      isPlainUrl(value, isHttpsOrLoopback),
+    ),
+  ]);
+
 /** Paths are appended to it. */
-export const platformUrl = url('the https:// address of the platform', isHttpsOrLoopback, (text) =>
-  text.trim().replace(/(?<!\/)\/+$/, ''),
-);
+export const platformUrl = httpsUrl('the platform', (text) => text.trim().replace(/(?<!\/)\/+$/, ''));
 /** A page of the platform, which a browser is sent to with a token. */
-export const platformPage = url('the https:// address of a page', isHttpsOrLoopback, (text) =>
-  text.includes('://') ? text : `https://${text}`,
-);
-export const issuer = url('the https:// address of an OpenID provider');
+export const platformPage = httpsUrl('a page', (text) => (text.includes('://') ? text : `https://${text}`));
+export const issuer = httpsUrl('an OpenID provider');
 
 /** An HTTP proxy, which may have a user and a password. A bare host means http. */
 export const proxyUrl = new Setting<string>(

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { ConnectionOptions } from 'node:tls';
 import pg from 'pg';
 import { httpUrl, isLoopbackHost, isPlatformHere, parseUrl, rule, text } from './setting-rules.js';
 
@@ -7,18 +8,16 @@ import { httpUrl, isLoopbackHost, isPlatformHere, parseUrl, rule, text } from '.
 function isPrivateWay(host: string, { PLAINTEXT_HOSTS: named }: Record<string, unknown>): boolean {
   const bare = host.replace(/^\[|\]$/g, '').toLowerCase();
   if (bare === '' || bare.startsWith('/') || bare === '::1' || isLoopbackHost(bare)) return true;
-  return Array.isArray(named) && named.some((each) => String(each).toLowerCase() === bare);
+  return (named as string[]).some((each) => each.toLowerCase() === bare);
 }
 
 /** Asks `pg` itself, which also reads PGHOST and PGSSLMODE, because there are many ways to spell "without TLS". */
 function isPostgresWaySafe(url: string, settings: Record<string, unknown>): boolean {
   try {
     const client = new pg.Client({ connectionString: url });
-    if (isPrivateWay(client.host, settings)) return true;
-    const tls: unknown = client.ssl; // true, or the options of tls.connect()
-    return (
-      tls === true || (typeof tls === 'object' && tls !== null && Reflect.get(tls, 'rejectUnauthorized') !== false)
-    );
+    const tls = client.ssl as boolean | ConnectionOptions; // its type lacks the options
+    const isChecked = typeof tls === 'object' ? tls.rejectUnauthorized !== false : tls;
+    return isChecked || isPrivateWay(client.host, settings);
   } catch {
     return false;
   }
@@ -28,7 +27,7 @@ function isPostgresWaySafe(url: string, settings: Record<string, unknown>): bool
  * Describes the fault of a file of certificates that an address of PostgreSQL names. Does not repeat its path, which may
  * tell who is served.
  */
-function certificateFault(url: unknown): string | undefined {
+function certificateFault(url: string): string | undefined {
   for (const parameter of ['sslrootcert', 'sslcert']) {
     const file = parseUrl(url)?.searchParams.get(parameter);
     try {
@@ -42,31 +41,25 @@ function certificateFault(url: unknown): string | undefined {
 }
 
 /** True for a list of hosts, which libpq reads and node-postgres does not. */
-function hasManyHosts(value: unknown): boolean {
-  const [, authority = ''] = /^postgres(?:ql)?:\/\/([^/?#]*)/.exec(String(value)) ?? [];
+function hasManyHosts(url: string): boolean {
+  const [, authority = ''] = /^postgres(?:ql)?:\/\/([^/?#]*)/.exec(url) ?? [];
   return authority.slice(authority.lastIndexOf('@')).includes(',');
 }
 
 const ONE_HOST =
-  'must name one host, because a list is not supported: name an address that follows the primary after a failover, such as a ' +
-  'DNS name, a virtual IP address or HAProxy';
+  'must name one host, not a list: name an address that follows the primary after a failover, such as a virtual IP address';
 
 const POSTGRES_RULE =
   'must begin with postgresql:// and ask for TLS with a checked certificate (?sslmode=verify-full, and the file of an ' +
   'authority of your own as &sslrootcert=), unless PLAINTEXT_HOSTS names its host';
 
 /** An address of PostgreSQL, with TLS unless the way to its host is private. */
-export const postgresUrl = text.and(
-  rule(
-    (value) => (hasManyHosts(value) ? ONE_HOST : (certificateFault(value) ?? POSTGRES_RULE)),
-    (value, settings) =>
-      typeof value === 'string' &&
-      /^postgres(ql)?:\/\//.test(value) &&
-      !hasManyHosts(value) &&
-      certificateFault(value) === undefined &&
-      isPostgresWaySafe(value, settings),
-  ),
-);
+export const postgresUrl = text.and((value, settings) => {
+  const url = String(value);
+  if (hasManyHosts(url)) return ONE_HOST;
+  const isRight = /^postgres(ql)?:\/\//.test(url) && isPostgresWaySafe(url, settings);
+  return certificateFault(url) ?? (isRight ? undefined : POSTGRES_RULE);
+});
 
 /** An address of Redis, with TLS unless the way to its host is private. */
 export const redisUrl = text.and(
@@ -92,10 +85,7 @@ export const privateHost = text.and(
   rule(
     'must be on loopback, because this service has no TLS listener: put a proxy with TLS in front and name it in ' +
       'TRUSTED_PROXIES, or name this HOST in PLAINTEXT_HOSTS if its network is private',
-    (value, settings) => {
-      const { TRUSTED_PROXIES: proxies } = settings;
-      return (Array.isArray(proxies) && proxies.length > 0) || isPrivateWay(String(value), settings);
-    },
+    (value, settings) => (settings.TRUSTED_PROXIES as string[]).length > 0 || isPrivateWay(String(value), settings),
   ),
 );
 
