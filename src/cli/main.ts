@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { readClientEnv } from '../config/client-env.js';
 import { version } from '../config/version.js';
 import { Api } from './api/api.js';
+import { readClientEnv } from './api/client-env.js';
 import { connectionFrom } from './api/connection.js';
 import { addCommands } from './commands/commands.js';
 import { failed, withFaults } from './output/failure.js';

@@ -1,5 +1,5 @@
-import { OFF, withSecretFiles } from './secret-files.js';
-import { bootstrapKey } from './secret-strength.js';
+import { bootstrapKey, OFF } from './secret-strength.js';
+import { isSet, type Raw, withFiles } from './setting-files.js';
 import type { Setting } from './setting-rules.js';
 import * as is from './setting-rules.js';
 import { checkedCertificates, postgresUrl, privateHost, publicUrl, redisUrl } from './transport-rules.js';
@@ -125,19 +125,14 @@ type Table = typeof SETTINGS;
 type Value<Name extends keyof Table> = Table[Name] extends Setting<infer T> ? T : never;
 type OptionalName = { [Name in keyof Table]: undefined extends Value<Name> ? Name : never }[keyof Table];
 type Values = { [Name in Exclude<keyof Table, OptionalName>]: Value<Name> } & { [Name in OptionalName]?: Value<Name> };
-type Raw = Record<string, unknown>;
 
-const isUnset = (value: unknown) => value === undefined || (typeof value === 'string' && value.trim() === '');
-
-function read({ read, fallback }: Setting<unknown>, value: unknown): unknown {
-  if (isUnset(value)) return fallback;
-  return typeof value === 'string' ? read(value) : value;
-}
-
-/** Gives a class the settings of the table as its fields. */
+/** A class with the settings of the table as its fields. */
 const Settings = class {
   constructor(raw: Raw = {}) {
-    for (const [name, setting] of Object.entries(SETTINGS)) Reflect.set(this, name, read(setting, raw[name]));
+    for (const [name, { read, fallback }] of Object.entries<Setting<unknown>>(SETTINGS)) {
+      const text = raw[name];
+      Reflect.set(this, name, isSet(text) ? read(text) : fallback);
+    }
   }
 } as new (
   raw?: Raw,
@@ -179,21 +174,21 @@ export class Env extends Settings {
 /**
  * Reads and validates an environment.
  *
- * @param raw usually `process.env`; unknown variables are left alone, blank ones are not set
- * @throws {Error} whose message lists every faulty variable and what it must hold; never a value
+ * @param raw usually `process.env`; unknown variables are ignored, blank ones are not set
+ * @throws {Error} whose message lists every faulty variable and what it must be; never a value
  */
 export function validateEnv(raw: Raw): Env {
-  const { settings, faults } = withSecretFiles({ HTTPS_PROXY: raw.https_proxy, NO_PROXY: raw.no_proxy, ...raw });
+  const proxies = { HTTPS_PROXY: raw.https_proxy, NO_PROXY: raw.no_proxy };
+  const { settings, faults } = withFiles({ ...proxies, ...raw }, Object.keys(SETTINGS));
   const env = new Env(settings);
   const values = { ...env };
   const lines = Object.entries<Setting<unknown>>(SETTINGS).flatMap(([name, { rules }]) => {
-    if (faults.some(({ secret }) => secret === name)) return [];
-    const value = Reflect.get(env, name);
-    const broken = rules.flatMap((faultOf) => faultOf(value, values) ?? []);
+    const fault = faults.get(name);
+    if (fault !== undefined) return `  ${fault}`;
+    const broken = rules.flatMap((faultOf) => faultOf(Reflect.get(env, name), values) ?? []);
     if (broken.length === 0) return [];
-    return `  ${name} ${isUnset(settings[name]) ? `is not set: it ${broken[0]}` : broken.join('; ')}`;
+    return `  ${name} ${isSet(settings[name]) ? broken.join('; ') : `is not set: it ${broken[0]}`}`;
   });
-  lines.push(...faults.map(({ name, fault }) => `  ${name} ${fault}`));
   if (lines.length === 0) return env;
   throw new Error(`The environment is not usable; fix these settings (see .env.example):\n${lines.join('\n')}`);
 }

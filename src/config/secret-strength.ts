@@ -1,5 +1,7 @@
-import { OFF } from './secret-files.js';
 import { rule, text } from './setting-rules.js';
+
+/** The value of ADMIN_API_KEY that disables it. */
+export const OFF = 'off';
 
 /** Minimum length of a secret, in characters. */
 export const MIN_LENGTH = 32;

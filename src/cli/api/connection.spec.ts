@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { readClientEnv } from './client-env.js';
 import { connectionFrom, DEMO_NOTE } from './connection.js';
 
 const DEMO = { url: 'http://127.0.0.1:4567', key: 'demo-key', environment: {} };
@@ -13,13 +14,7 @@ beforeAll(() => {
 afterAll(() => rmSync(dataDir, { recursive: true }));
 
 const env = (more: { url?: string; key?: string; dataDir?: string; mayBeInsecure?: boolean }) => ({
-  url: undefined,
-  key: undefined,
-  onBehalfOf: undefined,
-  keyFault: undefined,
-  dataDir,
-  hasService: false,
-  mayBeInsecure: false,
+  ...readClientEnv({ DATA_DIR: dataDir }),
   ...more,
 });
 

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { ClientEnv } from '../../config/client-env.js';
+import { isLoopbackHost } from '../../config/setting-rules.js';
 import { CliFault } from './cli-fault.js';
+import type { ClientEnv } from './client-env.js';
 
 /** Where the service is and what opens it. */
 export interface Connection {
@@ -47,7 +48,7 @@ export function connectionFrom(env: ClientEnv): Connection {
 
 /** Whether nobody between can read what is sent there: it is encrypted, or does not leave this machine. */
 function isPrivate({ protocol, hostname }: URL): boolean {
-  return protocol === 'https:' || /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+  return protocol === 'https:' || isLoopbackHost(hostname);
 }
 
 /** What the last demo of this clone left, or undefined. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { readClientEnv } from '../../config/client-env.js';
 import { type Env, readEnv, validateEnv } from '../../config/env.js';
 import { CliFault } from './cli-fault.js';
+import { readClientEnv } from './client-env.js';
 import { type DemoNote, readDemoNote } from './connection.js';
 
 const elsewhere = (url: string) =>

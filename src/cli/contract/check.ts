@@ -1,11 +1,11 @@
 import 'reflect-metadata';
 import { existsSync, readFileSync } from 'node:fs';
-import { readContractEnv } from '../../config/client-env.js';
 import { capabilitiesOf } from '../../platform/contract/capabilities.js';
 import type { Contract } from '../../platform/contract/contract.js';
 import { checkContract, findingLine, readContractText } from '../../platform/contract/contract-file.js';
 import { type OperationName, READ_OPERATIONS } from '../../platform/contract/operations.js';
 import { CliFault } from '../api/cli-fault.js';
+import { readClientEnv } from '../api/client-env.js';
 import { type AnswerReading, readAnswer, readingLines } from './answer-reading.js';
 
 interface CheckOptions {
@@ -17,8 +17,8 @@ interface CheckOptions {
 /** `notebridge contract check`: exits 2 if the file or the sample has faults. */
 export async function check(file: string | undefined, { sample, operation, json }: CheckOptions): Promise<void> {
   if (existsSync('.env')) process.loadEnvFile('.env');
-  const env = readContractEnv();
-  const name = file ?? env.file;
+  const env = readClientEnv();
+  const name = file ?? env.contract;
   if (name === undefined) throw new CliFault('Name the contract file, or set PLATFORM_CONTRACT.');
   const { findings, contract } = checkContract(readContractText(name));
   const readings = contract && sample ? await readSample(contract, sample, operation) : [];

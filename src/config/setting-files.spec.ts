@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { readClientEnv } from './client-env.js';
 import { validateEnv } from './env.js';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-secrets-'));
@@ -28,18 +27,19 @@ const files = Object.fromEntries(
   Object.entries(secrets).map(([name, value]) => [`${name}_FILE`, file(name, `${value}\n`)]),
 );
 
-test('every secret may stand in a file, with a line break behind it', () => {
+test('every setting may come from a file, with a line break at its end', () => {
   expect(validateEnv({ ...base, ...files })).toMatchObject(validateEnv({ ...base, ...secrets }));
   expect(validateEnv({ ...base, ...files }).ADMIN_API_KEY).toBe('first-administrator-key-of-notebridge');
+  expect(validateEnv({ ...base, ...secrets, PORT_FILE: file('port', '3001\n') }).PORT).toBe(3_001);
 });
 
-test('a blank variable beside its file is not set', () => {
+test('a blank variable with a file is not a second source', () => {
   expect(validateEnv({ ...base, ...files, ADMIN_API_KEY: ' ' }).ADMIN_API_KEY).toBe(
     'first-administrator-key-of-notebridge',
   );
 });
 
-test('every file that can not be taken is listed at once with the other faults, and nothing that a file holds', () => {
+test('lists every file that cannot be read with the other faults, and no content of a file', () => {
   const faulty = {
     ...base,
     ...files,
@@ -58,34 +58,22 @@ test('every file that can not be taken is listed at once with the other faults, 
     message = (error as Error).message;
   }
   expect(message.split('\n').slice(1)).toEqual([
+    '  PLATFORM_API_KEY_FILE must name a file that holds the value (ENOENT)',
+    '  PLATFORM_WEBHOOK_SECRET_FILE must name a file that holds the value (it is too long)',
+    '  ADMIN_API_KEY_FILE must be the only source of ADMIN_API_KEY',
     expect.stringMatching(/^ {2}PORT must/),
     expect.stringMatching(/^ {2}DATABASE_URL must .*sslmode=verify-full/),
-    '  PLATFORM_API_KEY_FILE must name a file that holds the secret (ENOENT)',
-    '  PLATFORM_WEBHOOK_SECRET_FILE must name a file that holds the secret (it is too long)',
-    '  ADMIN_API_KEY_FILE must be the only source of ADMIN_API_KEY',
-    '  DATA_KEYS_FILE must name a file that holds the secret (EISDIR)',
-    '  REDIS_URL_FILE must name a file that holds the secret (it is empty)',
+    '  REDIS_URL_FILE must name a file that holds the value (it is empty)',
+    '  DATA_KEYS_FILE must name a file that holds the value (EISDIR)',
   ]);
   expect(message).not.toMatch(/hunter2|administrator/);
-});
-
-test('the command line takes its key from a file too, and minds only the file that it needs', () => {
-  const none = path.join(folder, 'none');
-  const ADMIN_API_KEY_FILE = files.ADMIN_API_KEY_FILE;
-  const NOTEBRIDGE_KEY_FILE = file('own', 'nb_own\r\n');
-  expect(readClientEnv({ ADMIN_API_KEY_FILE }).key).toBe('first-administrator-key-of-notebridge');
-  expect(readClientEnv({ NOTEBRIDGE_KEY_FILE, ADMIN_API_KEY_FILE: none })).toMatchObject({
-    key: 'nb_own',
-    keyFault: undefined,
-  });
-  expect(readClientEnv({ NOTEBRIDGE_KEY_FILE: none }).keyFault).toMatch(/^NOTEBRIDGE_KEY_FILE must name a file/);
 });
 
 describe('a command for keys', () => {
   const { DATA_KEYS: _, ...others } = secrets;
   const read = (command: string) => validateEnv({ ...base, ...others, DATA_KEYS_COMMAND: command });
 
-  test('prints them', () => {
+  test('prints the keys', () => {
     expect(read(`printf 'k2:%s\\n' '${key}' | cat`).DATA_KEYS).toEqual([`k2:${key}`]);
     const commands = { FINGERPRINT_KEYS_COMMAND: `echo f1:${key}`, AUDIT_KEYS_COMMAND: `echo a1:${key}` };
     expect(validateEnv({ ...base, ...secrets, ...commands })).toMatchObject({
@@ -99,11 +87,11 @@ describe('a command for keys', () => {
     ['does not exist', 'none-of-that-name', 'must name a command that prints the keys (it ended with 127)'],
     ['prints nothing', 'true', 'must name a command that prints the keys (it is empty)'],
     ['prints too much', 'yes', 'must name a command that prints the keys (its output is too long)'],
-  ])('that %s is refused, without a word of its output', (_, command, fault) => {
+  ])('that %s is rejected, without its output', (_, command, fault) => {
     expect(() => read(command)).toThrow(new RegExp(`\\n  DATA_KEYS_COMMAND ${fault.replace(/[()]/g, '\\$&')}$`));
   });
 
-  test('has its errors discarded, which may quote a secret', () => {
+  test('loses its error output, because it may contain a secret', () => {
     expect(read(`test /dev/fd/2 -ef /dev/null && echo k1:${key}`).DATA_KEYS).toEqual([`k1:${key}`]);
   });
 
@@ -112,7 +100,7 @@ describe('a command for keys', () => {
     expect(() => validateEnv(both)).toThrow('DATA_KEYS_COMMAND must be the only source of DATA_KEYS');
   });
 
-  test('is no source of other secrets', () => {
+  test('is not a source of other settings', () => {
     const { ADMIN_API_KEY, ...rest } = secrets;
     expect(() => validateEnv({ ...base, ...rest, ADMIN_API_KEY_COMMAND: `echo ${ADMIN_API_KEY}` })).toThrow(
       'ADMIN_API_KEY',
