@@ -8,7 +8,7 @@ export class Clock {
     return new Date();
   }
 
-  /** Milliseconds that never go back; only differences mean anything. */
+  /** Milliseconds that never decrease; only differences have a meaning. */
   monotonicMs(): number {
     return performance.now();
   }

@@ -4,11 +4,11 @@ import { Env } from './env.js';
 import { Random } from './random.js';
 import { Stopping } from './stopping.js';
 
-/** Hands out the environment that the process read once, the clock and the randomness. */
+/** Provides the environment, which the process reads once, the clock and the randomness. */
 @Global()
 @Module({})
 export class ConfigModule {
-  /** @param env validated, with the database and the data keys settled */
+  /** @param env validated, with the address of the database and the keys */
   static with(env: Env): DynamicModule {
     return {
       module: ConfigModule,

@@ -9,7 +9,7 @@ export class Random {
     return Math.random();
   }
 
-  /** Bytes fit for keys, nonces and tokens. */
+  /** Bytes for keys, nonces and tokens. */
   bytes(count: number): Buffer {
     return randomBytes(count);
   }

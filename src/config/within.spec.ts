@@ -1,20 +1,20 @@
 import { within } from './within.js';
 
-describe('work within a time', () => {
+describe('work with a time limit', () => {
   beforeEach(() => jest.useFakeTimers());
   afterEach(() => jest.useRealTimers());
 
-  test('gives its result, and leaves no timer', async () => {
+  test('resolves to its result, and leaves no timer', async () => {
     await expect(within(100, Promise.resolve('done'), () => 'late')).resolves.toBe('done');
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('fails as it fails', async () => {
+  test('rejects with its error', async () => {
     await expect(within(100, Promise.reject(new Error('no')), () => 'late')).rejects.toThrow('no');
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('is late after that time and not before, whatever becomes of it then', async () => {
+  test('resolves to the late value only after the limit, even if the work fails later', async () => {
     let fail: (error: Error) => void = () => undefined;
     const work = new Promise<string>((_resolve, reject) => {
       fail = reject;
@@ -25,11 +25,11 @@ describe('work within a time', () => {
     expect(seen).toEqual([]);
     await jest.advanceTimersByTimeAsync(1);
     expect(seen).toEqual(['late']);
-    fail(new Error('nobody waits any more'));
+    fail(new Error('too late to matter'));
     await jest.advanceTimersByTimeAsync(1);
   });
 
-  test('may fail for being late', async () => {
+  test('rejects if the late function throws', async () => {
     const work = within(100, new Promise<never>(() => undefined), () => {
       throw new Error('too late');
     });

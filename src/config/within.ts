@@ -1,17 +1,15 @@
 /**
- * What some work resolves to, or what `late` gives when it takes longer. The work itself goes on, and what it rejects
- * with afterwards is dropped.
+ * Waits for work, up to a time limit. Late work continues, but its result or error is ignored.
  *
- * @param ms milliseconds
- * @param late may throw
+ * @param late makes the result after the limit; may throw
  */
 export async function within<T, Late>(ms: number, work: T | Promise<T>, late: () => Late): Promise<T | Late> {
   let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<void>((resolve) => {
+  const limit = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms);
   });
   try {
-    return await Promise.race([work, over.then(late)]);
+    return await Promise.race([work, limit.then(late)]);
   } finally {
     clearTimeout(timer);
   }
