@@ -198,6 +198,9 @@ describe('a service', () => {
       expect(new Set((await Promise.all(retries)).map(({ status }) => status))).toEqual(new Set([204]));
       expect(await kept(names)).toHaveLength(names.length);
       await partIs(service, 'inbox', 'ok');
+      // One line about PostgreSQL stands for every loop that it stopped.
+      expect(service.output()).toMatch(/PostgreSQL is unavailable, so polls fail/);
+      expect(service.output()).not.toMatch(/a claim failed|a heartbeat failed/);
     },
   );
 
