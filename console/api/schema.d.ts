@@ -3150,7 +3150,7 @@ export interface components {
             inbox: components["schemas"]["InboxResponse"] | null;
             noteLag: components["schemas"]["NoteLagResponse"] | null;
             oldestWork: components["schemas"]["OldestWorkResponse"] | null;
-            /** @description The kinds of which there are any */
+            /** @description One entry for each kind that has rows */
             decisions: components["schemas"]["DecisionResponse"][] | null;
             /** @description The head of the change feed: GET /v1/events?after= goes on from here */
             feedCursor: string | null;

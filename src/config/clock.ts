@@ -19,6 +19,3 @@ export class Clock {
     return () => clearTimeout(timer);
   }
 }
-
-/** A time as people read it, with its zone, to the second. */
-export const utc = (time: Date): string => `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;

@@ -86,7 +86,7 @@ describe('while held', () => {
     const since = (await hold()).body.since;
     expect(await causes()).toMatchObject([
       {
-        cause: 'Nothing is sent to the platform, because admin holds sending (CASE-1).',
+        cause: 'Only lookups go to the platform, because admin holds sending (CASE-1).',
         action: 'Release it with npx notebridge release.',
         since,
       },

@@ -24,7 +24,7 @@ describe('hold', () => {
   it('sends its reason, and prints since when sending is held, and who holds it', async () => {
     const { sent, printed } = await run(HELD, 'hold', '--reason', 'CASE-1');
     expect(sent).toEqual([['PUT', '/v1/sending', { held: true, reason: 'CASE-1' }]]);
-    expect(printed).toBe(`Sending is held since ${SINCE} by admin (CASE-1).`);
+    expect(printed).toBe(`Sending has been held since 2026-11-27 08:00:00 UTC by admin (CASE-1).`);
   });
 
   it('names what its release needs', async () => {

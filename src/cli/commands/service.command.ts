@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { utc } from '../../http/server/health-texts.js';
 import type { CapabilityPageResponse } from '../../operations/overview/capabilities.dto.js';
 import type { SendingResponse } from '../../sending/sending.dto.js';
 import type { Api } from '../api/api.js';
@@ -70,7 +71,7 @@ async function setSending(api: Api, held: boolean, { reason, restored, json }: S
 function sendingLines({ held, heldBySetting, since, by, reason, restored }: SendingResponse): string {
   if (!held) return 'Sending is released: what waited goes to the platform now.';
   return lines(
-    since ? `Sending is held since ${since} by ${by} (${reason}).` : 'Sending is held.',
+    since ? `Sending has been held since ${utc(new Date(since))} by ${by} (${reason}).` : 'Sending is held.',
     restored && 'The database was restored: release it with npx notebridge release --restored.',
     heldBySetting && 'HOLD_SENDING is true: remove the setting and restart before the release.',
   );

@@ -1,4 +1,4 @@
-import { utc } from '../../config/clock.js';
+import { utc } from '../../http/server/health-texts.js';
 import type { HealthReport } from '../../operations/overview/health-report.js';
 
 /** A report as it comes over HTTP. */

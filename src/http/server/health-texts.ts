@@ -79,15 +79,15 @@ export const HEALTH_TEXTS = {
     action: 'Check its address and its answers; the log of this service still has each link.',
   },
   'sending-held': {
-    cause: 'Nothing is sent to the platform, because {by} holds sending ({reason}).',
+    cause: 'Only lookups go to the platform, because {by} holds sending ({reason}).',
     action: 'Release it with {command}.',
   },
   'sending-held-by-setting': {
-    cause: 'Nothing is sent to the platform, because HOLD_SENDING is true.',
+    cause: 'Only lookups go to the platform, because HOLD_SENDING is true.',
     action: 'Remove the setting and restart.',
   },
   'older-database': {
-    cause: 'Nothing is sent to the platform, because the database is older than when a process last wrote to it.',
+    cause: 'Only lookups go to the platform, because the database is older than when a process last wrote to it.',
     action: 'Follow Restore in the run-books, then run {command}.',
   },
   'not-configured': {
@@ -222,3 +222,6 @@ export function healthText(
   const fill = (template: string) => template.replaceAll(/\{(\w+)\}/g, (_, name: string) => textOf(name));
   return [fill(cause), fill(action)];
 }
+
+/** A time as people read it, to the second. */
+export const utc = (time: Date): string => `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { Clock, utc } from '../../config/clock.js';
+import { Clock } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
 import { type Health, HealthIndicator, healthOf, type Reason } from '../../http/server/health-indicator.js';
-import { healthText } from '../../http/server/health-texts.js';
+import { healthText, utc } from '../../http/server/health-texts.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { openBlocks } from '../model/circuit-breaker.js';
 import { PERSON_KINDS, PERSON_STATES, type PersonKind, type PersonState } from '../model/person.js';

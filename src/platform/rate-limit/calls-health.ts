@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { utc } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
 import { type Health, HealthIndicator, healthOf, type Reason } from '../../http/server/health-indicator.js';
+import { utc } from '../../http/server/health-texts.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { UnreadableAnswers } from '../http/unreadable-answers.repository.js';
 import type { CallWindow } from './pacing.js';
