@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { keepOpen, newPool } from '../../src/database/connect/pools.js';
+import { discardConnections, keepOpen, newPool } from '../../src/database/connect/pools.js';
 import { Database } from '../../src/database/database.js';
 import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import { InboxWriterRepository } from '../../src/webhooks/receive/inbox-writer.repository.js';
@@ -30,6 +30,14 @@ describe('after a failover', () => {
     await onEach(pool, 'SET default_transaction_read_only = on');
     await expect(insert(0)).rejects.toMatchObject({ code: '25006' });
     await Promise.all([1, 2, 3].map(insert));
+    expect(await world.sql('SELECT FROM webhook_rejections')).toHaveLength(3);
+  });
+
+  it('no statement gets a discarded connection, however early it comes', async () => {
+    const { pool } = world.get(Database);
+    await Promise.all(Array.from({ length: 3 }, () => pool.query('SELECT pg_sleep(0.05)')));
+    discardConnections(pool);
+    await Promise.all([4, 5, 6].map(insert));
     expect(await world.sql('SELECT FROM webhook_rejections')).toHaveLength(3);
   });
 

@@ -70,7 +70,11 @@ export function newPool(
 
 /** Ends every connection of a pool whose server is no longer the primary. A new one may reach the successor. */
 export function discardConnections(pool: pg.Pool): void {
-  for (const client of openClients.get(pool) ?? []) client.connection.stream.destroy();
+  for (const client of openClients.get(pool) ?? []) {
+    client.connection.stream.destroy();
+    // Otherwise the pool hands out an idle one until its socket has closed.
+    client.emit('error', new Error('the server is no longer the primary'));
+  }
 }
 
 /**
