@@ -21,26 +21,20 @@ const NO_POLLER = { wakeIn: () => undefined };
 /** Records when each queue is notified; the world moves time there and does the work itself. */
 @Injectable()
 export class RecordedNotifications extends QueueNotifier {
-  private pending: { queue: QueueName; atMs: number }[] = [];
+  /** When the next notification of each queue is due, in monotonic milliseconds. */
+  private readonly pending = new Map<QueueName, number>();
   private readonly unplanned = new Set<QueueName>();
 
   constructor(private readonly time: Clock) {
     super(time, NO_STORE, NO_POLLER);
   }
 
-  /** Does not round delays, because the tests know when rows are due. */
-  override notify(queue: QueueName, reason: string, withinMs = 0): void {
-    if (this.plannedQueues.has(queue)) super.notify(queue, reason, withinMs);
-    else this.add(queue, reason, withinMs, {});
-  }
-
   protected override planNext(queue: QueueName): void {
     this.unplanned.add(queue);
   }
 
-  protected override add(queue: QueueName, _reason: string, delayMs: number, key: { replace?: true }): void {
-    if (key.replace) this.pending = this.pending.filter((other) => other.queue !== queue);
-    this.pending.push({ queue, atMs: this.time.monotonicMs() + delayMs });
+  protected override add(queue: QueueName, delayMs: number): void {
+    this.pending.set(queue, this.time.monotonicMs() + delayMs);
   }
 
   /** Computes the times of the planned notifications. */
@@ -49,22 +43,21 @@ export class RecordedNotifications extends QueueNotifier {
       this.unplanned.delete(queue);
       const planned = this.plannedQueues.get(queue);
       const inMs = await planned?.nextInMs();
-      if (planned && inMs != null) this.moveNext(queue, planned, 'due', inMs);
+      if (planned && inMs != null) this.moveNext(queue, planned, inMs);
     }
   }
 
   /** Milliseconds until the next notification, 0 if one is due; undefined without any. */
   get nextInMs(): number | undefined {
-    if (this.pending.length === 0) return undefined;
-    return Math.max(0, Math.min(...this.pending.map(({ atMs }) => atMs)) - this.time.monotonicMs());
+    if (this.pending.size === 0) return undefined;
+    return Math.max(0, Math.min(...this.pending.values()) - this.time.monotonicMs());
   }
 
   /** Removes the due notifications. @returns their queues */
-  takeDue(): Set<QueueName> {
-    const nowMs = this.time.monotonicMs();
-    const due = this.pending.filter(({ atMs }) => atMs <= nowMs);
-    this.pending = this.pending.filter(({ atMs }) => atMs > nowMs);
-    return new Set(due.map(({ queue }) => queue));
+  takeDue(): QueueName[] {
+    const due = [...this.pending].filter(([, atMs]) => atMs <= this.time.monotonicMs()).map(([queue]) => queue);
+    for (const queue of due) this.pending.delete(queue);
+    return due;
   }
 }
 

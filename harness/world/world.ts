@@ -277,7 +277,7 @@ export class World {
     const inMs = Math.min(notifications.nextInMs ?? FOREVER_MS, this.clock.nextInMs ?? FOREVER_MS);
     if (inMs > SHORT_MS) return undefined;
     if (inMs > 0) await this.move(Math.ceil(inMs));
-    return new Set([...notifications.takeDue()].map((queue) => WORK_OF_QUEUES[queue]));
+    return new Set(notifications.takeDue().map((queue) => WORK_OF_QUEUES[queue]));
   }
 
   /** Moves time, one step after the other: two sessions cannot replace the database's functions at the same time. */

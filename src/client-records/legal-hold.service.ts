@@ -68,7 +68,7 @@ export class LegalHolds {
       await this.audit.store(tx, outcome);
       return changed;
     });
-    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'person-changed');
+    this.notifier.notify(USER_MANAGEMENT_QUEUE);
     return view;
   }
 }

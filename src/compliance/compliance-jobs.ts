@@ -111,14 +111,14 @@ export class ComplianceJobs {
   async resolve(idOrAlias: string, { action, jobId }: ResolveJobRequest, wait: Wait): Promise<ComplianceJobResponse> {
     const job = await this.find(idOrAlias);
     await this.resolver.resolve(job.id, action, jobId, wait.signal);
-    if (action === 'link') this.notifier.notify('compliance', 'linked');
+    if (action === 'link') this.notifier.notify('compliance');
     if (action !== 'create') return this.view(await this.find(job.shownId));
     return this.submitted({ ...job, state: 'Requested', jobId: null, result: null, fault: null, review: null }, wait);
   }
 
   /** @param stored the committed job, for a caller whose wait fails */
   private submitted(stored: JobRow, { seconds, signal }: Wait): Promise<ComplianceJobResponse> {
-    this.notifier.notify('compliance', 'requested');
+    this.notifier.notify('compliance');
     const outcome = async () => {
       const isOver = ({ state }: JobRow) => state !== 'Requested' || this.sending.isHeldNow;
       const job = this.view(await pollUntil(seconds, () => this.find(stored.shownId), isOver, signal));

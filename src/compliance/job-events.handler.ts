@@ -21,7 +21,7 @@ export class JobEventsHandler implements EventHandler<InboxEvent<JobEventType>> 
     handlers.register(this, 'SMART_EDIT_JOB_COMPLETED', 'SMART_EDIT_JOB_FAILED');
   }
 
-  readonly afterCommit = () => this.notifier.notify('compliance', 'ended');
+  readonly afterCommit = () => this.notifier.notify('compliance');
 
   /** An event of an unknown compliance job waits while it may belong to a submission in flight. */
   async handle({ eventType, jobId, receivedAt }: InboxEvent<JobEventType>, tx: pg.PoolClient): Promise<Handled> {

@@ -31,7 +31,6 @@ export class JobSender extends SendOnce<Submission, { jobId: string }> {
     super(
       {
         name: 'compliance submissions',
-        queue: 'compliance',
         table: { ...JOB_TABLE, onRequestedAgain: 'review = NULL, updated_at = clock_timestamp()' },
         outcomes,
         counter: { name: 'compliance_submissions_total', help: 'Attempts to submit a compliance job by outcome' },
@@ -40,7 +39,6 @@ export class JobSender extends SendOnce<Submission, { jobId: string }> {
         traced: ({ id }) => ({ 'notebridge.compliance_job': id }),
         isConfigured: () => contract.canCall('submitComplianceJob'),
         send: ({ id, request }) => platform.submitComplianceJob(submissionOf(seal.request.open(id, request))),
-        afterCommit: () => parts.notifier.notify('compliance', 'due', env.COMPLIANCE_REFRESH_AFTER_SECONDS * 1_000),
       },
       keeper,
       sending,

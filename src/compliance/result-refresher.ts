@@ -35,7 +35,6 @@ export class ResultRefresher extends FetchLoop<DueJob, ComplianceJob> {
     super(
       {
         name: 'compliance jobs',
-        queue: 'compliance',
         table: { ...JOB_TABLE, key: 'id', lanes: [{ lane: LANES.lookups }], effectMs: 0 },
         counter: { name: 'compliance_fetches_total', help: 'Lookups of compliance jobs by outcome' },
         concurrency: MAX_LOOKUPS,

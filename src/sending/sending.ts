@@ -136,7 +136,7 @@ export class Sending implements OnApplicationBootstrap {
       return this.read(tx);
     });
     this.isHeld = held;
-    if (!held) for (const queue of QUEUE_NAMES) this.notifier.notify(queue, 'released');
+    if (!held) for (const queue of QUEUE_NAMES) this.notifier.notify(queue);
     return set;
   }
 

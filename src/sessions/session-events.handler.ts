@@ -25,7 +25,7 @@ export class SessionEventsHandler implements EventHandler<InboxEvent<SessionsEve
     handlers.register(this, ...SESSION_EVENT_TYPES, 'PROCESSING_SESSION_FINISHED', 'PROCESSING_SESSION_NOTES_FINISHED');
   }
 
-  readonly afterCommit = () => this.notifier.notify('sessions', 'due');
+  readonly afterCommit = () => this.notifier.notify('sessions');
 
   async handle(event: InboxEvent<SessionsEventType>, tx: pg.PoolClient): Promise<Handled> {
     if (event.eventType === 'PROCESSING_SESSION_FINISHED') await this.finished(event, tx);

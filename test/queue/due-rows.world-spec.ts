@@ -75,10 +75,7 @@ test('each due row is claimed once, the urgent lane first, then the longest due'
   const order: number[] = [];
   for (let at = 0; at < 4; at++) order.push((await claimed(two[at % 2] as Peer)).row.id);
   expect(order).toEqual([2, 4, 1, 3]);
-  for (const { rows } of two) {
-    expect(await rows.claim()).toBeUndefined();
-    expect(await rows.nextDueAt()).toBeUndefined();
-  }
+  for (const { rows } of two) expect(await rows.claim()).toBeUndefined();
 });
 
 test('a lane with few places leaves the others to more urgent rows', async () => {

@@ -88,7 +88,7 @@ test('looks for lost work a second after a notification by the same process', as
   await start();
   await add('0 s');
   const notifier = new QueueNotifier(world.get(Clock), world.get(QueueStore), poller);
-  notifier.notify('imports', 'test');
+  notifier.notify('imports');
   await pass(1);
   expect(runs).toEqual(['chores']);
 });

@@ -1,5 +1,6 @@
 import { mkdtempSync } from 'node:fs';
 import path from 'node:path';
+import { Logger } from '@nestjs/common';
 import { askRedis, findRedisServer, type RedisServer, startRedis } from '../../harness/redis-server.js';
 import { startTcpProxy } from '../../harness/tcp-proxy.js';
 import { Clock } from '../../src/config/clock.js';
@@ -17,6 +18,7 @@ beforeAll(() => {
   folder = mkdtempSync(path.join(process.env.TEST_FOLDER ?? '', 'redis-'));
 });
 afterEach(async () => {
+  jest.restoreAllMocks();
   for (const { store, close } of opened.splice(0)) {
     await close();
     await store.onApplicationShutdown();
@@ -48,7 +50,7 @@ function open(url: string) {
   });
   const queues = {
     store,
-    notify: () => store.add('imports', 'test', {}),
+    notify: () => store.add('imports', 0),
     activations: () => activations,
     health: () => store.health(),
     close: () =>
@@ -109,7 +111,10 @@ onRedis('the queues on Redis', () => {
     expect(await queues.close()).toBe('closed');
   });
 
-  test('survive a Redis without memory', async () => {
+  test('survive a Redis without memory, and log one line when it fails and one when it is back', async () => {
+    const lines: unknown[] = [];
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation((line) => lines.push(line));
+    jest.spyOn(Logger.prototype, 'log').mockImplementation((line) => lines.push(line));
     const redis = await newRedis();
     const queues = open(redis.url);
     await isActivated(queues);
@@ -121,6 +126,8 @@ onRedis('the queues on Redis', () => {
     await isHealthy(queues);
     await isActivated(queues);
     expect(await queues.close()).toBe('closed');
+    const out = { msg: expect.stringContaining('Work continues more slowly'), since: expect.any(String) };
+    expect(lines).toEqual([out, 'the store of the queues is available again']);
   });
 
   test('follow a failover, although the former primary keeps its connections', async () => {

@@ -135,8 +135,8 @@ export class ImportsService {
       const outcome = await work(tx, record);
       await this.audit.store(tx, typeof outcome === 'string' ? outcome : 'ok');
     }, 'bulk');
-    this.notifier.notify(IMPORT_QUEUE, 'import-changed');
-    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'import-changed');
+    this.notifier.notify(IMPORT_QUEUE);
+    this.notifier.notify(USER_MANAGEMENT_QUEUE);
     return this.show(id);
   }
 

@@ -153,7 +153,7 @@ export class ImportRunner implements OnModuleInit {
         this.log.error({ msg: 'rows of an import could not be started', import: importId, ...errorTrace(error) });
         await this.fail(importId, 'start');
       }
-      if (started > 0) this.notifier.notify(USER_MANAGEMENT_QUEUE, 'import-started');
+      if (started > 0) this.notifier.notify(USER_MANAGEMENT_QUEUE);
     }
   }
 

@@ -53,7 +53,7 @@ export class UploadsService {
         await this.audit.store(tx);
       } else for await (const file of files) for await (const _ of file.content);
     });
-    this.notifier.notify(IMPORT_QUEUE, 'import-staged');
+    this.notifier.notify(IMPORT_QUEUE);
   }
 
   /**
@@ -82,7 +82,7 @@ export class UploadsService {
       await this.imports.wasRead(tx, id, { ...read, mentioned: [...record.mentioned, ...read.mentioned] });
       await this.audit.store(tx);
     });
-    this.notifier.notify(IMPORT_QUEUE, 'import-staged');
+    this.notifier.notify(IMPORT_QUEUE);
   }
 
   private reader(tx: PoolClient, id: string, request: ImportRequest, lastRow = 0): UploadReader {

@@ -142,7 +142,7 @@ export class IdentityService {
       await this.audit.store(tx);
       return changed;
     });
-    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'person-changed');
+    this.notifier.notify(USER_MANAGEMENT_QUEUE);
     return view;
   }
 

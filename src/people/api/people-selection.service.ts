@@ -55,7 +55,7 @@ export class PeopleSelection {
       await this.audit.store(tx);
       return selection.more;
     }, 'bulk');
-    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'person-changed');
+    this.notifier.notify(USER_MANAGEMENT_QUEUE);
     return { dryRun: false, count: plan.count, plan, more };
   }
 

@@ -208,7 +208,7 @@ export class PeopleService {
       await this.audit.store(tx);
       return view;
     });
-    this.notifier.notify(USER_MANAGEMENT_QUEUE, 'person-changed');
+    this.notifier.notify(USER_MANAGEMENT_QUEUE);
     return changed;
   }
 

@@ -35,7 +35,7 @@ export class UserCreatedHandler implements EventHandler<InboxEvent<'USER_CREATED
     handlers.register(this, 'USER_CREATED');
   }
 
-  readonly afterCommit = () => this.notifier.notify(USER_MANAGEMENT_QUEUE, 'user-created');
+  readonly afterCommit = () => this.notifier.notify(USER_MANAGEMENT_QUEUE);
 
   async handle({ userId, role, externalUserId }: InboxEvent<'USER_CREATED'>, tx: PoolClient): Promise<Handled> {
     const user = { platformUserId: userId, role, externalUserId };

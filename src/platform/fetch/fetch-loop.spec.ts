@@ -35,11 +35,9 @@ type FetchWork = ConstructorParameters<typeof FetchLoop<Row, string>>[0];
 /** Rows in memory, and a platform that answers as a test says. */
 class Rows implements FetchWork {
   readonly name = 'rows';
-  readonly queue = 'sessions';
   readonly table = { name: 'rows', columns: '*', key: 'id', lanes: [], effectMs: 0 };
   readonly counter = { name: 'fetches', help: '' };
   readonly rows: Row[];
-  notifies: number[] = [];
   configured = true;
   concurrency = 0;
   mayWork = () => true;
@@ -82,10 +80,6 @@ class Rows implements FetchWork {
     },
     done: () => undefined,
     nextDue: () => null,
-    nextDueAt: async () => {
-      const next = Math.min(...this.rows.map(({ dueMs }) => dueMs));
-      return Number.isFinite(next) ? new Date(next) : undefined;
-    },
     lock: async (_tx: unknown, { key }: { key: string }) => ({ ...this.row(key), now: this.clock.now() }),
     settle: async (_tx: unknown, { key }: { key: string }, outcome: { set: string; values: readonly unknown[] }) => {
       const row = this.row(key);
@@ -125,7 +119,7 @@ describe('the fetch loop', () => {
       clock,
       random: new EvenRandom(),
       metrics: { counter: () => ({ inc: () => undefined }) },
-      notifier: { notify: (_queue: string, _reason: string, waitMs: number) => rows.notifies.push(clock.ms + waitMs) },
+      poller: { wakeIn: () => undefined },
     };
     return { rows, loop: new FetchLoop<Row, string>(rows, parts as unknown as DueParts, rows.due) };
   }
@@ -150,7 +144,7 @@ describe('the fetch loop', () => {
     await loop.run();
     loop.trigger();
     await loop.finished();
-    expect([calls, rows.notifies]).toEqual([[], []]);
+    expect(calls).toEqual([]);
   });
 
   test('a rejected key pauses all fetches without counting for a row, until a probe succeeds', async () => {
@@ -359,18 +353,6 @@ describe('the fetch loop', () => {
     await loop.run();
     expect(calls).toHaveLength(1);
     expect(rows.rows[0]).toMatchObject({ failures: 1 });
-  });
-
-  test('notifies for rows that are due later', async () => {
-    const { rows, loop } = setUp(1, () => answer);
-    for (const row of rows.rows) row.dueMs = clock.ms + 700;
-    await loop.run();
-    expect(rows.notifies).toEqual([clock.ms + 700]);
-    rows.concurrency = 1;
-    clock.ms += 10_000;
-    loop.trigger();
-    await loop.finished();
-    expect(rows.rows[0]?.stored).toEqual(['new']);
   });
 
   test('shutdown leaves the row of a fetch in flight due immediately', async () => {

@@ -208,7 +208,6 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     this.log.warn({ msg: `all fetches are paused (${this.rows.name})`, code, forMs: Math.round(waitMs) });
     // Due after all other rows, so that the probe after the pause is another row.
     await this.storeFault(claim, code, waitMs);
-    this.notifyIn(waitMs);
   }
 }
 

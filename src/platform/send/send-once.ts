@@ -56,7 +56,7 @@ interface SendWork<Row, Answer> extends DueWork<Row> {
   /** @throws {PlatformError} which decides about the request; {Problem} if its body cannot be decrypted, or the audit log takes no entry */
   send(row: Row): Promise<Answer>;
   /** Called after an outcome was committed. */
-  afterCommit(): void;
+  afterCommit?(): void;
 }
 
 /** How long after the platform's timeout an attempt may take to be sent and to store its outcome. */
@@ -79,7 +79,8 @@ export const ATTEMPT_IN_FLIGHT = `state = 'Requested' AND due_at IS NULL`;
  * - A redirect, 401, 403, 404 or 405 had no effect, and may be the fault of the URL or the API key. The operation pauses,
  *   and the request is sent again, first as a probe. If another request was accepted in between, the same answer rejects it.
  */
-export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, void, DueRows<Row>> {
+export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
+  private readonly rows: DueRows<Row>;
   private readonly pause = new FetchPause();
   private readonly attempts: ReturnType<Metrics['counter']>;
 
@@ -93,16 +94,18 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
     const onClaim = 'attempted_at = clock_timestamp(), due_at = NULL';
     const effectMs = requests.timeoutMs + MARGIN_MS;
     const table = { name, columns, key: 'id', lanes: [{ lane }], effectMs, held: sending.heldSql, onClaim };
-    super(requests, new DueRows<Row>(table, parts.database, parts.worker), parts);
+    const rows = new DueRows<Row>(table, parts.database, parts.worker);
+    super(requests, rows, parts);
+    this.rows = rows;
     this.attempts = parts.metrics.counter(requests.counter.name, requests.counter.help, ['outcome']);
   }
 
   /** For the poller: due while `settleLost` has work. */
-  readonly lostSince = (bind: Bind): string => this.due.lostSince(ATTEMPT_IN_FLIGHT, bind);
+  readonly lostSince = (bind: Bind): string => this.rows.lostSince(ATTEMPT_IN_FLIGHT, bind);
 
   /** Marks requests `Unknown` whose process died before it stored the outcome of their attempt. */
   async settleLost(): Promise<void> {
-    for (const lease of await this.due.lost(ATTEMPT_IN_FLIGHT)) {
+    for (const lease of await this.rows.lost(ATTEMPT_IN_FLIGHT)) {
       this.log.warn(`a process ended before it stored the outcome of an attempt (${this.name})`);
       await this.storeUnknown(lease);
       this.attempts.inc({ outcome: 'lost' });
@@ -197,7 +200,6 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
         );
       }),
     );
-    this.notifyIn(waitMs);
   }
 
   private storeUnknown(lease: Lease): Promise<void> {
@@ -227,7 +229,7 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row, v
     annotate({ 'notebridge.outcome': outcome });
     const isStored = await this.keeper.keep({ request: lease.key }, store);
     this.attempts.inc({ outcome });
-    if (isStored) this.requests.afterCommit();
+    if (isStored) this.requests.afterCommit?.();
   }
 }
 

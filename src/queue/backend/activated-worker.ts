@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { type BackendFactory, type IQueueBackend, type Job, Worker, type WorkerOptions } from 'bullmq';
 import { within } from '../../config/within.js';
-import { errorTrace, failureCode } from '../../http/problem/error-trace.js';
-import type { Notification } from './queue-names.js';
+import { errorTrace } from '../../http/problem/error-trace.js';
 
 /** How long a worker waits after a failed fetch. BullMQ would fetch again in the same turn of the event loop. */
 const FAILED_FETCH_MS = 1_000;
@@ -27,7 +26,7 @@ const QUIET_MS = 60_000;
 
 /** A BullMQ worker that neither spins nor hangs while its store fails. */
 export class ActivatedWorker {
-  private readonly worker: Worker<Notification, void, string, IQueueBackend>;
+  private readonly worker: Worker<object, void, string, IQueueBackend>;
   private readonly log: Logger;
   private readonly inProgress = new Set<Promise<void>>();
   private quietUntilMs = 0;
@@ -35,14 +34,13 @@ export class ActivatedWorker {
   /** @param failed called with each error of the store */
   constructor(
     name: string,
-    private readonly activate: (job: Job<Notification>) => Promise<unknown>,
+    private readonly activate: () => Promise<unknown>,
     options: WorkerOptions,
     factory: BackendFactory,
     failed: (error: Error) => void,
   ) {
     this.log = new Logger(`Worker ${name}`);
-    const work = (job: Job<Notification>) => this.process(job);
-    this.worker = new Worker(name, work, { ...IDLE, ...options }, patient(factory));
+    this.worker = new Worker(name, (job: Job) => this.process(job), { ...IDLE, ...options }, patient(factory));
     this.worker.on('error', failed);
   }
 
@@ -53,40 +51,27 @@ export class ActivatedWorker {
 
   /** Ends after the activations in progress, regardless of the store. */
   async close(): Promise<void> {
-    const closed = this.worker.close().catch(() => undefined);
+    const paused = this.worker.pause();
     await Promise.allSettled(this.inProgress);
-    await within(CLOSE_MS, closed, () => this.cut()).catch(() => undefined);
+    await within(CLOSE_MS, paused, () => undefined).catch(() => undefined);
+    await this.worker.close(true);
   }
 
-  /** Ends the timers and connections of a worker that cannot close. */
-  private async cut(): Promise<void> {
-    await Promise.all([this.worker.pause(true), Reflect.get(this.worker, 'lockManager').close()]);
-    await this.worker.getBackend().close(true);
-  }
-
-  private process(job: Job<Notification>): Promise<void> {
+  private process(job: Job): Promise<void> {
     const work = this.run(job).finally(() => this.inProgress.delete(work));
     this.inProgress.add(work);
     return work;
   }
 
-  /** Releases the deduplication key first, so that a notification during the work is kept. */
-  private async run(job: Job<Notification>): Promise<void> {
+  /** Never fails the job, because a queue that kept the error would keep what its message quotes. */
+  private async run(job: Job): Promise<void> {
+    // First, so that a notification during the work is kept.
     await within(RELEASE_TIMEOUT_MS, job.removeDeduplicationKey(), () => false).catch(() => false);
-    try {
-      await this.activate(job);
-    } catch (error) {
-      this.logFailure(error);
-      // The queue keeps only a code, because a message or stack may quote a row.
-      throw Object.assign(new Error(failureCode(error)), { stack: '' });
-    }
-  }
-
-  /** A failed activation loses nothing, because its row is still due. */
-  private logFailure(error: unknown): void {
-    if (performance.now() < this.quietUntilMs) return;
-    this.quietUntilMs = performance.now() + QUIET_MS;
-    this.log.warn({ msg: 'an activation failed; the poller notifies again', ...errorTrace(error) });
+    await this.activate().catch((error: unknown) => {
+      if (performance.now() < this.quietUntilMs) return;
+      this.quietUntilMs = performance.now() + QUIET_MS;
+      this.log.warn({ msg: 'an activation failed; the poller notifies again', ...errorTrace(error) });
+    });
   }
 }
 
@@ -94,14 +79,12 @@ export class ActivatedWorker {
 function patient(factory: BackendFactory): BackendFactory {
   return (...parts) => {
     const backend = factory(...parts);
-    for (const fetch of ['moveToActive', 'waitForJob'] as const) {
-      const original = backend[fetch].bind(backend) as (...args: unknown[]) => Promise<never>;
-      backend[fetch] = (...args: unknown[]) =>
-        original(...args).catch(async (error: unknown) => {
-          await delay(FAILED_FETCH_MS);
-          throw error;
-        });
-    }
+    const fetch = backend.moveToActive.bind(backend) as (...args: unknown[]) => Promise<never>;
+    backend.moveToActive = (...args: unknown[]) =>
+      fetch(...args).catch(async (error: unknown) => {
+        await delay(FAILED_FETCH_MS);
+        throw error;
+      });
     return backend;
   };
 }

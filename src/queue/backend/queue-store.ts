@@ -1,12 +1,12 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { type IQueueBackend, type Job, Queue, type RateLimiterOptions } from 'bullmq';
+import { type IQueueBackend, Queue, type RateLimiterOptions } from 'bullmq';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { within } from '../../config/within.js';
 import { type Health, healthOf } from '../../http/server/health-indicator.js';
 import { ActivatedWorker } from './activated-worker.js';
 import { checkQueueTables, createQueueTables, postgresBackend } from './postgres.js';
-import { type Notification, QUEUE_NAMES, type QueueName } from './queue-names.js';
+import { QUEUE_NAMES, type QueueName } from './queue-names.js';
 import { checkRedis, redisBackend } from './redis.js';
 import type { StoreBackend } from './store-backend.js';
 import { StoreWatch } from './store-watch.js';
@@ -17,9 +17,10 @@ const ANSWER_MS = 1_500;
 /** Timeout for the end of each queue and of the connections. */
 const CLOSE_MS = 300;
 
-const JOB_OPTIONS = { removeOnComplete: true, removeOnFail: 100 };
+/** How long equal notifications are dropped. Short, because the worker that took the first may have been killed. */
+const DEDUPLICATION_MS = 1_000;
 
-type NotificationQueue = Queue<Notification, void, string, Notification, void, string, IQueueBackend>;
+type NotificationQueue = Queue<object, void, string, object, void, string, IQueueBackend>;
 type StoreEnv = Pick<Env, 'REDIS_URL' | 'DATABASE_URL' | 'QUEUE_PREFIX'>;
 
 /** Redis if REDIS_URL is set, otherwise PostgreSQL. */
@@ -52,16 +53,21 @@ export class QueueStore implements OnApplicationShutdown {
     this.queues = new Map([...QUEUE_NAMES, 'probe'].map((name) => [name, this.open(name)]));
   }
 
-  /** Adds a job. Never rejects, because the poller notifies again. */
-  async add(name: QueueName, reason: string, options: Parameters<Queue['add']>[2]): Promise<void> {
-    const added = this.queues.get(name)?.add('notify', { reason }, options);
+  /**
+   * Adds a job, unless one waits; a delayed one is replaced. Never rejects, because the poller notifies again. The worker
+   * releases the deduplication key before it works.
+   */
+  async add(name: QueueName, delayMs: number): Promise<void> {
+    const ttl = Math.ceil(delayMs) + DEDUPLICATION_MS;
+    const deduplication = { id: 'next', replace: true, extend: true, ttl };
+    const added = this.queues.get(name)?.add('notify', {}, { delay: delayMs, deduplication });
     await within(ANSWER_MS, added, noAnswer).catch((error: unknown) => this.watch.failed(error));
   }
 
   /** Calls `activate` for each job of a queue, until the worker is closed. */
   work(
     name: QueueName,
-    activate: (job: Job<Notification>) => Promise<unknown>,
+    activate: () => Promise<unknown>,
     options: { concurrency?: number; limiter?: RateLimiterOptions } = {},
   ): ActivatedWorker {
     return new ActivatedWorker(name, activate, { ...this.backend.options, ...options }, this.backend.factory, (error) =>
@@ -87,13 +93,17 @@ export class QueueStore implements OnApplicationShutdown {
 
   /** Writes to the store as a notification does. The one job of this queue has no worker. */
   private async probe(): Promise<void> {
-    const probed = this.queues.get('probe')?.add('probe', { reason: 'probe' }, { jobId: 'probe' });
+    const probed = this.queues.get('probe')?.add('probe', {}, { jobId: 'probe' });
     await within(ANSWER_MS, probed, noAnswer);
   }
 
   private open(name: string): NotificationQueue {
     const { options, factory } = this.backend;
-    const queue: NotificationQueue = new Queue(name, { ...options, defaultJobOptions: JOB_OPTIONS }, factory);
+    const queue: NotificationQueue = new Queue(
+      name,
+      { ...options, defaultJobOptions: { removeOnComplete: true } },
+      factory,
+    );
     queue.on('error', (error) => this.watch.failed(error));
     return queue;
   }

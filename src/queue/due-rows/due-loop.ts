@@ -7,17 +7,11 @@ import { type Attributes, inSpan, type Traceparent } from '../../tracing/trace.j
 import type { ActivatedWorker } from '../backend/activated-worker.js';
 import type { QueueName } from '../backend/queue-names.js';
 import type { QueueStore } from '../backend/queue-store.js';
-import type { Bind, NextDue, Poller } from '../notifier/poller.js';
+import { type Bind, type NextDue, Poller } from '../notifier/poller.js';
 import { QueueNotifier } from '../notifier/queue-notifier.js';
 import type { DueRows, Leased } from './due-rows.js';
 import { TriggeredLoop } from './triggered-loop.js';
 import { WorkerProcess } from './worker-process.js';
-
-/** Rows due later than this are left to the poller. */
-const HORIZON_MS = 60_000;
-
-/** Minimum delay of the next notification, so that a due row that cannot be claimed does not keep the loop busy. */
-const MIN_WAIT_MS = 100;
 
 /** Columns of due rows that every loop reads. */
 export interface DueColumns {
@@ -32,8 +26,6 @@ export interface DueColumns {
 export interface DueWork<Row> {
   /** For logs, spans and the poller. */
   readonly name: string;
-  /** The queue that is notified when rows are due. */
-  readonly queue: QueueName;
   /** Maximum rows in progress per process. */
   readonly concurrency: number;
   /** Attributes of a row's spans. Only ids that this service made. */
@@ -52,29 +44,18 @@ export class DueParts {
     readonly random: Random,
     readonly metrics: Metrics,
     readonly notifier: QueueNotifier,
+    readonly poller: Poller,
   ) {}
 }
 
-/** Leases due rows. `nextDueAt` is missing if the queue plans its own next notification. */
-type Claims<Row> = Pick<DueRows<Row & object>, 'claim' | 'done' | 'nextDue'> &
-  Partial<Pick<DueRows<Row & object>, 'nextDueAt'>>;
-
-/**
- * Claims and processes the due rows of a table, several at a time, until none is due.
- *
- * @typeParam Result of the work on one row
- */
-export abstract class DueLoop<
-  Row extends DueColumns,
-  Result = void,
-  Due extends Claims<Row> = Claims<Row> & Pick<DueRows<Row>, 'lock' | 'settle'>,
-> extends TriggeredLoop {
+/** Claims and processes the due rows of a table, several at a time, until none is due. */
+export abstract class DueLoop<Row extends DueColumns> extends TriggeredLoop {
   protected constructor(
     private readonly declared: DueWork<Row>,
-    readonly due: Due,
+    protected readonly due: Pick<DueRows<Row>, 'claim' | 'done' | 'nextDue' | 'lock' | 'settle'>,
     protected readonly parts: DueParts,
   ) {
-    super(declared);
+    super(declared, parts.poller);
   }
 
   override nextDue(bind: Bind): string | null {
@@ -82,16 +63,16 @@ export abstract class DueLoop<
   }
 
   protected override runSlot(): Promise<void> {
-    return this.run(() => this.startNextSlot());
+    return this.run(() => this.trigger()); // more rows may be due
   }
 
-  /** Processes one row after the other until none is due. @param claimed called with each row once it is leased */
-  async run(claimed: (row: Row) => void = () => {}): Promise<void> {
-    while (this.mayClaim()) if (!(await this.runOne(claimed))) return this.notifyForNext();
+  /** Processes one row after the other until none is due. @param claimed called once each row is leased */
+  async run(claimed = () => {}): Promise<void> {
+    while (this.mayClaim()) if (!(await this.runOne(claimed))) return;
   }
 
-  /** Processes the next row. @returns undefined if none is due */
-  protected async runOne(claimed: (row: Row) => void): Promise<{ result: Result } | undefined> {
+  /** Processes the next row. @returns false if none is due */
+  private async runOne(claimed: () => void): Promise<boolean> {
     const claimingMs = this.parts.clock.monotonicMs();
     let claim: Leased<Row> | undefined;
     try {
@@ -99,50 +80,39 @@ export abstract class DueLoop<
     } finally {
       if (!claim) this.nothingClaimed();
     }
-    if (!claim) return undefined;
-    const { lease } = claim;
-    claimed(claim.row);
-    return { result: await this.workTraced(claim, claimingMs).finally(() => this.due.done(lease)) };
-  }
-
-  /** Continues the trace that made the row due. */
-  private workTraced(claim: Leased<Row>, claimingMs: number): Promise<Result> {
+    if (!claim) return false;
+    const { row, lease } = claim;
+    claimed();
     const { name, traced } = this.declared;
-    const { traceparents: causes, failures, dueAt } = claim.row;
-    const attributes = {
-      ...traced?.(claim.row),
-      'notebridge.attempt': failures + 1,
-      ...(dueAt && { 'notebridge.waited_ms': Math.max(0, this.parts.clock.now().getTime() - dueAt.getTime()) }),
-    };
-    const options = { kind: 'CONSUMER', causes, attributes } as const;
-    return inSpan(`process ${name}`, options, () => this.work(claim, claimingMs));
+    const work = () => this.work({ row, lease }, claimingMs);
+    await inWorkSpan(name, row, this.parts.clock, traced?.(row), work).finally(() => this.due.done(lease));
+    return true;
   }
 
   /** @param claimingMs monotonic time before the claim */
-  protected abstract work(claim: Leased<Row>, claimingMs: number): Promise<Result>;
+  protected abstract work(claim: Leased<Row>, claimingMs: number): Promise<void>;
 
   protected mayClaim(): boolean {
     return !this.shutdown.signal.aborted && this.declared.isConfigured() && this.parts.worker.mayWork();
   }
 
   protected nothingClaimed(): void {}
+}
 
-  /** Notifies a worker after `waitMs`. */
-  protected notifyIn(waitMs: number): void {
-    this.parts.notifier.notify(this.declared.queue, 'due', waitMs);
-  }
-
-  /** More rows may be due. If all slots of this process are in use, another process may have one. */
-  private startNextSlot(): void {
-    if (this.isFull()) this.notifyIn(0);
-    else this.trigger();
-  }
-
-  private async notifyForNext(): Promise<void> {
-    const next = await this.due.nextDueAt?.();
-    const waitMs = next ? next.getTime() - this.parts.clock.now().getTime() : HORIZON_MS;
-    if (waitMs < HORIZON_MS) this.notifyIn(Math.max(waitMs, MIN_WAIT_MS));
-  }
+/** Runs the work on a row in a span that continues the traces which made the row due. */
+export function inWorkSpan<Result>(
+  name: string,
+  { traceparents: causes, failures, dueAt }: DueColumns,
+  clock: Clock,
+  more: Attributes | undefined,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const attributes = {
+    ...more,
+    'notebridge.attempt': failures + 1,
+    ...(dueAt && { 'notebridge.waited_ms': Math.max(0, clock.now().getTime() - dueAt.getTime()) }),
+  };
+  return inSpan(`process ${name}`, { kind: 'CONSUMER', causes, attributes }, work);
 }
 
 /** Work that has due times and is not a `DueLoop`. */

@@ -79,16 +79,7 @@ export class DueRows<Row extends object> {
     this.held.delete(key);
   }
 
-  /** When the next row without a lease is due, in a lane that is not full; undefined if no row is due. */
-  async nextDueAt(): Promise<Date | undefined> {
-    const values: unknown[] = [];
-    const next = this.nextDue((value) => `$${values.push(value)}`);
-    if (next === null) return undefined;
-    const { rows } = await this.database.pool.query<{ due_at: Date | null }>(`SELECT ${next} AS due_at`, values);
-    return rows[0]?.due_at ?? undefined;
-  }
-
-  /** The same for a poll. Null if all lanes are full. */
+  /** For the poller: when the next free row is due, in a lane that is not full. Null if all are full. */
   nextDue(bind: Bind): string | null {
     const { name, key, held } = this.table;
     const lanes = this.table.lanes.filter((lane) => !this.isFull(lane));

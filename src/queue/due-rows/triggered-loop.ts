@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { isDatabaseUnavailable } from '../../http/problem/fault.js';
-import type { Bind } from '../notifier/poller.js';
+import type { Bind, Poller } from '../notifier/poller.js';
 
 /** Work that runs in up to `concurrency` slots of this process whenever it is triggered. */
 export abstract class TriggeredLoop {
@@ -12,7 +12,10 @@ export abstract class TriggeredLoop {
   private isTriggeredAgain = false;
 
   /** @param slotted its name for logs, spans and the poller, and its slots */
-  protected constructor(private readonly slotted: { readonly name: string; readonly concurrency: number }) {}
+  protected constructor(
+    private readonly slotted: { readonly name: string; readonly concurrency: number },
+    private readonly poller: Pick<Poller, 'wakeIn'>,
+  ) {}
 
   get name(): string {
     return this.slotted.name;
@@ -27,7 +30,7 @@ export abstract class TriggeredLoop {
   /** Starts a slot. If all are in use, one starts as soon as another ends. */
   trigger(): void {
     if (this.shutdown.signal.aborted) return;
-    if (this.isFull()) {
+    if (this.slots.size >= this.slotted.concurrency) {
       this.isTriggeredAgain = true;
       return;
     }
@@ -39,6 +42,7 @@ export abstract class TriggeredLoop {
       })
       .finally(() => {
         this.slots.delete(slot);
+        this.poller.wakeIn(0); // finds the next row that will be due
         if (!this.isTriggeredAgain) return;
         this.isTriggeredAgain = false;
         this.trigger();
@@ -54,9 +58,5 @@ export abstract class TriggeredLoop {
   /** Resolves when all slots are free. */
   async finished(): Promise<void> {
     while (this.slots.size > 0) await Promise.all(this.slots);
-  }
-
-  protected isFull(): boolean {
-    return this.slots.size >= this.slotted.concurrency;
   }
 }

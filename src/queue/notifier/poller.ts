@@ -21,23 +21,24 @@ interface Poll {
   readonly work: () => Promise<void> | void;
   /** Null for a poll at intervals. */
   readonly nextDue: NextDue | null;
-  /** When a poll at intervals runs next, in monotonic milliseconds. */
-  nextAtMs: number;
+  /** Minimum time between two runs. */
   readonly everyMs: number;
+  /** The earliest time of the next run, in monotonic milliseconds. */
+  nextAtMs: number;
   running?: Promise<void>;
 }
 
 /** Maximum time between two rounds. A row whose notification was lost waits at most as long. */
 const MAX_SLEEP_MS = 5_000;
 
-/** Minimum time between two rounds, so that due rows that cannot be claimed do not keep the process busy. */
-const MIN_SLEEP_MS = 1_000;
+/** Minimum time between two rounds. */
+const MIN_SLEEP_MS = 100;
+
+/** How long after work for a due row to look for it again. A row that cannot be claimed must not keep the process busy. */
+export const LOOK_AGAIN_MS = 1_000;
 
 /** How long to log no further error of the same poll, because the database may be unavailable for long. */
 const QUIET_MS = 30_000;
-
-/** The name under which a failed round is logged. */
-const ROUND = 'due rows';
 
 /**
  * Finds due work without the queue, because the queue may lose notifications. One statement per round asks for the next
@@ -66,14 +67,12 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** Declares a poll that runs when a row is due. Call it from a feature's `onModuleInit`. */
   whenDue(name: string, nextDue: NextDue, work: Poll['work']): void {
-    this.polls.push({ name, work, nextDue, everyMs: 0, nextAtMs: 0 });
+    this.polls.push({ name, work, nextDue, everyMs: LOOK_AGAIN_MS, nextAtMs: 0 });
   }
 
   /** Declares a poll at intervals, of a second or more, for work without due times. */
   every(everyMs: number, name: string, work: Poll['work']): void {
-    const poll = { name, work, nextDue: null, everyMs, nextAtMs: 0 };
-    this.schedule(poll);
-    this.polls.push(poll);
+    this.polls.push({ name, work, nextDue: null, everyMs, nextAtMs: this.clock.monotonicMs() + everyMs });
   }
 
   /** Starts a round at the latest after `ms` milliseconds; a round that is due earlier stays. */
@@ -111,25 +110,20 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** Runs the due polls, and plans the next round for the first one that will be due. */
   private async runDue(): Promise<void> {
-    const waits = await this.waits();
+    let rowWaits: [Poll, number][] = [];
+    try {
+      rowWaits = await this.waitsForRows();
+    } catch (error) {
+      this.warn('due rows', error); // and runs every poll, because each may find out itself
+    }
     if (this.stopping.begun || !this.isStarted) return;
-    for (const [poll, waitMs] of waits) {
+    const waitsOfRows = new Map(rowWaits);
+    for (const poll of this.polls) {
       if (poll.running) continue;
+      const waitMs = Math.max(waitsOfRows.get(poll) ?? 0, poll.nextAtMs - this.clock.monotonicMs());
       if (waitMs <= 0) this.run(poll);
       else this.wakeIn(waitMs);
     }
-  }
-
-  /** Milliseconds until each poll is due. If the database does not say, all are, because they may find out themselves. */
-  private async waits(): Promise<Map<Poll, number>> {
-    const nowMs = this.clock.monotonicMs();
-    const waits = new Map(this.polls.map((poll) => [poll, poll.nextDue ? 0 : poll.nextAtMs - nowMs]));
-    try {
-      for (const [poll, waitMs] of await this.waitsForRows()) waits.set(poll, waitMs);
-    } catch (error) {
-      this.warn(ROUND, error);
-    }
-    return waits;
   }
 
   /** Milliseconds until a row of each poll is due; infinite without one. */
@@ -155,23 +149,20 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
       .catch((error: unknown) => this.warn(poll.name, error))
       .finally(() => {
         delete poll.running;
-        this.schedule(poll);
-        if (poll.nextDue) this.wakeIn(MIN_SLEEP_MS); // more rows may be due
+        poll.nextAtMs = this.clock.monotonicMs() + poll.everyMs;
+        this.wakeIn(poll.everyMs);
       });
   }
 
-  private schedule(poll: Poll): void {
-    poll.nextAtMs = this.clock.monotonicMs() + poll.everyMs * (0.9 + 0.2 * this.random.fraction());
-  }
-
-  /** Logs a failure of each poll once a minute; those for which PostgreSQL is unavailable together. */
+  /** Logs at most one failure of each poll in `QUIET_MS`. While PostgreSQL is unavailable, all polls count as one. */
   private warn(poll: string, error: unknown): void {
     const nowMs = this.clock.monotonicMs();
-    const isAway = isDatabaseUnavailable(error);
-    const about = isAway ? 'database' : poll;
+    const isUnavailable = isDatabaseUnavailable(error);
+    const about = isUnavailable ? 'database' : poll;
     if (nowMs < (this.quietUntilMs.get(about) ?? nowMs)) return;
     this.quietUntilMs.set(about, nowMs + QUIET_MS);
-    if (isAway) this.log.warn({ msg: 'PostgreSQL is unavailable, so polls fail and are retried', code: codeOf(error) });
+    if (isUnavailable)
+      this.log.warn({ msg: 'PostgreSQL is unavailable, so polls fail and are retried', code: codeOf(error) });
     else this.log.warn({ msg: 'a poll failed and is retried', poll, ...errorTrace(error) });
   }
 }

@@ -16,8 +16,8 @@ function plannedQueue(nextInMs: () => Promise<number | null> = async () => 0) {
   return {
     delays,
     computed: () => computed,
-    notify: (withinMs: number) => notifier.notify(USER_MANAGEMENT_QUEUE, 'test', withinMs),
-    planAt: (inMs: number) => notifier.planAt(USER_MANAGEMENT_QUEUE, 'test', inMs),
+    notify: (withinMs: number) => notifier.notify(USER_MANAGEMENT_QUEUE, withinMs),
+    planAt: (inMs: number) => notifier.planAt(USER_MANAGEMENT_QUEUE, inMs),
   };
 }
 

@@ -38,7 +38,6 @@ export class RequestSender extends SendOnce<OpenRequest, { sessionId: string }> 
     super(
       {
         name: 'session requests',
-        queue: 'session-requests',
         table: { ...SESSION_TABLE, onRequestedAgain: 'changed = true' },
         outcomes,
         counter: { name: 'session_requests_total', help: 'Attempts to create a session by outcome' },
@@ -51,7 +50,7 @@ export class RequestSender extends SendOnce<OpenRequest, { sessionId: string }> 
           const about = { client: await clientsOf(database.pool, clientUserIds), session: [shownId] };
           return sent.send('createSession', about, () => platform.createSession(body));
         },
-        afterCommit: () => parts.notifier.notify('sessions', 'due'),
+        afterCommit: () => parts.notifier.notify('sessions'),
       },
       keeper,
       sending,

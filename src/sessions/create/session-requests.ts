@@ -117,7 +117,7 @@ export class SessionRequests {
   async resolve(idOrAlias: string, { action, sessionId }: ResolveSessionRequest, wait: Wait): Promise<SessionResponse> {
     const row = await this.reader.find(idOrAlias);
     await this.resolver.resolve(row.id, action, sessionId, wait.signal);
-    if (action === 'link') this.notifier.notify('sessions', 'due');
+    if (action === 'link') this.notifier.notify('sessions');
     if (action !== 'create') return this.reader.show(row.shownId);
     const sent = this.reader.view({ ...row, state: 'Requested' });
     return afterCommit(
@@ -128,7 +128,7 @@ export class SessionRequests {
 
   /** @returns the session after the wait, or the problem that rejected it */
   private async settled(id: string, { seconds, signal }: Wait): Promise<SessionResponse | Problem> {
-    this.notifier.notify('session-requests', 'requested');
+    this.notifier.notify('session-requests');
     const session = await pollUntil(
       seconds,
       () => this.reader.show(id),

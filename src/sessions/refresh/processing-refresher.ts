@@ -66,13 +66,12 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
           fault,
           DEBOUNCE_MS,
         ],
-        afterCommit: () => parts.notifier.notify('sessions', 'due'),
+        afterCommit: () => parts.notifier.notify('sessions'),
       };
     };
     super(
       {
         name: 'processing sessions',
-        queue: 'sessions',
         table: {
           name: 'processing_sessions',
           columns: allColumns('ProcessingSession', 't'),

@@ -217,7 +217,6 @@ export class SessionRefresher extends FetchLoop<SessionRow, SessionAnswer> {
     super(
       {
         name: 'sessions',
-        queue: 'sessions',
         table: {
           name: 'sessions',
           columns: SESSION_COLUMNS,

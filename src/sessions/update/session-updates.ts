@@ -13,7 +13,6 @@ import { PlatformError, platformProblem, platformUnclear } from '../../platform/
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
 import { SentData } from '../../platform/send/sent-data.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
-import { DEBOUNCE_MS } from '../model/apply-fetch.js';
 import type { SessionResponse } from '../model/session-view.js';
 import { SessionReader } from '../read/session-reader.js';
 import type { RefreshRequest } from '../read/sessions.dto.js';
@@ -59,7 +58,7 @@ export class SessionUpdates {
     const sessions = one
       ? await this.scheduler.scheduleRefresh(one.id)
       : await this.scheduler.scheduleRefreshesSince(new Date(since ?? 0));
-    this.notifier.notify('sessions', 'due');
+    this.notifier.notify('sessions');
     return sessions;
   }
 
@@ -123,7 +122,7 @@ export class SessionUpdates {
       // The update took effect, so it must not be sent again.
       throw platformUnclear('this update');
     } finally {
-      this.notifier.notify('sessions', 'due', DEBOUNCE_MS);
+      this.notifier.notify('sessions');
     }
   }
 

@@ -63,7 +63,7 @@ export class DeliveriesService {
   /** Replays a delivery in any state. @throws {Problem} 404 `unknown-delivery` */
   async replay(id: string): Promise<DeliveryResponse> {
     const reopened = known(await this.change(`${REOPEN} WHERE id = $1 RETURNING ${COLUMNS}`, id));
-    this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'replay');
+    this.notifier.notify(WEBHOOK_INBOX_QUEUE);
     return reopened;
   }
 
@@ -102,7 +102,7 @@ export class DeliveriesService {
       const detail = 'The selection has changed since the dry run. Repeat the dry run.';
       throw new Problem(409, 'plan-changed', detail, { extensions: { planned: plan.count, count } });
     }, 'bulk');
-    this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'replay');
+    this.notifier.notify(WEBHOOK_INBOX_QUEUE);
     return { dryRun: false, count: plan.count, plan };
   }
 

@@ -5,7 +5,6 @@ import { errorTrace, failureCode } from '../../http/problem/error-trace.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { SpellingsRepository } from '../../platform/http/spellings.repository.js';
 import { backoffMs } from '../../queue/backend/backoff.js';
-import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
 import { DueParts } from '../../queue/due-rows/due-loop.js';
 import { TriggeredLoop } from '../../queue/due-rows/triggered-loop.js';
 import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
@@ -64,7 +63,7 @@ export class InboxLoop extends TriggeredLoop {
     private readonly contract: Contract,
     private readonly parts: DueParts,
   ) {
-    super({ name: 'webhook inbox', concurrency: SLOTS });
+    super({ name: 'webhook inbox', concurrency: SLOTS }, parts.poller);
     const { metrics } = parts;
     this.settled = metrics.counter('webhook_settled_total', 'Outcomes of attempts to process a delivery', ['state']);
     metrics.gauge('webhook_inbox_open', 'Deliveries that still need work', [], async (gauge) =>
@@ -106,9 +105,6 @@ export class InboxLoop extends TriggeredLoop {
     }
     const settled = [...outcomes.values()];
     for (const { state } of settled) if (state !== 'received') this.settled.inc({ state });
-    if (settled.some(({ reason }) => reason === 'waiting')) {
-      this.parts.notifier.notify(WEBHOOK_INBOX_QUEUE, 'waiting', WAIT_MS);
-    }
   }
 
   private async handleAll(tx: pg.PoolClient, batch: readonly TakenDelivery[]): Promise<Outcomes> {

@@ -91,7 +91,7 @@ export class InboxAppender implements OnModuleDestroy {
     this.quiet = undefined;
     if (!this.isNotifyPending) return;
     this.isNotifyPending = false;
-    this.notifier.notify(WEBHOOK_INBOX_QUEUE, 'received');
+    this.notifier.notify(WEBHOOK_INBOX_QUEUE);
     this.quiet = setTimeout(() => this.notifyPending(), NOTIFY_INTERVAL_MS).unref();
   }
 }
