@@ -69,8 +69,8 @@ describeOnBothBackends('a service', ({ name, queuePrefix }) => {
     await put('away');
     await isSynced('away');
     await startServer();
-    await service.printed(/the store of the queues is available again/);
     await partIs(service, 'queue', 'ok');
+    await service.printed(/the store of the queues is available again/);
     await put('back');
     await isSynced('back');
     await askRedis(redis?.port ?? 0, `${USER} -@scripting`);

@@ -1,4 +1,4 @@
-import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { type IQueueBackend, Queue, type RateLimiterOptions } from 'bullmq';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
@@ -9,7 +9,7 @@ import { checkQueueTables, createQueueTables, postgresBackend } from './postgres
 import { QUEUE_NAMES, type QueueName } from './queue-names.js';
 import { checkRedis, redisBackend } from './redis.js';
 import type { StoreBackend } from './store-backend.js';
-import { StoreWatch } from './store-watch.js';
+import { namesCause, storeFault } from './store-fault.js';
 
 /** Timeout for an answer of the store. */
 const ANSWER_MS = 1_500;
@@ -19,6 +19,12 @@ const CLOSE_MS = 300;
 
 /** How long equal notifications are dropped. Short, because the worker that took the first may have been killed. */
 const DEDUPLICATION_MS = 1_000;
+
+/** How long an answering store counts as unavailable after a failure. Longer than workers wait between two fetches. */
+const CALM_MS = 2_000;
+
+/** Minimum time between two log lines about an unavailable store. */
+const REMINDER_MS = 60_000;
 
 type NotificationQueue = Queue<object, void, string, object, void, string, IQueueBackend>;
 type StoreEnv = Pick<Env, 'REDIS_URL' | 'DATABASE_URL' | 'QUEUE_PREFIX'>;
@@ -43,13 +49,20 @@ export async function prepareQueueStore(env: StoreEnv, ownerUrl: string | undefi
 /** The queues, on one store. Loses nothing, because jobs only notify. */
 @Injectable()
 export class QueueStore implements OnApplicationShutdown {
+  private readonly log = new Logger(QueueStore.name);
   private readonly backend: StoreBackend;
   private readonly queues: ReadonlyMap<string, NotificationQueue>;
-  private readonly watch: StoreWatch;
+  /** What is wrong with the store, in a sentence. Undefined while it is available. */
+  private fault: { readonly sentence: string; readonly since: Date } | undefined;
+  private failedAtMs = 0;
+  private quietUntilMs = Number.NEGATIVE_INFINITY;
+  private isClosed = false;
 
-  constructor(env: StoreEnv, clock: Clock) {
+  constructor(
+    env: StoreEnv,
+    private readonly clock: Clock,
+  ) {
     this.backend = openBackend(env);
-    this.watch = new StoreWatch(() => this.probe(), clock);
     this.queues = new Map([...QUEUE_NAMES, 'probe'].map((name) => [name, this.open(name)]));
   }
 
@@ -60,8 +73,7 @@ export class QueueStore implements OnApplicationShutdown {
   async add(name: QueueName, delayMs: number): Promise<void> {
     const ttl = Math.ceil(delayMs) + DEDUPLICATION_MS;
     const deduplication = { id: 'next', replace: true, extend: true, ttl };
-    const added = this.queues.get(name)?.add('notify', {}, { delay: delayMs, deduplication });
-    await within(ANSWER_MS, added, noAnswer).catch((error: unknown) => this.watch.failed(error));
+    await this.answered(this.queues.get(name)?.add('notify', {}, { delay: delayMs, deduplication }));
   }
 
   /** Calls `activate` for each job of a queue, until the worker is closed. */
@@ -71,30 +83,25 @@ export class QueueStore implements OnApplicationShutdown {
     options: { concurrency?: number; limiter?: RateLimiterOptions } = {},
   ): ActivatedWorker {
     return new ActivatedWorker(name, activate, { ...this.backend.options, ...options }, this.backend.factory, (error) =>
-      this.watch.failed(error),
+      this.failed(error),
     );
   }
 
-  /** Probes the store, because without notifications nothing else shows that it is unavailable. */
+  /** Writes to the store, because without notifications nothing else shows that it is unavailable. */
   async health(): Promise<Health> {
-    if (!this.watch.fault) await this.probe().catch((error: unknown) => this.watch.failed(error));
-    const { fault, since } = this.watch;
-    if (!fault) return { status: 'ok' };
+    // As a notification does, but the one job of this queue has no worker.
+    await this.answered(this.queues.get('probe')?.add('probe', {}, { jobId: 'probe' }));
+    if (!this.fault) return { status: 'ok' };
+    const { sentence, since } = this.fault;
     // Without Redis, PostgreSQL is the store, so that its fault is the cause.
-    return healthOf([{ code: 'queue-unavailable', values: { fault }, follows: true, ...(since && { since }) }]);
+    return healthOf([{ code: 'queue-unavailable', values: { fault: sentence }, follows: true, since }]);
   }
 
   async onApplicationShutdown(): Promise<void> {
-    this.watch.stop();
+    this.isClosed = true;
     const closing = Promise.all([...this.queues.values()].map((queue) => queue.close()));
     await within(CLOSE_MS, closing, () => undefined).catch(() => undefined);
     await within(CLOSE_MS, this.backend.close(), () => undefined).catch(() => undefined);
-  }
-
-  /** Writes to the store as a notification does. The one job of this queue has no worker. */
-  private async probe(): Promise<void> {
-    const probed = this.queues.get('probe')?.add('probe', {}, { jobId: 'probe' });
-    await within(ANSWER_MS, probed, noAnswer);
   }
 
   private open(name: string): NotificationQueue {
@@ -104,8 +111,32 @@ export class QueueStore implements OnApplicationShutdown {
       { ...options, defaultJobOptions: { removeOnComplete: true } },
       factory,
     );
-    queue.on('error', (error) => this.watch.failed(error));
+    queue.on('error', (error) => this.failed(error));
     return queue;
+  }
+
+  /** Records whether the store answers. */
+  private async answered(answer: Promise<unknown> | undefined): Promise<void> {
+    try {
+      await within(ANSWER_MS, answer, noAnswer);
+    } catch (error) {
+      return this.failed(error);
+    }
+    if (!this.fault || this.clock.monotonicMs() - this.failedAtMs < CALM_MS) return;
+    this.fault = undefined;
+    this.log.log('the store of the queues is available again');
+  }
+
+  /** Records that the store failed, and logs it at most once a minute, because all connections report it. */
+  private failed(error: unknown): void {
+    if (this.isClosed) return;
+    const nowMs = this.clock.monotonicMs();
+    this.failedAtMs = nowMs;
+    const since = this.fault?.since ?? this.clock.now();
+    if (!this.fault || namesCause(error)) this.fault = { sentence: storeFault(error), since };
+    if (nowMs < this.quietUntilMs) return;
+    this.quietUntilMs = nowMs + REMINDER_MS;
+    this.log.warn({ msg: `${this.fault.sentence} Work continues more slowly, by polling`, since: since.toISOString() });
   }
 }
 

@@ -1,4 +1,4 @@
-import { isRedisReply, storeFault } from './store-fault.js';
+import { isRedisReply, namesCause, storeFault } from './store-fault.js';
 
 const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
 
@@ -30,4 +30,10 @@ test.each([
 test('an explanation quotes no part of an error', () => {
   expect(storeFault(reply('ERR Miller'))).not.toContain('Miller');
   expect(storeFault(new Error('Miller'))).not.toContain('Miller');
+});
+
+test('only a reply, or an error with a code, names a cause', () => {
+  expect(namesCause(reply('LOADING Redis is loading the dataset in memory'))).toBe(true);
+  expect(namesCause(Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }))).toBe(true);
+  expect(namesCause(new Error('Connection is closed.'))).toBe(false);
 });

@@ -28,5 +28,6 @@ export function storeFault(error: unknown): string {
   return 'The store of the queues (REDIS_URL, or DATABASE_URL without it) cannot be reached.';
 }
 
-/** True for an error that the store itself answered. */
-export const isStoreReply = (error: unknown): boolean => !storeFault(error).endsWith('cannot be reached.');
+/** False for an error that may only follow from another one, such as a closed connection. */
+export const namesCause = (error: unknown): boolean =>
+  isRedisReply(error) || (error instanceof Error && 'code' in error && error.code !== undefined);
