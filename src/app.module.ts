@@ -7,6 +7,7 @@ import { ConfigModule } from './config/config.module.js';
 import type { Env } from './config/env.js';
 import { ConsoleModule } from './console/console.module.js';
 import { DatabaseModule } from './database/database.module.js';
+import { DueRowsModule } from './due-rows/due-rows.module.js';
 import { FeedModule } from './feed/feed.module.js';
 import { HttpModule } from './http/server/http.module.js';
 import { IdempotencyModule } from './idempotency/idempotency.module.js';
@@ -14,7 +15,6 @@ import { ImportsModule, ImportsWorkerModule } from './imports/imports.module.js'
 import { OperationsModule } from './operations/operations.module.js';
 import { PeopleModule, PeopleWorkerModule } from './people/people.module.js';
 import { PlatformModule } from './platform/platform.module.js';
-import { QueueModule } from './queue/queue.module.js';
 import { RecorderModule } from './recorder/recorder.module.js';
 import { RecordingsModule } from './recordings/recordings.module.js';
 import { SendingModule } from './sending/sending.module.js';
@@ -27,7 +27,7 @@ const MODULES = [
   HttpModule,
   DatabaseModule,
   VaultModule,
-  QueueModule,
+  DueRowsModule,
   AuditModule,
   AccessModule,
   IdempotencyModule,

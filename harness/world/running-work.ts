@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { INestApplication } from '@nestjs/common';
 import { AuditLinker } from '../../src/audit/audit-linker.js';
-import { WorkerProcess } from '../../src/queue/due-rows/worker-process.js';
+import { WorkerProcess } from '../../src/processes/worker-process.js';
 import { Vault } from '../../src/vault/vault.js';
 
 /** Background work in progress, some of it without a caller that waits for it. */

@@ -1,10 +1,10 @@
 import { Global, Injectable, Module } from '@nestjs/common';
 import { Clock } from '../../src/config/clock.js';
+import { DueParts } from '../../src/due-rows/due-loop.js';
 import type { Health } from '../../src/http/server/health-indicator.js';
+import { WorkerProcess } from '../../src/processes/worker-process.js';
 import type { QueueName } from '../../src/queue/backend/queue-names.js';
 import { QueueStore } from '../../src/queue/backend/queue-store.js';
-import { DueParts } from '../../src/queue/due-rows/due-loop.js';
-import { WorkerProcess } from '../../src/queue/due-rows/worker-process.js';
 import { Poller } from '../../src/queue/notifier/poller.js';
 import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
 
@@ -90,7 +90,7 @@ export class ManualHeartbeat extends WorkerProcess {
   protected override plan(): void {}
 }
 
-/** Replaces the product's `QueueModule`: no BullMQ, and nothing runs unless the world runs it. */
+/** Replaces the product's `DueRowsModule`: no BullMQ, and nothing runs unless the world runs it. */
 @Global()
 @Module({
   providers: [

@@ -5,10 +5,10 @@ import { Clock } from '../../src/config/clock.js';
 import { validateEnv } from '../../src/config/env.js';
 import { Random } from '../../src/config/random.js';
 import { Database } from '../../src/database/database.js';
-import { WorkerProcess } from '../../src/queue/due-rows/worker-process.js';
+import { DueRowsModule } from '../../src/due-rows/due-rows.module.js';
+import { WorkerProcess } from '../../src/processes/worker-process.js';
 import { Poller } from '../../src/queue/notifier/poller.js';
 import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
-import { QueueModule } from '../../src/queue/queue.module.js';
 import { httpAdapter, setupApp } from '../../src/setup.js';
 import { Changes } from './changes.js';
 import { WORK_OF_POLLS, type Work, workOf } from './work.js';
@@ -55,7 +55,7 @@ export interface ServiceParts {
 export async function startService(settings: Variables, { clock, random, step }: ServiceParts): Promise<WorldService> {
   const env = validateEnv(settings);
   const builder = Test.createTestingModule({ imports: [AppModule.with(env)] })
-    .overrideModule(QueueModule)
+    .overrideModule(DueRowsModule)
     .useModule(WorldQueueModule)
     .overrideProvider(Clock)
     .useValue(clock)

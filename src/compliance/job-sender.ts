@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Env } from '../config/env.js';
+import { DueParts } from '../due-rows/due-loop.js';
 import { PlatformClient } from '../platform/clients/platform-client.js';
 import { Contract } from '../platform/contract/contract.js';
 import { OutcomeKeeper } from '../platform/send/outcome-keeper.js';
 import { SendOnce } from '../platform/send/send-once.js';
-import { DueParts } from '../queue/due-rows/due-loop.js';
 import { Sending } from '../sending/sending.js';
 import { ComplianceSeal, JOB_TABLE, type JobRow, submissionOf } from './job.js';
 import { JobOutcomes } from './job-outcomes.repository.js';

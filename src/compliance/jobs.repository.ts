@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit, BEGUN } from '../audit/audit.js';
 import { Database } from '../database/database.js';
+import { tracesNow } from '../due-rows/traces.js';
 import { decodeCursor, type Page, pageOf } from '../http/request/page.js';
 import { UUID } from '../http/request/uuid-param.js';
 import { platformKey } from '../platform/contract/wire-types.js';
-import { tracesNow } from '../queue/due-rows/traces.js';
 import type { ComplianceJobsQuery } from './compliance.dto.js';
 import { type ComplianceRequest, ComplianceSeal, JOB_TABLE, type JobRow, LANES } from './job.js';
 

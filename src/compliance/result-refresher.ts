@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Env } from '../config/env.js';
+import { DueParts, DueProcessor } from '../due-rows/due-loop.js';
 import { type ComplianceJob, PlatformClient } from '../platform/clients/platform-client.js';
 import { Contract } from '../platform/contract/contract.js';
 import { FetchLoop } from '../platform/fetch/fetch-loop.js';
 import { QueueStore } from '../queue/backend/queue-store.js';
-import { DueParts, DueProcessor } from '../queue/due-rows/due-loop.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { ComplianceSeal, JOB_TABLE, type JobRow, LANES } from './job.js';
 import { JobOutcomes } from './job-outcomes.repository.js';

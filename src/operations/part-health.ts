@@ -8,7 +8,7 @@ import { mayChangeAuditLog } from '../database/runtime-role.js';
 import { isDatabaseUnavailable, lackOf } from '../http/problem/fault.js';
 import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
 import { Metrics } from '../http/server/metrics.js';
-import { GONE_SECONDS, WorkerProcess } from '../queue/due-rows/worker-process.js';
+import { GONE_SECONDS, WorkerProcess } from '../processes/worker-process.js';
 
 const HELP = `Seconds since a process with the role was last alive; none is beyond ${GONE_SECONDS}, and if the series is absent`;
 

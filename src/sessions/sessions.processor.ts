@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { DueProcessor } from '../due-rows/due-loop.js';
 import { QueueStore } from '../queue/backend/queue-store.js';
-import { DueProcessor } from '../queue/due-rows/due-loop.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { RequestSender } from './create/request-sender.js';
 import { ProcessingRefresher } from './refresh/processing-refresher.js';

@@ -4,8 +4,8 @@ import { withClient } from '../../src/database/connect/session.js';
 import { Database } from '../../src/database/database.js';
 import { FeedBell } from '../../src/feed/feed-bell.js';
 import { UploadConnectionPool } from '../../src/imports/upload/upload-connections.js';
+import { WorkerProcess } from '../../src/processes/worker-process.js';
 import { openBackend } from '../../src/queue/backend/queue-store.js';
-import { WorkerProcess } from '../../src/queue/due-rows/worker-process.js';
 import { InboxWriterRepository } from '../../src/webhooks/receive/inbox-writer.repository.js';
 import { useWorld } from '../world/use-world.js';
 

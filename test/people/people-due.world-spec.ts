@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../src/config/property-runs.spec-support.js';
 import { Database } from '../../src/database/database.js';
+import type { Lease } from '../../src/due-rows/lease.js';
 import { ClaimRepository } from '../../src/people/reconcile/claim.repository.js';
 import { Reconciler } from '../../src/people/reconcile/reconciler.js';
 import { DependentsRepository } from '../../src/people/store/dependents.repository.js';
 import { DuePeopleRepository, LANES } from '../../src/people/store/due-people.repository.js';
-import type { Lease } from '../../src/queue/due-rows/lease.js';
 import { useWorld } from '../world/use-world.js';
 import { peopleOf } from './mirroring.js';
 

@@ -2,8 +2,8 @@ import { ManualHeartbeat } from '../../harness/world/world-queue.js';
 import { Clock } from '../../src/config/clock.js';
 import type { Env } from '../../src/config/env.js';
 import { Database } from '../../src/database/database.js';
-import { DueRows, type DueTable } from '../../src/queue/due-rows/due-rows.js';
-import type { WorkerProcess } from '../../src/queue/due-rows/worker-process.js';
+import { DueRows, type DueTable } from '../../src/due-rows/due-rows.js';
+import type { WorkerProcess } from '../../src/processes/worker-process.js';
 import { useWorld } from '../world/use-world.js';
 
 const TABLE = { name: 'errands', columns: '*', key: 'id', lanes: [{ lane: 0 }, { lane: 1 }], effectMs: 0 };

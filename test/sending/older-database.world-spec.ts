@@ -1,6 +1,6 @@
 import type { World } from '../../harness/world/world.js';
 import { PlatformHttp } from '../../src/platform/http/platform-http.js';
-import { WorkerProcess } from '../../src/queue/due-rows/worker-process.js';
+import { WorkerProcess } from '../../src/processes/worker-process.js';
 import type { SendingResponse } from '../../src/sending/sending.dto.js';
 import { useWorld } from '../world/use-world.js';
 

@@ -1,8 +1,8 @@
 import type pg from 'pg';
+import { DueParts } from '../../src/due-rows/due-loop.js';
 import { Metrics } from '../../src/http/server/metrics.js';
 import { Contract } from '../../src/platform/contract/contract.js';
 import { SpellingsRepository } from '../../src/platform/http/spellings.repository.js';
-import { DueParts } from '../../src/queue/due-rows/due-loop.js';
 import { Vault } from '../../src/vault/vault.js';
 import { EventHandlers, type Handled, type InboxEvent } from '../../src/webhooks/process/event-handlers.js';
 import { InboxRepository } from '../../src/webhooks/process/inbox.repository.js';

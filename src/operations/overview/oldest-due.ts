@@ -1,8 +1,8 @@
 import type { ClientBase } from 'pg';
+import { firstDue } from '../../due-rows/first-due.js';
 import { firstPersonDue } from '../../people/store/due-people.repository.js';
 import type { Contract } from '../../platform/contract/contract.js';
 import type { OperationName } from '../../platform/contract/operations.js';
-import { firstDue } from '../../queue/due-rows/first-due.js';
 import { LONGEST_AWAITED } from '../../sessions/refresh/refresh-scheduler.repository.js';
 
 /** A kind of work, the operation that it waits for, and since when the longest due of it has been due. */

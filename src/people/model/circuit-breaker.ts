@@ -1,4 +1,4 @@
-import { backoffMs } from '../../queue/backend/backoff.js';
+import { backoffMs } from '../../due-rows/backoff.js';
 import { OPERATIONS, type Operation } from './person.js';
 
 /** The reasons why a breaker is open, as people and health show them. */

@@ -6,6 +6,9 @@ import { Env } from '../../config/env.js';
 import { Stopping } from '../../config/stopping.js';
 import { Database } from '../../database/database.js';
 import { retryUntilStored } from '../../database/retries.js';
+import type { DueColumns } from '../../due-rows/due-loop.js';
+import type { Leased } from '../../due-rows/due-rows.js';
+import { type Lease, safeAtOf } from '../../due-rows/lease.js';
 import { type CallLimit, type CallWindow, earliest, nextBulkAt } from '../../platform/rate-limit/pacing.js';
 import {
   type CallGrant,
@@ -14,9 +17,6 @@ import {
 } from '../../platform/rate-limit/rate-limiter.repository.js';
 import { sendingOf } from '../../platform/send/sent-data.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
-import type { DueColumns } from '../../queue/due-rows/due-loop.js';
-import type { Leased } from '../../queue/due-rows/due-rows.js';
-import { type Lease, safeAtOf } from '../../queue/due-rows/lease.js';
 import type { Bind } from '../../queue/notifier/poller.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { Sending } from '../../sending/sending.js';

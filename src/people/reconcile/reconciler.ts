@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { retryUntilStored } from '../../database/retries.js';
+import { DueParts, inWorkSpan } from '../../due-rows/due-loop.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
-import { DueParts, inWorkSpan } from '../../queue/due-rows/due-loop.js';
 import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { type Claim, ClaimRepository } from './claim.repository.js';

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { prepared } from '../../database/database.js';
+import { firstDue } from '../../due-rows/first-due.js';
+import { isFree } from '../../due-rows/lease.js';
 import type { Lane } from '../../platform/rate-limit/pacing.js';
-import { firstDue } from '../../queue/due-rows/first-due.js';
-import { isFree } from '../../queue/due-rows/lease.js';
-import { WorkerProcess } from '../../queue/due-rows/worker-process.js';
+import { WorkerProcess } from '../../processes/worker-process.js';
 import type { Bind } from '../../queue/notifier/poller.js';
 import { BLIND_CREATE, type Gate, isReading, QUEUES } from '../model/next-step.js';
 

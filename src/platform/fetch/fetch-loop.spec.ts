@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Random } from '../../config/random.js';
-import type { DueParts } from '../../queue/due-rows/due-loop.js';
-import type { Leased } from '../../queue/due-rows/due-rows.js';
+import type { DueParts } from '../../due-rows/due-loop.js';
+import type { Leased } from '../../due-rows/due-rows.js';
 import { PlatformError } from '../contract/platform-errors.js';
 import { type FetchColumns, FetchLoop } from './fetch-loop.js';
 

@@ -1,10 +1,10 @@
 import type { PoolClient } from 'pg';
+import { backoffMs } from '../../due-rows/backoff.js';
+import { type DueColumns, DueLoop, type DueParts, type DueWork } from '../../due-rows/due-loop.js';
+import { DueRows, type DueTable, type Leased } from '../../due-rows/due-rows.js';
+import { leaveTraces } from '../../due-rows/traces.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import type { Metrics } from '../../http/server/metrics.js';
-import { backoffMs } from '../../queue/backend/backoff.js';
-import { type DueColumns, DueLoop, type DueParts, type DueWork } from '../../queue/due-rows/due-loop.js';
-import { DueRows, type DueTable, type Leased } from '../../queue/due-rows/due-rows.js';
-import { leaveTraces } from '../../queue/due-rows/traces.js';
 import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { UnreadableValue } from '../../vault/unreadable-value.js';
 import { PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';

@@ -1,9 +1,9 @@
 import type { PoolClient } from 'pg';
 import { type Audit, BEGUN } from '../../audit/audit.js';
 import type { Database } from '../../database/database.js';
+import { RELEASE } from '../../due-rows/lease.js';
+import { joinTraces, tracesNow } from '../../due-rows/traces.js';
 import { Problem } from '../../http/problem/problem.js';
-import { RELEASE } from '../../queue/due-rows/lease.js';
-import { joinTraces, tracesNow } from '../../queue/due-rows/traces.js';
 import { platformKey } from '../contract/wire-types.js';
 import type { SpellingsRepository } from '../http/spellings.repository.js';
 import { type RequestTable, retryWhenTaken } from './request-rows.js';

@@ -1,11 +1,11 @@
 import type { PoolClient } from 'pg';
+import { backoffMs } from '../../due-rows/backoff.js';
+import { type DueColumns, DueLoop, type DueParts, type DueWork } from '../../due-rows/due-loop.js';
+import { DueRows, type DueTable, type Leased } from '../../due-rows/due-rows.js';
+import { type Lease, RELEASE } from '../../due-rows/lease.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { Metrics } from '../../http/server/metrics.js';
-import { backoffMs } from '../../queue/backend/backoff.js';
-import { type DueColumns, DueLoop, type DueParts, type DueWork } from '../../queue/due-rows/due-loop.js';
-import { DueRows, type DueTable, type Leased } from '../../queue/due-rows/due-rows.js';
-import { type Lease, RELEASE } from '../../queue/due-rows/lease.js';
 import type { Bind } from '../../queue/notifier/poller.js';
 import { Sending } from '../../sending/sending.js';
 import { annotate } from '../../tracing/trace.js';

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
+import { RELEASE } from '../../due-rows/lease.js';
 import { rowOfEvent } from '../../platform/send/request-rows.js';
 import { settleRestoredRequests } from '../../platform/send/restored-requests.js';
 import { ATTEMPT_IN_FLIGHT, type RequestOutcomes as Outcomes } from '../../platform/send/send-once.js';
-import { RELEASE } from '../../queue/due-rows/lease.js';
 import { Restores } from '../../sending/restores.js';
 import { ifReadable } from '../../vault/unreadable-value.js';
 import { SESSION_COLUMNS, SESSION_TABLE } from '../model/session-columns.js';

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
+import { DueParts } from '../../due-rows/due-loop.js';
 import { clientsOf } from '../../people/store/person-users.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { OutcomeKeeper } from '../../platform/send/outcome-keeper.js';
 import { SendOnce } from '../../platform/send/send-once.js';
 import { SentData } from '../../platform/send/sent-data.js';
-import { DueParts } from '../../queue/due-rows/due-loop.js';
 import { Sending } from '../../sending/sending.js';
 import { SESSION_TABLE } from '../model/session-columns.js';
 import type { SessionRow } from '../model/session-row.js';

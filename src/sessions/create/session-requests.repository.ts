@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { tracesNow } from '../../due-rows/traces.js';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
-import { tracesNow } from '../../queue/due-rows/traces.js';
 import { NO_FACTS } from '../model/session-facts.js';
 import { LANES, shownAppointment } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';

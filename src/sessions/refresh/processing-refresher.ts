@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { allColumns, type Fields } from '../../database/columns.js';
+import { DueParts } from '../../due-rows/due-loop.js';
 import { PlatformClient, type ProcessingSessionAnswer } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { FetchLoop, type Outcome } from '../../platform/fetch/fetch-loop.js';
-import { DueParts } from '../../queue/due-rows/due-loop.js';
 import { DEBOUNCE_MS, type FetchTicket } from '../model/apply-fetch.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { RefreshRepository } from './refresh.repository.js';

@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
+import { DueParts } from '../../due-rows/due-loop.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
 import { type Fetched, FetchLoop, type Outcome } from '../../platform/fetch/fetch-loop.js';
-import { DueParts } from '../../queue/due-rows/due-loop.js';
 import { annotate } from '../../tracing/trace.js';
 import {
   answeredEventAt,

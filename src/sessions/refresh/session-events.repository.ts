@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { joinTraces, tracesNow } from '../../due-rows/traces.js';
 import { Contract } from '../../platform/contract/contract.js';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
-import { joinTraces, tracesNow } from '../../queue/due-rows/traces.js';
 import { annotate } from '../../tracing/trace.js';
 import { SESSION_COLUMNS, updateSession } from '../model/session-columns.js';
 import { feedEventsOf, SessionFeed } from '../model/session-feed.js';

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { isRetried } from '../../database/database.js';
+import { backoffMs } from '../../due-rows/backoff.js';
+import { DueParts } from '../../due-rows/due-loop.js';
+import { TriggeredLoop } from '../../due-rows/triggered-loop.js';
 import { errorTrace, failureCode } from '../../http/problem/error-trace.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { SpellingsRepository } from '../../platform/http/spellings.repository.js';
-import { backoffMs } from '../../queue/backend/backoff.js';
-import { DueParts } from '../../queue/due-rows/due-loop.js';
-import { TriggeredLoop } from '../../queue/due-rows/triggered-loop.js';
 import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { MissingDataKey } from '../../vault/unreadable-value.js';
 import { Vault } from '../../vault/vault.js';

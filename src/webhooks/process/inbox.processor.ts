@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { DueProcessor } from '../../due-rows/due-loop.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueStore } from '../../queue/backend/queue-store.js';
-import { DueProcessor } from '../../queue/due-rows/due-loop.js';
 import { Poller } from '../../queue/notifier/poller.js';
 import { InboxLoop } from './inbox-loop.js';
 

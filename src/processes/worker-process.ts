@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type pg from 'pg';
-import { Clock } from '../../config/clock.js';
-import { Env, type Role } from '../../config/env.js';
-import { keepOpen, newPool } from '../../database/connect/pools.js';
-import { Database } from '../../database/database.js';
-import { errorTrace } from '../../http/problem/error-trace.js';
-import { isDatabaseUnavailable } from '../../http/problem/fault.js';
+import { Clock } from '../config/clock.js';
+import { Env, type Role } from '../config/env.js';
+import { keepOpen, newPool } from '../database/connect/pools.js';
+import { Database } from '../database/database.js';
+import { errorTrace } from '../http/problem/error-trace.js';
+import { isDatabaseUnavailable } from '../http/problem/fault.js';
 
 /** How often to send a heartbeat. */
 const BEAT_MS = 2_000;

@@ -1,17 +1,17 @@
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
-import { Clock } from '../../config/clock.js';
-import { Random } from '../../config/random.js';
-import { Database } from '../../database/database.js';
-import { Metrics } from '../../http/server/metrics.js';
-import { type Attributes, inSpan, type Traceparent } from '../../tracing/trace.js';
-import type { ActivatedWorker } from '../backend/activated-worker.js';
-import type { QueueName } from '../backend/queue-names.js';
-import type { QueueStore } from '../backend/queue-store.js';
-import { type Bind, type NextDue, Poller } from '../notifier/poller.js';
-import { QueueNotifier } from '../notifier/queue-notifier.js';
+import { Clock } from '../config/clock.js';
+import { Random } from '../config/random.js';
+import { Database } from '../database/database.js';
+import { Metrics } from '../http/server/metrics.js';
+import { WorkerProcess } from '../processes/worker-process.js';
+import type { ActivatedWorker } from '../queue/backend/activated-worker.js';
+import type { QueueName } from '../queue/backend/queue-names.js';
+import type { QueueStore } from '../queue/backend/queue-store.js';
+import { type Bind, type NextDue, Poller } from '../queue/notifier/poller.js';
+import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
+import { type Attributes, inSpan, type Traceparent } from '../tracing/trace.js';
 import type { DueRows, Leased } from './due-rows.js';
 import { TriggeredLoop } from './triggered-loop.js';
-import { WorkerProcess } from './worker-process.js';
 
 /** Columns of due rows that every loop reads. */
 export interface DueColumns {

@@ -1,9 +1,9 @@
 import type { PoolClient } from 'pg';
-import type { Database } from '../../database/database.js';
-import type { Bind } from '../notifier/poller.js';
+import type { Database } from '../database/database.js';
+import type { WorkerProcess } from '../processes/worker-process.js';
+import type { Bind } from '../queue/notifier/poller.js';
 import { firstDue } from './first-due.js';
 import { isAlive, isFree, isHeld, type Lease, RELEASE, take } from './lease.js';
-import type { WorkerProcess } from './worker-process.js';
 
 /**
  * A table whose rows have due times. It has the columns `lane`, `due_at`, `lease_owner`, `lease_no` and

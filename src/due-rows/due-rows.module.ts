@@ -1,11 +1,11 @@
 import { Global, Module } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
-import { QueueStore } from './backend/queue-store.js';
-import { DueParts } from './due-rows/due-loop.js';
-import { WorkerProcess } from './due-rows/worker-process.js';
-import { Poller } from './notifier/poller.js';
-import { QueueNotifier } from './notifier/queue-notifier.js';
+import { WorkerProcess } from '../processes/worker-process.js';
+import { QueueStore } from '../queue/backend/queue-store.js';
+import { Poller } from '../queue/notifier/poller.js';
+import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
+import { DueParts } from './due-loop.js';
 
 const PARTS = [QueueNotifier, Poller, WorkerProcess, DueParts];
 
@@ -21,4 +21,4 @@ const PARTS = [QueueNotifier, Poller, WorkerProcess, DueParts];
   ],
   exports: [QueueStore, ...PARTS],
 })
-export class QueueModule {}
+export class DueRowsModule {}

@@ -1,4 +1,4 @@
-import { traceparentOf } from '../../tracing/trace.js';
+import { traceparentOf } from '../tracing/trace.js';
 
 /** Maximum traces per row. The oldest are dropped. */
 const MAX_TRACES = 8;

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
-import { errorTrace } from '../../http/problem/error-trace.js';
-import { isDatabaseUnavailable } from '../../http/problem/fault.js';
-import type { Bind, Poller } from '../notifier/poller.js';
+import { errorTrace } from '../http/problem/error-trace.js';
+import { isDatabaseUnavailable } from '../http/problem/fault.js';
+import type { Bind, Poller } from '../queue/notifier/poller.js';
 
 /** Work that runs in up to `concurrency` slots of this process whenever it is triggered. */
 export abstract class TriggeredLoop {
