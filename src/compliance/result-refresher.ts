@@ -76,8 +76,8 @@ export class ComplianceProcessor extends DueProcessor {
       poller,
       [sender, refresher],
       [
-        { name: 'lost compliance submissions', nextDue: sender.lostSince, work: () => sender.settleLost() },
-        { name: 'unreadable results', nextDue: outcomes.nextReview, work: () => outcomes.reviewUnreadable() },
+        ['lost compliance submissions', sender.lostSince, () => sender.settleLost()],
+        ['unreadable results', outcomes.nextReview, () => outcomes.reviewUnreadable()],
       ],
     );
   }

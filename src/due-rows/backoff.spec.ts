@@ -17,11 +17,11 @@ test('the wait is never longer than the maximum and never shorter than three qua
   );
 });
 
-test('it doubles with each fault in a row', () => {
+test('the wait doubles with each consecutive fault', () => {
   expect([1, 2, 3, 4].map((failures) => backoffMs(failures, 0.5, bounds))).toEqual([1_000, 2_000, 4_000, 8_000]);
 });
 
-test('the jitter spreads many by a quarter up and down, so that they do not come back at once', () => {
+test('the jitter shortens or lengthens the wait by up to a quarter', () => {
   expect(backoffMs(3, 0, bounds)).toBe(3_000);
   expect(backoffMs(3, 0.999_999, bounds)).toBe(5_000);
 });

@@ -1,8 +1,7 @@
 /**
- * The wait before the next try: exponential, with a jitter of a quarter up or down so that many do not come back at
- * once, and never more than the maximum.
+ * The exponential wait before the next attempt. Its jitter, of up to a quarter, spreads rows that failed together.
  *
- * @param failures faults in a row, 1 for the first
+ * @param failures consecutive faults, 1 for the first
  * @param fraction a random number in [0, 1)
  * @param bounds of the wait, in milliseconds
  */

@@ -7,7 +7,7 @@ import { WorkerProcess } from '../processes/worker-process.js';
 import type { ActivatedWorker } from '../queue/backend/activated-worker.js';
 import type { QueueName } from '../queue/backend/queue-names.js';
 import type { QueueStore } from '../queue/backend/queue-store.js';
-import { type Bind, type NextDue, Poller } from '../queue/notifier/poller.js';
+import { type Bind, Poller } from '../queue/notifier/poller.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { type Attributes, inSpan, type Traceparent } from '../tracing/trace.js';
 import type { DueRows, Leased } from './due-rows.js';
@@ -15,9 +15,9 @@ import { TriggeredLoop } from './triggered-loop.js';
 
 /** Columns of due rows that every loop reads. */
 export interface DueColumns {
-  /** Traces that made the row due, newest first. */
+  /** The traces that made the row due, newest first. */
   traceparents: Traceparent[];
-  /** Consecutive faults. */
+  /** The number of consecutive faults. */
   failures: number;
   dueAt: Date | null;
 }
@@ -99,7 +99,7 @@ export abstract class DueLoop<Row extends DueColumns> extends TriggeredLoop {
   protected nothingClaimed(): void {}
 }
 
-/** Runs the work on a row in a span that continues the traces which made the row due. */
+/** Does the work on a row in a span that continues the traces that made the row due. */
 export function inWorkSpan<Result>(
   name: string,
   { traceparents: causes, failures, dueAt }: DueColumns,
@@ -115,13 +115,6 @@ export function inWorkSpan<Result>(
   return inSpan(`process ${name}`, { kind: 'CONSUMER', causes, attributes }, work);
 }
 
-/** Work that has due times and is not a `DueLoop`. */
-export interface Poll {
-  readonly name: string;
-  readonly nextDue: NextDue;
-  readonly work: () => Promise<void>;
-}
-
 /** Triggers loops when their queue is notified, or when the poller finds a due row whose notification was lost. */
 export abstract class DueProcessor implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
   private worker: ActivatedWorker | undefined;
@@ -132,7 +125,7 @@ export abstract class DueProcessor implements OnModuleInit, OnApplicationBootstr
     private readonly store: QueueStore,
     private readonly poller: Poller,
     private readonly loops: readonly TriggeredLoop[],
-    private readonly polls: readonly Poll[] = [],
+    private readonly polls: readonly Parameters<Poller['whenDue']>[] = [],
   ) {}
 
   onModuleInit(): void {
@@ -142,7 +135,7 @@ export abstract class DueProcessor implements OnModuleInit, OnApplicationBootstr
         (bind) => loop.nextDue(bind),
         () => loop.trigger(),
       );
-    for (const { name, nextDue, work } of this.polls) this.poller.whenDue(name, nextDue, work);
+    for (const poll of this.polls) this.poller.whenDue(...poll);
   }
 
   onApplicationBootstrap(): void {

@@ -10,7 +10,7 @@ export interface Lease {
   readonly no: number;
 }
 
-/** Minimum duration of a lease, because a claimer may not see the first heartbeat of a new owner yet. */
+/** Minimum duration of a lease, because another process may not see the first heartbeat of a new owner yet. */
 const MIN_LEASE_SECONDS = 2;
 
 /**
@@ -18,8 +18,8 @@ const MIN_LEASE_SECONDS = 2;
  *
  * @param key the table's primary key
  * @param owner parameter with the asking process
- * @param held parameter (text array) with the keys in progress in that process. Any other lease of that process remains from a
- *   claim or settle whose commit got no answer.
+ * @param held parameter (text array) with the keys in progress in that process. Its other leases are free, because they
+ *   remain from a claim or an outcome whose commit got no answer.
  */
 export const isFree = (key: string, owner: string, held: string): string =>
   `(lease_owner IS NULL OR (lease_safe_at <= now()
@@ -40,7 +40,7 @@ export const take = (owner: string, effectMs: string): string =>
   `lease_owner = ${owner}, lease_no = lease_no + 1,
    lease_safe_at = now() + greatest(${effectMs} * interval '1 millisecond', interval '${MIN_LEASE_SECONDS} seconds')`;
 
-/** The end of the time for which a lease holds although its owner has died. @param now the database clock */
+/** The time until which a lease is valid even without heartbeats of its owner. @param now the time of the database */
 export const safeAtOf = (now: Date, effectMs: number): Date =>
   new Date(now.getTime() + Math.max(effectMs, MIN_LEASE_SECONDS * 1_000));
 

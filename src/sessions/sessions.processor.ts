@@ -16,7 +16,7 @@ export class SessionsProcessor extends DueProcessor {
 @Injectable()
 export class SessionRequestsProcessor extends DueProcessor {
   constructor(store: QueueStore, sender: RequestSender, poller: Poller) {
-    const lost = { name: 'lost session requests', nextDue: sender.lostSince, work: () => sender.settleLost() };
-    super('session-requests', store, poller, [sender], [lost]);
+    const work = () => sender.settleLost();
+    super('session-requests', store, poller, [sender], [['lost session requests', sender.lostSince, work]]);
   }
 }

@@ -7,9 +7,9 @@ import type { WorkerProcess } from '../../src/processes/worker-process.js';
 import { useWorld } from '../world/use-world.js';
 
 const TABLE = { name: 'errands', columns: '*', key: 'id', lanes: [{ lane: 0 }, { lane: 1 }], effectMs: 0 };
-/** Longer than a process lives without a heartbeat. */
-const LIFE = '9 s';
-/** How long a claim holds at least, because its answer may be late. */
+/** Longer than a heartbeat is valid. */
+const EXPIRED = '9 s';
+/** Longer than the minimum duration of a lease. */
 const SAFE = '3 s';
 
 interface Errand {
@@ -69,7 +69,7 @@ const settle = ({ rows }: Peer, lease: Awaited<ReturnType<typeof claimed>>['leas
   rows.settle(world.get(Database).pool, lease, note(value));
 const stored = () => world.sql('SELECT note, lease_owner FROM errands');
 
-test('each due row is claimed once, the urgent lane first, then the longest due', async () => {
+test('each due row is claimed once: the urgent lane first, then the longest due', async () => {
   await newErrands(1, 0, 1, 0);
   const two = [await newPeer(), await newPeer()];
   const order: number[] = [];
@@ -78,7 +78,7 @@ test('each due row is claimed once, the urgent lane first, then the longest due'
   for (const { rows } of two) expect(await rows.claim()).toBeUndefined();
 });
 
-test('a lane with few places leaves the others to more urgent rows', async () => {
+test('a lane with limited concurrency leaves slots for more urgent rows', async () => {
   await newErrands(1, 1, 1);
   const peer = await newPeer({ lanes: [{ lane: 0 }, { lane: 1, concurrency: 2 }] });
   const { lease } = await claimed(peer);
@@ -90,7 +90,7 @@ test('a lane with few places leaves the others to more urgent rows', async () =>
   expect((await claimed(peer)).row.id).not.toBe(4);
 });
 
-test('a row stays leased while its process beats, and is free when the process is dead', async () => {
+test('a row stays leased until the heartbeats of its process end', async () => {
   await newErrands(0);
   const [owner, other] = [await newPeer(), await newPeer()];
   await claimed(owner);
@@ -99,12 +99,12 @@ test('a row stays leased while its process beats, and is free when the process i
     for (const { beat } of [owner, other]) await beat();
     expect(await other.rows.claim()).toBeUndefined();
   }
-  await world.advance(LIFE);
+  await world.advance(EXPIRED);
   await other.beat();
   await claimed(other);
 });
 
-test('a row is free immediately when its process stops in order', async () => {
+test('a shutdown frees the rows of its process', async () => {
   await newErrands(0);
   const [owner, other] = [await newPeer(), await newPeer()];
   await claimed(owner);
@@ -114,21 +114,21 @@ test('a row is free immediately when its process stops in order', async () => {
   await claimed(other);
 });
 
-test('a stale process settles nothing after another one has claimed its row', async () => {
+test('a stale process stores nothing after another one has claimed its row', async () => {
   await newErrands(0);
-  const [stale, heir] = [await newPeer(), await newPeer()];
+  const [stale, next] = [await newPeer(), await newPeer()];
   const lost = await claimed(stale);
-  await world.advance(LIFE);
-  await heir.beat();
-  const held = await claimed(heir);
+  await world.advance(EXPIRED);
+  await next.beat();
+  const held = await claimed(next);
   expect(await settle(stale, lost.lease, 'stale')).toBe(false);
   await world.get(Database).transaction(async (tx) => expect(await stale.rows.lock(tx, lost.lease)).toBeUndefined());
-  expect(await stored()).toEqual([{ note: null, lease_owner: heir.process.id }]);
-  expect(await settle(heir, held.lease, 'heir')).toBe(true);
-  expect(await stored()).toEqual([{ note: 'heir', lease_owner: null }]);
+  expect(await stored()).toEqual([{ note: null, lease_owner: next.process.id }]);
+  expect(await settle(next, held.lease, 'next')).toBe(true);
+  expect(await stored()).toEqual([{ note: 'next', lease_owner: null }]);
 });
 
-test('an earlier lease of the same process settles nothing', async () => {
+test('an earlier lease of the same process stores nothing', async () => {
   await newErrands(0);
   const peer = await newPeer();
   const first = await claimed(peer);
@@ -138,16 +138,16 @@ test('an earlier lease of the same process settles nothing', async () => {
   expect(await settle(peer, first.lease, 'first')).toBe(false);
 });
 
-test('a row whose call may still take effect stays leased until it cannot', async () => {
+test('a row stays leased while the call of a killed process may take effect', async () => {
   await newErrands(0);
-  const [dead, heir] = [await newPeer({ effectMs: 60_000 }), await newPeer()];
-  await claimed(dead);
+  const [killed, next] = [await newPeer({ effectMs: 60_000 }), await newPeer()];
+  await claimed(killed);
   await world.advance('59 s');
-  await heir.beat();
-  expect(await heir.rows.claim()).toBeUndefined();
+  await next.beat();
+  expect(await next.rows.claim()).toBeUndefined();
   await world.advance('2 s');
-  await heir.beat();
-  await claimed(heir);
+  await next.beat();
+  await claimed(next);
 });
 
 test('a process without a heartbeat for five seconds claims nothing until the next one', async () => {
@@ -160,10 +160,10 @@ test('a process without a heartbeat for five seconds claims nothing until the ne
   await claimed(peer);
 });
 
-test('a process that is dead to the database claims nothing, even if it thinks otherwise', async () => {
+test('a process whose heartbeat has expired in the database claims nothing', async () => {
   await newErrands(0);
   const peer = await newPeer();
-  await world.advance(LIFE);
+  await world.advance(EXPIRED);
   jest.spyOn(peer.process, 'mayWork').mockReturnValue(true);
   expect(await peer.rows.claim()).toBeUndefined();
   expect(await stored()).toEqual([{ note: null, lease_owner: null }]);

@@ -88,7 +88,7 @@ async function errorReplies({ port }: RedisServer): Promise<number> {
 
 const onRedis = program === '' ? describe.skip : describe;
 onRedis('the queues on Redis', () => {
-  test('work for a user without INFO, and a start says what it could not check', async () => {
+  test('work for a user without INFO, and warn at start of what was not checked', async () => {
     const url = await withUser(await newRedis(), '+@all -@dangerous');
     expect(await prepare(url)).toEqual([expect.stringContaining('may not run INFO')]);
     const queues = open(url);
@@ -111,7 +111,7 @@ onRedis('the queues on Redis', () => {
     expect(await queues.close()).toBe('closed');
   });
 
-  test('survive a Redis without memory, and log one line when it fails and one when it is back', async () => {
+  test('survive a Redis without memory, and log one line about its failure and one about its end', async () => {
     const lines: unknown[] = [];
     jest.spyOn(Logger.prototype, 'warn').mockImplementation((line) => lines.push(line));
     jest.spyOn(Logger.prototype, 'log').mockImplementation((line) => lines.push(line));
@@ -158,7 +158,7 @@ onRedis('the queues on Redis', () => {
     expect(await Promise.all([unavailable.close(), lost.close()])).toEqual(['closed', 'closed']);
   });
 
-  test('a start refuses a cluster, and a Redis that evicts jobs', async () => {
+  test('refuse at start a cluster, and a Redis that evicts jobs', async () => {
     const cluster = await newRedis({ 'cluster-enabled': 'yes', databases: 1 });
     await expect(prepare(cluster.url)).rejects.toThrow('REDIS_URL names a Redis Cluster');
     const evicting = await newRedis({ 'maxmemory-policy': 'allkeys-lru' });

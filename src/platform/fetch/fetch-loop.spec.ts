@@ -38,6 +38,7 @@ class Rows implements FetchWork {
   readonly table = { name: 'rows', columns: '*', key: 'id', lanes: [], effectMs: 0 };
   readonly counter = { name: 'fetches', help: '' };
   readonly rows: Row[];
+  readonly wakes: number[] = [];
   configured = true;
   concurrency = 0;
   mayWork = () => true;
@@ -119,7 +120,7 @@ describe('the fetch loop', () => {
       clock,
       random: new EvenRandom(),
       metrics: { counter: () => ({ inc: () => undefined }) },
-      poller: { wakeIn: () => undefined },
+      poller: { wakeIn: () => rows.wakes.push(clock.ms) },
     };
     return { rows, loop: new FetchLoop<Row, string>(rows, parts as unknown as DueParts, rows.due) };
   }
@@ -353,6 +354,15 @@ describe('the fetch loop', () => {
     await loop.run();
     expect(calls).toHaveLength(1);
     expect(rows.rows[0]).toMatchObject({ failures: 1 });
+  });
+
+  test('the end of a slot wakes the poller, which finds the next due time', async () => {
+    const { rows, loop } = setUp(1, () => answer);
+    rows.concurrency = 1;
+    loop.trigger();
+    await loop.finished();
+    expect(rows.rows[0]?.stored).toEqual(['new']);
+    expect(rows.wakes).toContain(clock.ms);
   });
 
   test('shutdown leaves the row of a fetch in flight due immediately', async () => {

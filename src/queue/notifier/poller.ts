@@ -1,7 +1,6 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
-import { Random } from '../../config/random.js';
 import { Stopping } from '../../config/stopping.js';
 import { Database } from '../../database/database.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
@@ -34,10 +33,10 @@ const MAX_SLEEP_MS = 5_000;
 /** Minimum time between two rounds. */
 const MIN_SLEEP_MS = 100;
 
-/** How long after work for a due row to look for it again. A row that cannot be claimed must not keep the process busy. */
+/** How long after work on due rows to look again. Otherwise a row that cannot be claimed would keep the process busy. */
 export const LOOK_AGAIN_MS = 1_000;
 
-/** How long to log no further error of the same poll, because the database may be unavailable for long. */
+/** Minimum time between two log lines about the same poll. */
 const QUIET_MS = 30_000;
 
 /**
@@ -54,14 +53,13 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
   /** When the next round starts, in monotonic milliseconds. */
   private wakeAtMs = Number.POSITIVE_INFINITY;
   private cancelTimer = () => {};
-  /** Until when to log no further error of a poll. */
+  /** The end of the time without log lines about each poll. */
   private readonly quietUntilMs = new Map<string, number>();
 
   constructor(
     private readonly env: Env,
     private readonly database: Database,
     private readonly clock: Clock,
-    private readonly random: Random,
     private readonly stopping: Stopping,
   ) {}
 
@@ -75,7 +73,7 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
     this.polls.push({ name, work, nextDue: null, everyMs, nextAtMs: this.clock.monotonicMs() + everyMs });
   }
 
-  /** Starts a round at the latest after `ms` milliseconds; a round that is due earlier stays. */
+  /** Starts the next round in `ms` milliseconds, unless it starts earlier anyway. */
   wakeIn(ms: number): void {
     const atMs = this.clock.monotonicMs() + Math.max(ms, MIN_SLEEP_MS);
     if (!this.isStarted || atMs >= this.wakeAtMs) return;
@@ -102,7 +100,7 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
       this.wakeAtMs = Number.POSITIVE_INFINITY;
       this.round = this.runDue().finally(() => {
         this.round = undefined;
-        this.wakeIn(MAX_SLEEP_MS * (0.9 + 0.1 * this.random.fraction()));
+        this.wakeIn(MAX_SLEEP_MS);
         if (this.isStarted) this.setTimer();
       });
     });
