@@ -16,6 +16,7 @@ import { ImportErasure } from './run/import-erasure.js';
 import { ImportRunner } from './run/import-runner.service.js';
 import { ImportsProcessor } from './run/imports.processor.js';
 import { OutcomesRepository } from './run/outcomes.repository.js';
+import { RestoredImports } from './run/restored-imports.js';
 import { RowStarter } from './run/row-starter.js';
 import { StartOrder } from './run/start-order.repository.js';
 import { UpcomingRows } from './run/upcoming-rows.js';
@@ -43,6 +44,7 @@ import { UploadsService } from './upload/uploads.service.js';
     RepeatedRows,
     RowCellsRepository,
     RowCorrector,
+    RestoredImports,
     RowStarter,
     SnapshotDeletes,
     StagingRepository,

@@ -43,6 +43,7 @@ const shared = [
   FormerIdsRepository,
   PeopleRepository,
   PlatformUsersRepository,
+  RestoredPeople,
   UpcomingPeople,
 ];
 
@@ -57,7 +58,6 @@ const shared = [
     PeopleLookup,
     PeopleMonitoring,
     PeopleSelection,
-    RestoredPeople,
     UserCreatedHandler,
   ],
   exports: shared,

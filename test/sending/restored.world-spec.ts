@@ -9,7 +9,7 @@ import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
 const { begin, put, get, remove, resolve, verdict, verdicts, settled } = peopleOf(world);
-const { start } = importsIn(world);
+const { start, prepared } = importsIn(world);
 
 const UNKNOWN = ['needs-review', 'restored-unknown'];
 const NO_WAIT = { prefer: 'wait=0' };
@@ -132,6 +132,23 @@ describe('after the restore of a backup', () => {
       UNKNOWN,
       UNKNOWN,
     ]);
+  });
+
+  it('a client whose row starts after the release is not created again', async () => {
+    const found = Array.from({ length: 70 }, (_, at) => `m-${at},m-${at}@example.org,Pia,Ruiz,home`);
+    const content = ['externalId,email,firstName,lastName,providers', ...found, 'blind,,Pia,Ruiz,home'].join('\n');
+    await prepared('', [{ name: 'clients.csv', type: 'text/csv', content }]);
+    const backup = await backUp(world.database.url);
+    await world.settle();
+    await restore(backup);
+    // The lists of the clients that were found wait for the release, and as many rows do not start.
+    expect((await get('clients/blind')).sync.state).toBe('pending');
+    await world.restart();
+    await release();
+    expect([await verdict('clients/blind'), usersOf('blind')]).toEqual([UNKNOWN, [expect.anything()]]);
+    await put('clients/blind');
+    await link('blind');
+    expect([await verdict('clients/blind'), usersOf('blind')]).toEqual([SYNCED, [expect.anything()]]);
   });
 
   it('a deleted client may be on the platform, which an operator finds out', async () => {

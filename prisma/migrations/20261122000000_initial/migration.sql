@@ -168,6 +168,7 @@ CREATE TABLE "imports" (
     "lost_providers" INTEGER NOT NULL DEFAULT 0,
     "guards" JSONB,
     "totals" JSONB,
+    "restored" BOOLEAN NOT NULL DEFAULT false,
     "error_code" TEXT,
     "error_detail" TEXT,
     CONSTRAINT "imports_pkey" PRIMARY KEY ("id")

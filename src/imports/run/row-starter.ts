@@ -15,6 +15,7 @@ import { type Rejection, rejection } from '../parse/row/rejection.js';
 import { IS_LINKED_BY_EMAIL } from '../plan/guards.repository.js';
 import { forget, listAfter, providersOf, rejectFormerIds } from '../plan/row-sql.js';
 import { rowPlace } from '../upload/row-places.js';
+import { RestoredImports } from './restored-imports.js';
 
 /** SQL condition: row `r` is one of these rows of an import that have not started. */
 const IN_BATCH = 'r.import_id = $1 AND r.row_no = ANY ($2::int[])';
@@ -71,6 +72,7 @@ export class RowStarter {
     private readonly users: PlatformUsersRepository,
     private readonly spellings: SpellingsRepository,
     private readonly seal: ProfileSeal,
+    private readonly restored: RestoredImports,
   ) {}
 
   /** @returns the number of rows that have started or were skipped */
@@ -228,6 +230,8 @@ export class RowStarter {
     await this.replaceLists(tx, desired);
     for (const person of desired)
       if (person.platformUserId !== null) await this.link(tx, person, person.platformUserId);
+    const ids = desired.map(({ id }) => id);
+    await this.restored.keepUnknown(tx, importId, ids);
   }
 
   /** Of several new people with one email, the plan left one to be created. It gets the email, regardless of who is claimed first. */

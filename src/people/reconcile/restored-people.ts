@@ -27,8 +27,13 @@ export class RestoredPeople {
     );
   }
 
-  private async keepUnknown(tx: PoolClient): Promise<void> {
-    await tx.query(`UPDATE people SET ${RESTORED_ATTEMPT} WHERE ${IS_BLIND} AND checked_absent_at IS NULL`);
+  /** Stores an open create for each client that may have been created after the backup. @param ids default: of all */
+  async keepUnknown(tx: PoolClient, ids?: readonly string[]): Promise<void> {
+    await tx.query(
+      `UPDATE people SET ${RESTORED_ATTEMPT}
+       WHERE ${IS_BLIND} AND checked_absent_at IS NULL AND ($1::uuid[] IS NULL OR id = ANY ($1))`,
+      [ids ?? null],
+    );
   }
 
   /** There was no restore, so that these clients can be created. */
