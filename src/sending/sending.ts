@@ -18,7 +18,7 @@ const IS_HELD = 'EXISTS (SELECT FROM sending_holds)';
 
 /**
  * SQL condition: the database was restored, or a process started with HOLD_SENDING, and sending has not been released
- * since. A restored database carries no hold. So a restore begins with the setting, which counts as a hold.
+ * since. A restored database contains no hold. So a restore begins with the setting, which counts as a hold.
  */
 export const IS_RESTORE_PENDING = 'EXISTS (SELECT FROM sending_holds WHERE restored OR by_setting)';
 

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { withClient } from '../../src/database/connect/session.js';
 
-/** The tables with rows of their own, each behind those that it names. */
+/** The tables, each after those that its foreign keys name. */
 async function tablesInOrder(client: pg.ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ name: string; parents: string[] }>(
     `SELECT c.oid::regclass::text AS name, ARRAY(
@@ -24,7 +24,7 @@ async function tablesInOrder(client: pg.ClientBase): Promise<string[]> {
 /** Tables with their rows as JSON. */
 type Dump = [table: string, rows: string][];
 
-/** What the tables hold, as JSON, each table behind those that it names; the queues' own are left out. */
+/** The rows of all tables except those of the queues. */
 async function dump(client: pg.ClientBase): Promise<Dump> {
   const dumped: Dump = [];
   for (const table of await tablesInOrder(client)) {
@@ -36,7 +36,7 @@ async function dump(client: pg.ClientBase): Promise<Dump> {
   return dumped;
 }
 
-/** Puts what was dumped into the same tables, which are empty. */
+/** Inserts dumped rows into the same tables, which are empty. */
 async function load(client: pg.ClientBase, dumped: Dump): Promise<void> {
   for (const [table, rows] of dumped) {
     await client.query(`INSERT INTO ${table} SELECT * FROM jsonb_populate_recordset(NULL::${table}, $1)`, [rows]);
@@ -51,13 +51,13 @@ async function sequencesOf(client: pg.ClientBase): Promise<Backup['sequences']> 
   return rows;
 }
 
-/** What a backup contains. */
+/** The content of a database at one moment. */
 export interface Backup {
   dumped: Dump;
   sequences: { name: string; last: string }[];
 }
 
-/** Dumps what a database holds at one moment. */
+/** Reads the content of a database at one moment. */
 export const backUp = (url: string): Promise<Backup> =>
   withClient(url, async (from) => {
     await from.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
@@ -72,5 +72,5 @@ export const putBack = (url: string, { dumped, sequences }: Backup): Promise<voi
     expect(await dump(to)).toEqual(dumped);
   });
 
-/** Copies what one database holds into another with the same empty tables, while their foreign keys are checked. */
+/** Copies one database into another with the same empty tables, whose foreign keys are checked. */
 export const restore = async (fromUrl: string, toUrl: string): Promise<void> => putBack(toUrl, await backUp(fromUrl));
