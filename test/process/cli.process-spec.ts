@@ -392,6 +392,80 @@ describe('an operator', () => {
   });
 });
 
+describe('resolve-all', () => {
+  const people = ['clients/lost-1', 'clients/lost-2'];
+  const resolveAll = (...more: string[]) => run('resolve-all', 'create-unknown', 'create', ...more);
+  const are = (state: string, paths: string[]) =>
+    until(`${paths} are ${state}`, async () => {
+      const found = await Promise.all(paths.map((path) => service.call('GET', `/v1/${path}`, { wait: 1 })));
+      return found.every(({ body: { sync } }) => sync.state === state || sync.error?.code === state);
+    });
+
+  /** Runs it in a terminal, and answers its question. @param meanwhile runs before the answer */
+  async function answered(answer: string, meanwhile = async () => {}): Promise<Ended> {
+    const command = `'${process.execPath}' ${CLI} resolve-all create-unknown create`;
+    const terminal = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
+      env: { PATH: process.env.PATH, ...connection() },
+    });
+    let output = '';
+    terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    const ended = once(terminal, 'close');
+    await until('it asks', () => output.includes('[y/N]'));
+    await meanwhile();
+    terminal.stdin.write(`${answer}\n`);
+    const [code] = await ended;
+    return [code, output];
+  }
+
+  beforeAll(async () => {
+    mirror.trouble({ operation: 'createClient', kind: 'refuse', count: 2 });
+    const body = { firstName: 'Eve', lastName: 'Roe', providers: ['p1'] };
+    for (const path of people) await service.call('PUT', `/v1/${path}`, { body });
+    await are('create-unknown', people);
+  });
+
+  it('without a terminal only counts', async () => {
+    const sentence = '2 people with create-unknown would be resolved with create; to do it, add --yes.\n';
+    expect(await resolveAll()).toEqual([2, sentence]);
+    const [code, output] = await resolveAll('--json');
+    expect([code, JSON.parse(output)]).toMatchObject([2, { dryRun: true, count: 2, more: false }]);
+    expect((await resolveAll('--kind', 'provider'))[1]).toBe('No matching people accept create.\n');
+  });
+
+  it('rejects an unknown code, with those that exist', async () => {
+    expect(await run('resolve-all', 'lost', 'create')).toEqual([
+      1,
+      expect.stringMatching(/'lost' is invalid.*create-unknown.*restored-unknown/),
+    ]);
+  });
+
+  it('resolves no one if the answer is not yes, or if one of them has changed since the question', async () => {
+    expect(await answered('n')).toEqual([2, expect.stringContaining('would be resolved with create')]);
+    const ignore = async () => {
+      await service.call('POST', '/v1/clients/lost-1/resolve', { body: { action: 'ignore' } });
+    };
+    expect(await answered('y', ignore)).toEqual([1, expect.stringContaining('The selection has changed')]);
+    await are('create-unknown', ['clients/lost-2']);
+  });
+
+  it('under a hold resolves those that were counted, who are created after the release', async () => {
+    await run('hold', '--reason', 'CASE-1');
+    expect(await answered('y')).toEqual([
+      0,
+      expect.stringContaining('1 person with create-unknown resolved with create.'),
+    ]);
+    await are('held', ['clients/lost-2']);
+    expect(mirror.usersOf('lost-2')).toEqual([]);
+    await run('release');
+    await are('synced', ['clients/lost-2']);
+    expect(mirror.usersOf('lost-2')).toHaveLength(1);
+    const [code, output] = await resolveAll('--yes', '--json');
+    expect([code, JSON.parse(output)]).toMatchObject([0, { dryRun: true, count: 0 }]);
+  });
+});
+
 describe('an error is one sentence and exit code 1:', () => {
   const oneSentence = (sentence: string) => [1, expect.stringMatching(new RegExp(`^[^\n]*${sentence}[^\n]*\n$`))];
 
