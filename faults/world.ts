@@ -4,6 +4,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { type Balancer, startBalancer } from '../harness/balancer.js';
+import type { PostgresServer } from '../harness/postgres-server.js';
 import { killPostmaster } from '../harness/postmaster.js';
 import { Programs } from '../harness/program.js';
 import { type RedisServer, startRedis } from '../harness/redis-server.js';
@@ -18,7 +19,6 @@ import { emptyTally } from './counts.js';
 import { Crew } from './crew.js';
 import { Ehr } from './ehr.js';
 import { Oracle } from './oracle.js';
-import type { StoreServer } from './stores/postgres-server.js';
 
 export const ADMIN_KEY = 'admin-key-of-the-notebridge-faults';
 export const WEBHOOK_SECRET = 'webhook-secret-of-the-faults';
@@ -36,7 +36,7 @@ export interface Setting {
   /** A redis-server, when the queues are to run on Redis. */
   readonly redisServer?: string;
   /** Starts a PostgreSQL other than the embedded one. */
-  readonly startPostgres?: (folder: string) => Promise<StoreServer>;
+  readonly startPostgres?: (folder: string) => Promise<PostgresServer>;
   readonly log: (line: string) => void;
   /** Is given what ends the run and everything that it started, for whoever is interrupted. */
   readonly onOpen?: (close: () => Promise<void>) => void;
@@ -68,7 +68,7 @@ export class World {
     readonly folder: string,
     readonly simulator: Simulator,
     /** Replaced when it is started again. */
-    public postgres: StoreServer,
+    public postgres: PostgresServer,
     /** Without a proxy, for whoever looks from outside. */
     private readonly sqlPool: pg.Pool,
     readonly databaseProxy: TcpProxy,

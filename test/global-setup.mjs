@@ -15,6 +15,7 @@ export default async function setup() {
   const redisServer = process.env.TEST_REDIS_URL ? undefined : findRedisServer();
   if (!redisServer && !process.env.TEST_REDIS_URL) complainAboutRedis();
   if (!require('../dist/harness/chromium.js').findChromium()) complainAboutBrowser();
+  if (!require('../dist/harness/postgres-server.js').findPostgresPrograms()) complainAboutPostgres();
   const leftovers = await import('./support/leftovers.mjs'); // needs the compiled code
   leftovers.sweep();
   const folder = leftovers.makeRunFolder();
@@ -82,5 +83,15 @@ function complainAboutBrowser() {
   console.warn(
     '\n*** SKIPPED: every suite of the console, because there is no Chromium.\n' +
       '*** To run them: apt-get install chromium. With REQUIRE_BROWSER=1, a missing Chromium fails the run.\n',
+  );
+}
+
+function complainAboutPostgres() {
+  if (process.env.REQUIRE_POSTGRES === '1') {
+    throw new Error('REQUIRE_POSTGRES is 1, but there are no programs of PostgreSQL: apt-get install postgresql.');
+  }
+  console.warn(
+    '\n*** SKIPPED: the suite of backup and restore, because the programs of PostgreSQL are not installed.\n' +
+      '*** To run it: apt-get install postgresql. With REQUIRE_POSTGRES=1, missing programs fail the run.\n',
   );
 }

@@ -1,19 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { chmodSync, chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { freePort } from '../../harness/free-port.js';
+import { answers, type PostgresServer, serverFolder, serverUser } from '../../harness/postgres-server.js';
 import { until } from '../../harness/until.js';
-import { withClient } from '../../src/database/connect/session.js';
-
-/** A PostgreSQL or a pooler in front of one. */
-export interface StoreServer {
-  readonly url: string;
-  readonly home: string;
-  /** Missing for the embedded PostgreSQL. */
-  restart?(): Promise<void>;
-  release(): Promise<void>;
-}
 
 /** Holds the servers that npm and Debian provide. */
 export const CACHE = path.resolve('.data/stores');
@@ -33,46 +23,10 @@ export function postgresPrograms(version: string): string {
   return path.join(home, 'native/bin');
 }
 
-/** PostgreSQL does not run as root. */
-function serverUser(): { uid?: number; gid?: number } {
-  if (process.getuid?.() !== 0) return {};
-  const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
-  return { uid: id('-u'), gid: id('-g') };
-}
-
-function ownedFolder(folder: string): string {
-  mkdirSync(folder, { recursive: true });
-  const { uid, gid } = serverUser();
-  if (uid !== undefined && gid !== undefined) chownSync(folder, uid, gid);
-  chmodSync(folder, 0o700);
-  return folder;
-}
-
-/** Starts a PostgreSQL with an empty database. @param programs its folder @param place an empty folder */
-export async function startPostgres(programs: string, place: string): Promise<StoreServer> {
-  const data = ownedFolder(path.join(place, 'data'));
-  const as = { ...serverUser(), env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }, cwd: data };
-  execFileSync(path.join(programs, 'initdb'), ['-D', data, '-U', 'owner', '-A', 'trust', '-E', 'UTF8'], as);
-  const port = await freePort();
-  const url = `postgresql://owner:none@127.0.0.1:${port}/postgres`;
-  let server: ReturnType<typeof spawn>;
-  const start = async () => {
-    const args = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='];
-    server = spawn(path.join(programs, 'postgres'), args, { ...as, stdio: 'ignore' });
-    await until('PostgreSQL answers', () => answers(url));
-  };
-  const release = async () => {
-    server.kill('SIGINT');
-    if (server.exitCode === null) await once(server, 'exit');
-  };
-  await start();
-  return { url, home: place, release, restart: () => release().then(start) };
-}
-
 /** Starts PgBouncer in front of a PostgreSQL. */
-export async function startPgBouncer(behind: StoreServer, mode: string, place: string): Promise<StoreServer> {
+export async function startPgBouncer(behind: PostgresServer, mode: string, place: string): Promise<PostgresServer> {
   const port = await freePort();
-  const file = path.join(ownedFolder(path.join(place, 'pgbouncer')), 'pgbouncer.ini');
+  const file = path.join(serverFolder(path.join(place, 'pgbouncer')), 'pgbouncer.ini');
   const target = new URL(behind.url).port;
   const lines = [
     '[databases]',
@@ -95,9 +49,3 @@ export async function startPgBouncer(behind: StoreServer, mode: string, place: s
     },
   };
 }
-
-const answers = (url: string) =>
-  withClient(url, (client) => client.query('SELECT')).then(
-    () => true,
-    () => false,
-  );

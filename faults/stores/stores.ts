@@ -1,13 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { freePort } from '../../harness/free-port.js';
+import { startPostgres } from '../../harness/postgres-server.js';
 import { findRedisServer } from '../../harness/redis-server.js';
 import { runScenario } from '../run-scenario.js';
 import type { Scenario } from '../scenario.js';
 import { faultsUnderWork } from '../workload/everyday-work.js';
 import type { Setting } from '../world.js';
 import { debianServer } from './debian-server.js';
-import { postgresPrograms, startPgBouncer, startPostgres } from './postgres-server.js';
+import { postgresPrograms, startPgBouncer } from './postgres-server.js';
 
 /** One line of the table in docs/operations/stores.md. */
 interface Store {

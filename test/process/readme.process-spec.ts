@@ -9,15 +9,12 @@ import { until } from '../../harness/until.js';
 import type { Api } from '../../src/cli/api/api.js';
 import { addCommands } from '../../src/cli/commands/commands.js';
 import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';
+import { blocksOf, commandsIn, ROOT, readPage } from '../support/pages.js';
 import { type Mirror, useMirrors } from '../support/service.js';
 
-const ROOT = path.resolve(__dirname, '../..');
-const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
+const read = readPage;
 const security = read('docs/security.md');
-
-/** The shell blocks of a page, in their order. */
-const shellBlocks = (page: string): string[] =>
-  [...page.matchAll(/^ *```sh\n([\s\S]*?)^ *```$/gm)].map(([, block = '']) => block);
+const shellBlocks = (page: string) => blocksOf(page, 'sh');
 
 /** The pages for users, in reading order: a page may name what an earlier one has created. */
 const pages = [
@@ -48,7 +45,7 @@ const commands = [start, look, ...shellBlocks(text)].flatMap((block) =>
     .replaceAll(/ \\\n\s*/g, ' ')
     .split('\n'),
 );
-const spoken = [...new Set([...text.matchAll(/`(npx notebridge [^`]+)`/g)].map(([, command = '']) => command))];
+const spoken = commandsIn(text);
 
 /** A shell command with the settings before it. */
 function parse(command: string): { settings: string[]; words: string[] } {
@@ -138,19 +135,21 @@ function run(command: string): Promise<{ code: number | null; output: string }> 
 }
 
 test('every command of the pages is of a tested kind', () => {
-  // PostgreSQL's own programs are not installed everywhere. Without them, embedded-data.process-spec.ts tests the move to
-  // another PostgreSQL, and database-role.process-spec.ts the statements of roles.sql.
+  // restore.process-spec.ts runs those of PostgreSQL, which are not installed everywhere.
+  const isOfPostgres = (command: string) => /\b(pg_basebackup|pg_dump|pg_restore|psql) /.test(command);
   const others = commands.filter(
-    (command) =>
-      !isRun(command) && !isNpm(command) && !isOfDeployment(command) && !/\b(pg_dump|pg_restore|psql) /.test(command),
+    (command) => !isRun(command) && !isNpm(command) && !isOfDeployment(command) && !isOfPostgres(command),
   );
   expect(others).toEqual([
     'cp .env.example .env',
     'deploy/make-secrets.sh', // harness/deployment.spec.ts runs it
     'cp deploy/systemd/*.service /etc/systemd/system/',
+    'mkdir --mode=700 /var/lib/postgresql/restored', // restore.process-spec.ts runs it
+    'tar --extract --file=/backup/2026-01-31/base.tar.gz --directory=/var/lib/postgresql/restored', // as above
+    'touch /var/lib/postgresql/restored/recovery.signal', // as above
     'rm /etc/systemd/system/notebridge-*.service',
-    'dropdb --force notebridge',
-    'dropuser notebridge_service',
+    'dropdb --force notebridge', // as above
+    'dropuser notebridge_service', // as above
     "redis-cli --scan --pattern 'notebridge:*' | xargs --no-run-if-empty redis-cli unlink",
   ]);
 });
