@@ -34,7 +34,7 @@ const KEY = randomBytes(24).toString('hex');
  */
 export async function benchBudget(): Promise<BenchRow[]> {
   const folder = await mkdtemp(path.join(tmpdir(), 'notebridge-bench-'));
-  const postgres = await startEmbeddedPostgres({ dataRoot: folder, fsync: true });
+  const postgres = await startEmbeddedPostgres(folder);
   const simulator = await buildSimulator({
     settings: { callsPerWindow: CALLS, windowSeconds: WINDOW_SECONDS, latencyMs: [20, 1_000] },
   });

@@ -31,7 +31,7 @@ interface FeedPage {
  */
 export async function benchNoteLag(): Promise<BenchRow[]> {
   const folder = await mkdtemp(path.join(tmpdir(), 'notebridge-bench-'));
-  const postgres = await startEmbeddedPostgres({ dataRoot: folder, fsync: true });
+  const postgres = await startEmbeddedPostgres(folder);
   const simulator = await buildSimulator({ settings: { webhookDropRate: 1 } });
   const service = await startService({
     PLATFORM_BASE_URL: simulator.url,

@@ -45,7 +45,7 @@ type Reports = Record<Contestant, LoadReport[]>;
  */
 export async function benchReceiver(): Promise<BenchRow[]> {
   const folder = await mkdtemp(path.join(tmpdir(), 'notebridge-bench-'));
-  const postgres = await startEmbeddedPostgres({ dataRoot: folder, fsync: true });
+  const postgres = await startEmbeddedPostgres(folder);
   const started: { stop(): Promise<void> }[] = [];
   try {
     await makeTables(postgres.url);

@@ -30,7 +30,7 @@ const CONTRACT = {
  */
 export async function benchRecordings(): Promise<BenchRow[]> {
   const folder = await mkdtemp(path.join(tmpdir(), 'notebridge-bench-'));
-  const postgres = await startEmbeddedPostgres({ dataRoot: folder, fsync: true });
+  const postgres = await startEmbeddedPostgres(folder);
   const started: { stop(): Promise<void> }[] = [];
   try {
     const store = await startChild('bench/recordings-store.js', {});

@@ -6,7 +6,7 @@ import { startEmbeddedPostgres } from '../src/embedded-postgres/embedded-postgre
 /** A durable PostgreSQL (fsync on) for one benchmark, gone afterwards. */
 export async function withScratchPostgres<T>(work: (url: string, home: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(path.join(tmpdir(), 'notebridge-bench-'));
-  const postgres = await startEmbeddedPostgres({ dataRoot: folder, fsync: true });
+  const postgres = await startEmbeddedPostgres(folder);
   try {
     return await work(postgres.url, postgres.home);
   } finally {

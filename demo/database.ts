@@ -14,7 +14,7 @@ import { DEMO_DATA, noteFile } from './settings.js';
  * @throws {CliFault} if another demo of this clone runs
  */
 export async function freshDatabase(): Promise<{ url: string; stop: () => Promise<void> }> {
-  const { url, servingUrl, release } = await startEmbeddedPostgres({ dataRoot: DEMO_DATA }).catch((error: unknown) => {
+  const { url, servingUrl, release } = await startEmbeddedPostgres(DEMO_DATA).catch((error: unknown) => {
     if (!(error instanceof EmbeddedPostgresInUse)) throw error;
     throw new CliFault(`A demo of this clone runs already${runningAt()}: use that one, or stop it with Ctrl-C first.`);
   });

@@ -210,7 +210,7 @@ export class World {
     killPostmaster(this.postgres.home, signal);
     await this.postgres.release();
     const port = Number(new URL(this.postgres.url).port);
-    this.postgres = await startEmbeddedPostgres({ dataRoot: path.join(this.folder, 'data'), port });
+    this.postgres = await startEmbeddedPostgres(path.join(this.folder, 'data'), [`port=${port}`]);
   }
 
   /** Restarts Redis, or PostgreSQL if the queues run on it. */
@@ -246,7 +246,7 @@ export class World {
   }
 }
 
-const embedded = (folder: string) => startEmbeddedPostgres({ dataRoot: path.join(folder, 'data') });
+const embedded = (folder: string) => startEmbeddedPostgres(path.join(folder, 'data'));
 
 function contractWithout(folder: string, operations: readonly string[]): string {
   const contract = JSON.parse(readFileSync('simulator/contract.json', 'utf8')) as { operations: object };

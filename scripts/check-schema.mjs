@@ -17,7 +17,7 @@ export async function findSchemaDrift() {
   const { startEmbeddedPostgres } = require('../dist/src/embedded-postgres/embedded-postgres.js');
   const { applyMigrations } = require('../dist/src/database/migrations.js');
   const dataRoot = mkdtempSync(path.join(os.tmpdir(), 'notebridge-schema-'));
-  const server = await startEmbeddedPostgres({ dataRoot, fsync: false });
+  const server = await startEmbeddedPostgres(dataRoot, ['fsync=off']);
   const pool = new CatalogPool({ connectionString: server.url, max: 1 });
   try {
     await applyMigrations(server.url);

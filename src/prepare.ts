@@ -43,12 +43,12 @@ export async function prepare(env: Env, task: 'serve' | 'migrate' = 'serve'): Pr
   let release = async () => {};
   if (!env.DATABASE_URL && env.DATABASE_OWNER_URL) throw new Error(OWNER_ALONE);
   if (!env.DATABASE_URL) {
-    const embedded = await startEmbeddedPostgres({ dataRoot: path.resolve(env.DATA_DIR) });
+    const folder = path.resolve(env.DATA_DIR);
+    const embedded = await startEmbeddedPostgres(folder);
     env.DATABASE_URL = embedded.servingUrl;
     env.DATABASE_OWNER_URL = embedded.url;
     release = () => embedded.release();
     notes.push('PostgreSQL is the embedded one; set DATABASE_URL for production');
-    const folder = path.resolve(env.DATA_DIR);
     for (const name of KEY_SETTINGS) env[name] ??= await keptKeys(folder, name, new Random());
   } else if (env.DATABASE_OWNER_URL && task === 'serve') warnings.push(OWNER_AT_HAND);
   for (const name of KEY_SETTINGS) if (!env[name]) throw new Error(noKey(name));

@@ -24,11 +24,11 @@ export default async function setup() {
   process.env.TEST_FOLDER = folder;
   if (!process.env.TEST_PG_URL) {
     const { startEmbeddedPostgres } = require('../dist/src/embedded-postgres/embedded-postgres.js');
-    const server = await startEmbeddedPostgres({
-      dataRoot: path.join(folder, 'data'),
-      fsync: false,
-      maxConnections: 400,
-    });
+    const server = await startEmbeddedPostgres(path.join(folder, 'data'), [
+      'fsync=off',
+      'full_page_writes=off',
+      'max_connections=400',
+    ]);
     stop.push(() => server.release());
     process.env.TEST_PG_URL = server.url;
   }

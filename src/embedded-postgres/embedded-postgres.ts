@@ -22,15 +22,6 @@ export interface EmbeddedPostgres {
   release(): Promise<void>;
 }
 
-interface Options {
-  readonly dataRoot: string;
-  /** Off only in tests that do not check durability. */
-  readonly fsync?: boolean;
-  readonly maxConnections?: number;
-  /** Defaults to a free one. */
-  readonly port?: number;
-}
-
 /** Thrown when another process runs the server of this folder. */
 export class EmbeddedPostgresInUse extends Error {}
 
@@ -61,6 +52,7 @@ const SETTINGS = [
   'log_min_messages=log',
   'log_min_error_statement=panic',
   'log_error_verbosity=terse',
+  'max_connections=200',
 ];
 
 /**
@@ -68,14 +60,18 @@ const SETTINGS = [
  * or ends in any way. PostgreSQL's own postmaster.pid keeps a second server out of the folder. For root, it runs as
  * another user.
  *
+ * @param settings of PostgreSQL as `name=value`, for tests
  * @throws {EmbeddedPostgresInUse} if another process runs the folder's server
  * @throws {Error} one sentence, if the package is missing or the data cannot be used
  */
-export async function startEmbeddedPostgres(options: Options): Promise<EmbeddedPostgres> {
-  makeDataFolder(options.dataRoot);
-  const user = serverUser(path.join(options.dataRoot, 'postgres'));
-  const home = homeIn(path.resolve(options.dataRoot), user);
-  const run = { ...options, home, user, programs: programsFor(home, user) };
+export async function startEmbeddedPostgres(
+  dataRoot: string,
+  settings: readonly string[] = [],
+): Promise<EmbeddedPostgres> {
+  makeDataFolder(dataRoot);
+  const user = serverUser(path.join(dataRoot, 'postgres'));
+  const home = homeIn(path.resolve(dataRoot), user);
+  const run = { home, user, programs: programsFor(home, user), settings };
   if (!fs.existsSync(path.join(home, 'cluster'))) makeCluster(run);
   const server = await startServer(run);
   const release = async () => {
@@ -95,7 +91,7 @@ export async function startEmbeddedPostgres(options: Options): Promise<EmbeddedP
 /** The server of a folder for a command: that of a running process, or one that stops on release. */
 export async function joinEmbeddedPostgres(dataRoot: string): Promise<EmbeddedPostgres & { isRunning: boolean }> {
   try {
-    return { ...(await startEmbeddedPostgres({ dataRoot })), isRunning: false };
+    return { ...(await startEmbeddedPostgres(dataRoot)), isRunning: false };
   } catch (error) {
     if (!(error instanceof EmbeddedPostgresInUse)) throw error;
     const home = path.join(dataRoot, 'postgres');
@@ -123,24 +119,25 @@ async function prepare(url: string, servingUrl: string): Promise<void> {
   await withClient(url, (client) => client.query(serviceRoleSql(new URL(servingUrl).password)));
 }
 
-interface Run extends Options {
+interface Run {
   readonly home: string;
   readonly user: User;
   /** The folder of initdb and postgres. */
   readonly programs: string;
+  readonly settings: readonly string[];
 }
 
 const environment = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
 /** Creates the data and the password under another name, so that they appear together and complete. */
-function makeCluster({ home, user, programs, fsync = true }: Run): void {
+function makeCluster({ home, user, programs }: Run): void {
   const draft = fs.mkdtempSync(path.join(home, 'cluster-'));
   const [password, data] = [path.join(draft, 'password'), path.join(draft, 'data')];
   fs.writeFileSync(password, randomBytes(24).toString('base64url'), { mode: 0o600 });
-  for (const file of user ? [draft, password] : []) fs.chownSync(file, user?.uid ?? 0, user?.gid ?? 0);
-  const args = [`--pgdata=${data}`, `--pwfile=${password}`, '--username=notebridge', '--auth=scram-sha-256'];
-  const locale = ['--encoding=UTF8', '--locale=C', ...(fsync ? [] : ['--no-sync'])];
-  const made = spawnSync(path.join(programs, 'initdb'), [...args, ...locale], { ...user, cwd: home, env: environment });
+  if (user) for (const file of [draft, password]) fs.chownSync(file, user.uid, user.gid);
+  const files = [`--pgdata=${data}`, `--pwfile=${password}`];
+  const args = [...files, '--username=notebridge', '--auth=scram-sha-256', '--encoding=UTF8', '--locale=C'];
+  const made = spawnSync(path.join(programs, 'initdb'), args, { ...user, cwd: home, env: environment });
   if (made.status !== 0) {
     const cause = made.error?.message ?? complaintIn(made.stderr.toString());
     throw new Error(`initdb failed (${cause}): fix that, or set DATABASE_URL to use another PostgreSQL.`);
@@ -183,13 +180,11 @@ function startFault(home: string, log: string, said: string): Error {
   return new Error(`The embedded PostgreSQL in ${home} does not start (${complaintIn(said)}): ${advice}.`);
 }
 
-function spawnServer(run: Run, output: number): ChildProcess {
+function spawnServer({ home, user, programs, settings }: Run, output: number): ChildProcess {
   // The port is below the range of outgoing connections, so that no other program uses it.
-  const { home, user, programs, fsync = true, maxConnections = 200, port = randomInt(20_000, 32_000) } = run;
-  const durability = ['fsync', 'full_page_writes'].map((name) => `${name}=${fsync ? 'on' : 'off'}`);
-  const settings = [...SETTINGS, ...durability, `max_connections=${maxConnections}`, `port=${port}`];
+  const all = [...SETTINGS, `port=${randomInt(20_000, 32_000)}`, ...settings];
   const postgres = [path.join(programs, 'postgres'), '-D', path.join(home, 'cluster/data')];
-  const server = spawn('sh', ['-c', WATCHED, 'sh', ...postgres, ...settings.flatMap((each) => ['-c', each])], {
+  const server = spawn('sh', ['-c', WATCHED, 'sh', ...postgres, ...all.flatMap((each) => ['-c', each])], {
     ...user,
     cwd: home,
     env: environment,

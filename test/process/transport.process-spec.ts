@@ -93,7 +93,7 @@ describe('stores behind TLS', () => {
   let tlsPort: number;
 
   beforeAll(async () => {
-    postgres = await startEmbeddedPostgres({ dataRoot: folder, fsync: false });
+    postgres = await startEmbeddedPostgres(folder);
     await present(TLS);
     if (!redisServer) return;
     tlsPort = await freePort();

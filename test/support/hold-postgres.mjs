@@ -6,7 +6,7 @@ const { startEmbeddedPostgres } = createRequire(import.meta.url)(
   '../../dist/src/embedded-postgres/embedded-postgres.js',
 );
 
-const held = await startEmbeddedPostgres({ dataRoot: process.argv[2] });
+const held = await startEmbeddedPostgres(process.argv[2]);
 console.log(`held ${held.url} in ${held.home}`);
 for await (const line of readline.createInterface({ input: process.stdin })) {
   if (line === 'release') break;
