@@ -5,7 +5,12 @@ import { Random } from './config/random.js';
 import { explained } from './database/connect/connect-fault.js';
 import { inSchema, withClient } from './database/connect/session.js';
 import { applyMigrations, missingMigrations } from './database/migrations.js';
-import { checkRuntimeRights, mayChangeAuditLog, OWNER_ALONE, UNPROTECTED_AUDIT_LOG } from './database/runtime-role.js';
+import {
+  checkRuntimeRights,
+  mayChangeAuditLog,
+  OWNER_URL_ONLY,
+  UNPROTECTED_AUDIT_LOG,
+} from './database/runtime-role.js';
 import { startEmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
 import { connectionFault, readConnectionLimits } from './operations/start/connection-limits.js';
 import {
@@ -41,7 +46,7 @@ export async function prepare(env: Env, task: 'serve' | 'migrate' = 'serve'): Pr
   const notes: string[] = [];
   const warnings = weakSecretWarnings(env);
   let release = async () => {};
-  if (!env.DATABASE_URL && env.DATABASE_OWNER_URL) throw new Error(OWNER_ALONE);
+  if (!env.DATABASE_URL && env.DATABASE_OWNER_URL) throw new Error(OWNER_URL_ONLY);
   if (!env.DATABASE_URL) {
     const folder = path.resolve(env.DATA_DIR);
     const embedded = await startEmbeddedPostgres(folder);

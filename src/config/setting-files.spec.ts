@@ -33,7 +33,7 @@ test('every setting may come from a file, with a line break at its end', () => {
   expect(validateEnv({ ...base, ...secrets, PORT_FILE: file('port', '3001\n') }).PORT).toBe(3_001);
 });
 
-test('a blank variable with a file is not a second source', () => {
+test('a blank variable is unset, so its file counts', () => {
   expect(validateEnv({ ...base, ...files, ADMIN_API_KEY: ' ' }).ADMIN_API_KEY).toBe(
     'first-administrator-key-of-notebridge',
   );

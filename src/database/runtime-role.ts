@@ -42,7 +42,7 @@ export async function checkRuntimeRights(url: string): Promise<void> {
   );
 }
 
-export const OWNER_ALONE =
+export const OWNER_URL_ONLY =
   'DATABASE_OWNER_URL is set and DATABASE_URL is not: set both, or neither for the embedded PostgreSQL.';
 
 /** For the operator of a service that can change its own audit log. */

@@ -20,7 +20,7 @@ describe('the key of the command line', () => {
     expect(readClientEnv({ ADMIN_API_KEY_FILE }).key).toBe('first-administrator-key-of-notebridge');
   });
 
-  test('of its own counts first, so that the other file may be missing', () => {
+  test('in NOTEBRIDGE_KEY counts first, so that the file of the other may be missing', () => {
     const own = { NOTEBRIDGE_KEY_FILE: file('own', 'nb_own\r\n'), ADMIN_API_KEY_FILE: none };
     expect(readClientEnv(own)).toMatchObject({ key: 'nb_own', keyFault: undefined });
   });

@@ -9,7 +9,7 @@ import {
   checkRuntimeRights,
   mayChangeAuditLog,
   mayMigrate,
-  OWNER_ALONE,
+  OWNER_URL_ONLY,
   UNPROTECTED_AUDIT_LOG,
 } from '../../database/runtime-role.js';
 import { joinEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js';
@@ -30,7 +30,7 @@ const NEW_KEY = 'For a new database: echo "k1:$(openssl rand -base64 32)".';
 
 /** Checks the embedded database in a folder of DATA_DIR. */
 export async function embeddedFinding(env: Env): Promise<Finding> {
-  if (env.DATABASE_OWNER_URL) return faulty(OWNER_ALONE);
+  if (env.DATABASE_OWNER_URL) return faulty(OWNER_URL_ONLY);
   const { DATABASE_CONNECTIONS: connections } = env;
   const dataRoot = path.resolve(env.DATA_DIR);
   if (!existsSync(path.join(dataRoot, 'postgres'))) {
