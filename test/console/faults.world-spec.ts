@@ -36,6 +36,7 @@ describeInBrowser('the console', () => {
       await page.getByText('Nothing can be stored, so requests are rejected.').waitFor();
       expect(await page.getByText('ok', { exact: true }).count()).toBe(0);
       await proxy.restore();
+      await page.reload();
       await page.getByText('System health').waitFor();
     } finally {
       await proxy.close();
