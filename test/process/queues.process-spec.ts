@@ -70,7 +70,7 @@ describeOnBothBackends('a service', ({ name, queuePrefix }) => {
     await isSynced('away');
     await startServer();
     await partIs(service, 'queue', 'ok');
-    await service.printed(/the store of the queues is available again/);
+    await service.printed(/the queues are available again/);
     await put('back');
     await isSynced('back');
     await askRedis(redis?.port ?? 0, `${USER} -@scripting`);

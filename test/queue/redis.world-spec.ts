@@ -127,7 +127,7 @@ onRedis('the queues on Redis', () => {
     await isActivated(queues);
     expect(await queues.close()).toBe('closed');
     const out = { msg: expect.stringContaining('Work continues more slowly'), since: expect.any(String) };
-    expect(lines).toEqual([out, 'the store of the queues is available again']);
+    expect(lines).toEqual([out, 'the queues are available again']);
   });
 
   test('follow a failover, although the former primary keeps its connections', async () => {

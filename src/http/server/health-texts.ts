@@ -38,7 +38,7 @@ export const HEALTH_TEXTS = {
   },
   'queue-unavailable': {
     cause: '{fault} Work continues more slowly, by polling.',
-    action: 'Check REDIS_URL, or DATABASE_URL if it is not set.',
+    action: 'Check {setting}, and that the server runs.',
   },
   'no-answer': {
     cause: 'These checks took longer than 2 seconds: {parts}.',

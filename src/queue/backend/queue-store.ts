@@ -9,7 +9,7 @@ import { checkQueueTables, createQueueTables, postgresBackend } from './postgres
 import { QUEUE_NAMES, type QueueName } from './queue-names.js';
 import { checkRedis, redisBackend } from './redis.js';
 import type { StoreBackend } from './store-backend.js';
-import { namesCause, storeFault } from './store-fault.js';
+import { namesCause, type StoreSetting, storeFault } from './store-fault.js';
 
 /** Timeout for an answer of the store. */
 const ANSWER_MS = 1_500;
@@ -51,6 +51,7 @@ export async function prepareQueueStore(env: StoreEnv, ownerUrl: string | undefi
 export class QueueStore implements OnApplicationShutdown {
   private readonly log = new Logger(QueueStore.name);
   private readonly backend: StoreBackend;
+  private readonly setting: StoreSetting;
   private readonly queues: ReadonlyMap<string, NotificationQueue>;
   /** What is wrong with the store, in a sentence. Undefined while it is available. */
   private fault: { readonly sentence: string; readonly since: Date } | undefined;
@@ -63,6 +64,7 @@ export class QueueStore implements OnApplicationShutdown {
     private readonly clock: Clock,
   ) {
     this.backend = openBackend(env);
+    this.setting = env.REDIS_URL ? 'REDIS_URL' : 'DATABASE_URL';
     this.queues = new Map([...QUEUE_NAMES, 'probe'].map((name) => [name, this.open(name)]));
   }
 
@@ -94,7 +96,8 @@ export class QueueStore implements OnApplicationShutdown {
     if (!this.fault) return { status: 'ok' };
     const { sentence, since } = this.fault;
     // Without Redis, PostgreSQL is the store, so that its fault is the cause.
-    return healthOf([{ code: 'queue-unavailable', values: { fault: sentence }, follows: true, since }]);
+    const values = { fault: sentence, setting: this.setting };
+    return healthOf([{ code: 'queue-unavailable', values, follows: true, since }]);
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -124,7 +127,7 @@ export class QueueStore implements OnApplicationShutdown {
     }
     if (!this.fault || this.clock.monotonicMs() - this.failedAtMs < CALM_MS) return;
     this.fault = undefined;
-    this.log.log('the store of the queues is available again');
+    this.log.log('the queues are available again');
   }
 
   /** Records that the store failed, and logs it at most once a minute, because all connections report it. */
@@ -133,7 +136,7 @@ export class QueueStore implements OnApplicationShutdown {
     const nowMs = this.clock.monotonicMs();
     this.failedAtMs = nowMs;
     const since = this.fault?.since ?? this.clock.now();
-    if (!this.fault || namesCause(error)) this.fault = { sentence: storeFault(error), since };
+    if (!this.fault || namesCause(error)) this.fault = { sentence: storeFault(error, this.setting), since };
     if (nowMs < this.quietUntilMs) return;
     this.quietUntilMs = nowMs + REMINDER_MS;
     this.log.warn({ msg: `${this.fault.sentence} Work continues more slowly, by polling`, since: since.toISOString() });

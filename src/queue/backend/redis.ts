@@ -89,8 +89,7 @@ function explain(error: unknown): string {
     throw new Error('REDIS_URL names a Redis Cluster, which the queues cannot use: name a Redis without cluster mode.');
   const tls = tlsFault(error, { setting: 'REDIS_URL', authority: 'in NODE_EXTRA_CA_CERTS=/path/ca.pem' });
   if (tls) throw new Error(`Redis cannot be reached over TLS, because ${tls}`);
-  const fault = isRedisReply(error) ? storeFault(error) : 'Redis cannot be reached at REDIS_URL.';
-  return `${fault} Work is kept in PostgreSQL and continues more slowly until this is corrected.`;
+  return `${storeFault(error, 'REDIS_URL')} Work is kept in PostgreSQL and continues more slowly until this is corrected.`;
 }
 
 function refuseUnfit(info: string): void {

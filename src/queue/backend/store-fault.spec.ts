@@ -15,21 +15,21 @@ test.each([
   ['BUSY Redis is busy running a script.', 'error BUSY'],
 ])('the reply "%s" is explained, and never as an unreachable Redis', (message, expected) => {
   expect(isRedisReply(reply(message))).toBe(true);
-  expect(storeFault(reply(message))).toContain(expected);
-  expect(storeFault(reply(message))).not.toContain('cannot be reached');
+  expect(storeFault(reply(message), 'REDIS_URL')).toContain(expected);
+  expect(storeFault(reply(message), 'REDIS_URL')).not.toContain('cannot be reached');
 });
 
 test.each([
   ['25006', 'read-only PostgreSQL'],
   ['53300', 'PostgreSQL refuses a statement of the queues (53300)'],
-  ['ECONNREFUSED', 'cannot be reached'],
+  ['ECONNREFUSED', 'PostgreSQL cannot be reached at DATABASE_URL.'],
 ])('the code %s is explained', (code, expected) => {
-  expect(storeFault(Object.assign(new Error('quotes a value'), { code }))).toContain(expected);
+  expect(storeFault(Object.assign(new Error('quotes a value'), { code }), 'DATABASE_URL')).toContain(expected);
 });
 
 test('an explanation quotes no part of an error', () => {
-  expect(storeFault(reply('ERR Miller'))).not.toContain('Miller');
-  expect(storeFault(new Error('Miller'))).not.toContain('Miller');
+  expect(storeFault(reply('ERR Miller'), 'REDIS_URL')).not.toContain('Miller');
+  expect(storeFault(new Error('Miller'), 'REDIS_URL')).not.toContain('Miller');
 });
 
 test('only a reply, or an error with a code, names a cause', () => {

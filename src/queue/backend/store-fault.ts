@@ -16,8 +16,11 @@ const REPLIES: readonly [reply: RegExp, sentence: string][] = [
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
+/** The settings that may lead to the queues. */
+export type StoreSetting = 'REDIS_URL' | 'DATABASE_URL';
+
 /** The fault of the queues' store, in a sentence without any part of the error that may quote a value. */
-export function storeFault(error: unknown): string {
+export function storeFault(error: unknown, setting: StoreSetting): string {
   if (isRedisReply(error)) {
     const [, sentence] = REPLIES.find(([reply]) => reply.test(error.message)) ?? [];
     return sentence ?? `Redis answers with the error ${/^[A-Z]{2,20}\b/.exec(error.message)?.[0] ?? 'unknown'}.`;
@@ -25,7 +28,7 @@ export function storeFault(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (code === '25006') return 'The queues reached a read-only PostgreSQL: DATABASE_URL must lead to the primary.';
   if (SQLSTATE.test(code)) return `PostgreSQL refuses a statement of the queues (${code}).`;
-  return 'The store of the queues (REDIS_URL, or DATABASE_URL without it) cannot be reached.';
+  return `${setting === 'REDIS_URL' ? 'Redis' : 'PostgreSQL'} cannot be reached at ${setting}.`;
 }
 
 /** False for an error that may only follow from another one, such as a closed connection. */
