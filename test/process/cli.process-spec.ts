@@ -401,8 +401,8 @@ describe('resolve-all', () => {
       return found.every(({ body: { sync } }) => sync.state === state || sync.error?.code === state);
     });
 
-  /** Runs it in a terminal, and answers its question. @param meanwhile runs before the answer */
-  async function answered(answer: string, meanwhile = async () => {}): Promise<Ended> {
+  /** Runs it in a terminal, and answers its question. @param before runs between question and answer */
+  async function answered(answer: string, before = async () => {}): Promise<Ended> {
     const command = `'${process.execPath}' ${CLI} resolve-all create-unknown create`;
     const terminal = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
       env: { PATH: process.env.PATH, ...connection() },
@@ -413,7 +413,7 @@ describe('resolve-all', () => {
     });
     const ended = once(terminal, 'close');
     await until('it asks', () => output.includes('[y/N]'));
-    await meanwhile();
+    await before();
     terminal.stdin.write(`${answer}\n`);
     const [code] = await ended;
     return [code, output];

@@ -23,7 +23,7 @@ const changes = () =>
   world.platform.simulator.state.arrivals
     .list()
     .flatMap(({ operation }) => (operation && !factsOf(operation as OperationName).reads ? [operation] : []));
-/** What a hold may not touch. */
+/** Counts that a hold must not change. */
 const traces = () =>
   world.sql(
     `SELECT (SELECT count(*)::int FROM circuit_breakers WHERE state->>'block' IS NOT NULL) AS breakers,
@@ -33,7 +33,7 @@ const traces = () =>
   );
 const UNTOUCHED = [{ breakers: 0, failures: 0, attempts: 0 }];
 
-/** An hour of work, as the pollers would find it. */
+/** Lets an hour pass, and does all work that becomes due. */
 async function hour(): Promise<void> {
   for (let minutes = 0; minutes < 60; minutes += 10) {
     await world.advance('10 min');

@@ -17,7 +17,7 @@ const send = () =>
     .call({ operation: 'initiateAuth', body: { userId: 'x' } }, () => undefined)
     .catch(({ kind }) => kind);
 
-/** What a restore to this moment brings back of the processes. */
+/** Copies the rows of the processes. @returns a function that restores them */
 async function backup(of: World = world): Promise<() => Promise<void>> {
   const rows = await of.sql<{ row: string }>('SELECT w::text AS row FROM workers w');
   return async () => {

@@ -16,7 +16,7 @@ interface Human {
   wasDeleted: boolean;
 }
 
-/** What the EHR says, with people by their places in `HUMANS`, and what the service does meanwhile. */
+/** What the EHR says, with people by their places in `HUMANS`, and what the service does between. */
 export type Command =
   | { do: 'put' | 'delete' | 'rename'; who: number }
   | { do: 'merge'; who: number; into: number }

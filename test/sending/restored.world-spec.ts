@@ -78,7 +78,7 @@ describe('after the restore of a backup', () => {
     expect(await verdicts(['clients/blind', 'clients/mail', 'clients/fresh'])).toEqual([SYNCED, SYNCED, SYNCED]);
     for (const id of ['old', 'queued', 'blind', 'mail', 'fresh']) expect(usersOf(id)).toHaveLength(1);
 
-    // Who is not resolved stays so, whatever the EHR sends.
+    // A client that no one resolves stays in review, even if the EHR sends it again.
     await put('clients/queued');
     await resolve('clients/queued', { action: 'retry' });
     expect((await settled('clients/queued')).sync.error?.code).toBe('restored-unknown');
@@ -141,7 +141,7 @@ describe('after the restore of a backup', () => {
     const backup = await backUp(world.database.url);
     await world.settle();
     await restore(backup);
-    // The lists of the clients that were found wait for the release, and as many rows do not start.
+    // The provider lists of the linked clients wait for the release, so that no further row starts.
     expect((await get('clients/blind')).sync.state).toBe('pending');
     await world.restart();
     await release();
