@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import pg from 'pg';
 import { canary, Searcher } from '../../harness/canaries.js';
 import { dumpOf } from '../../harness/database-dump.js';
 import { startTcpProxy } from '../../harness/tcp-proxy.js';
@@ -22,6 +23,7 @@ const world = useWorld();
 const envOf = (url: string) => ({ REDIS_URL: undefined, QUEUE_PREFIX: 'test', DATABASE_URL: url });
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
+  jest.restoreAllMocks();
   for (const close of closers.splice(0).reverse()) await close();
 });
 beforeAll(() => prepareQueueStore(envOf(world.database.url), world.database.url));
@@ -59,12 +61,39 @@ const withOptions = (options: string) => {
   return url.toString();
 };
 
+/** Every LISTEN that is sent from now on. The first ones fail. */
+function listens(failures = 0): unknown[] {
+  const sent: unknown[] = [];
+  const { query } = pg.Client.prototype;
+  jest.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...args: unknown[]) {
+    if (!`${args[0]}`.includes('LISTEN')) return Reflect.apply(query, this, args);
+    sent.push(args[0]);
+    return sent.length <= failures ? Promise.reject(new Error('Query read timeout')) : Reflect.apply(query, this, args);
+  });
+  return sent;
+}
+
 test('all queues and workers of a process share the connections that it counts', async () => {
+  const sent = listens();
   await open().allActivated();
+  expect(sent).toHaveLength(1);
   const [{ count } = { count: 0 }] = await world.sql<{ count: number }>(
     `SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'notebridge-queues'`,
   );
   expect(count).toBeLessThanOrEqual(QUEUE_CONNECTIONS);
+});
+
+test('workers listen again after a LISTEN fails', async () => {
+  const sent = listens(1);
+  await open().allActivated();
+  expect(sent).toHaveLength(2);
+});
+
+test('a worker that closes leaves the shared connections open', async () => {
+  const queues = open();
+  await queues.allActivated();
+  await queues.store.work('imports', async () => undefined).close();
+  await queues.allActivated();
 });
 
 test('options in DATABASE_URL do not move BullMQ to another schema', async () => {
@@ -74,10 +103,14 @@ test('options in DATABASE_URL do not move BullMQ to another schema', async () =>
 test('connections that turned out read-only are discarded', async () => {
   const database = new URL(world.database.url).pathname.slice(1);
   const queues = open();
+  const idle = new QueueStore(envOf(world.database.url), new Clock());
+  closers.push(() => idle.onApplicationShutdown());
   await world.sql(`ALTER DATABASE ${database} SET default_transaction_read_only = on`);
-  await world.eventually('it is read-only', async () =>
-    `${(await queues.health()).reasons?.[0]?.values?.fault}`.includes('read-only PostgreSQL'),
-  );
+  for (const { health } of [queues, { health: () => idle.health() }]) {
+    await world.eventually('it is read-only', async () =>
+      `${(await health()).reasons?.[0]?.values?.fault}`.includes('read-only PostgreSQL'),
+    );
+  }
   await world.sql(`BEGIN READ WRITE; ALTER DATABASE ${database} RESET default_transaction_read_only; COMMIT`);
   await world.eventually('it is healthy', async () => (await queues.health()).status === 'ok');
   await queues.allActivated();

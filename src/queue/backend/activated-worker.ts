@@ -51,10 +51,15 @@ export class ActivatedWorker {
 
   /** Ends after the activations in progress, regardless of the store. */
   async close(): Promise<void> {
-    const paused = this.worker.pause();
+    const closed = this.worker.close().catch(() => undefined);
     await Promise.allSettled(this.inProgress);
-    await within(CLOSE_MS, paused, () => undefined).catch(() => undefined);
-    await this.worker.close(true);
+    await within(CLOSE_MS, closed, () => this.cut()).catch(() => undefined);
+  }
+
+  /** Ends the timers and connections of a worker that cannot close. Otherwise they would keep the process running. */
+  private async cut(): Promise<void> {
+    await Promise.all([this.worker.pause(true), Reflect.get(this.worker, 'lockManager').close()]);
+    await this.worker.getBackend().close(true);
   }
 
   private process(job: Job): Promise<void> {

@@ -28,17 +28,15 @@ class SharedConnection extends PostgresConnection {
   /** The start has checked the tables. BullMQ would check again, and keep a failure forever. */
   override async waitUntilReady(): Promise<void> {}
 
-  /** Discards a client that cannot listen, because a standby accepts clients after a failover. */
+  /** Listens once for all workers, because pg deprecates a statement that is sent while another one runs. */
   override async getListenClient() {
     const client = await super.getListenClient();
     const listening = this.listening.get(client) ?? client.query('LISTEN bullmq_jobs');
     this.listening.set(client, listening);
-    try {
-      await listening;
-    } catch (error) {
-      Reflect.get(this, 'handleListenClientError').call(this, client, error);
+    await listening.catch((error: unknown) => {
+      this.listening.delete(client); // so that the next wait for a job listens again
       throw error;
-    }
+    });
     return client;
   }
 }
@@ -46,7 +44,7 @@ class SharedConnection extends PostgresConnection {
 class SharedBackend extends PostgresQueueBackend {
   constructor(...parts: ConstructorParameters<typeof PostgresQueueBackend>) {
     super(...parts);
-    // The connection listens once for all. BullMQ resets this field when the client is discarded.
+    // The connection listens. BullMQ resets this field when it needs a new client.
     Object.defineProperty(this, 'listening', { get: () => true, set: () => undefined });
   }
 

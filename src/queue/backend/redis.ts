@@ -17,9 +17,6 @@ const SILENCE_MS = 13_000;
 
 const CONNECT_TIMEOUT_MS = 3_000;
 
-/** Replies of a former primary, whose clients must connect to the new one. */
-const DEMOTED = /\b(READONLY|UNBLOCKED)\b/;
-
 /** All queues and workers share one connection. In addition, BullMQ opens one for each worker, to wait for jobs. */
 export function redisBackend(url: string, prefix: string): StoreBackend {
   const redis = new Redis(url, {
@@ -27,7 +24,7 @@ export function redisBackend(url: string, prefix: string): StoreBackend {
     enableOfflineQueue: false, // once a connection is lost, commands fail immediately; the poller notifies again
     enableReadyCheck: false, // needs INFO
     socketTimeout: SILENCE_MS,
-    reconnectOnError: ({ message }) => DEMOTED.test(message),
+    reconnectOnError: ({ message }) => message.includes('READONLY'), // a former primary, so connect to the new one
   });
   redis.on('error', () => undefined); // each queue reports it
   return {
@@ -92,7 +89,8 @@ function explain(error: unknown): string {
   return `${storeFault(error, 'REDIS_URL')} Work is kept in PostgreSQL and continues more slowly until this is corrected.`;
 }
 
-function refuseUnfit(info: string): void {
+/** @param info the reply to INFO @throws {Error} if the queues cannot use this Redis */
+export function refuseUnfit(info: string): void {
   const version = /^redis_version:(\S+)/m.exec(info)?.[1] ?? OLDEST_VERSION;
   if (version.localeCompare(OLDEST_VERSION, undefined, { numeric: true }) < 0)
     throw new Error(`REDIS_URL names Redis ${version}. The queues need ${OLDEST_VERSION} or newer.`);
