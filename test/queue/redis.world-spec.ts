@@ -97,11 +97,9 @@ const onRedis = program === '' ? describe.skip : describe;
 onRedis('the queues on Redis', () => {
   test('work for a user without INFO, and warn at start of what was not checked', async () => {
     const url = await withUser(await newRedis(), '+@all -@dangerous');
-    const printed = jest.spyOn(console, 'warn');
     expect(await prepare(url)).toEqual([expect.stringContaining('may not run INFO')]);
     const queues = open(url);
     await isActivated(queues);
-    expect(printed).not.toHaveBeenCalled(); // by ioredis, in another form than the log
     expect((await queues.health()).status).toBe('ok');
     expect(await queues.close()).toBe('closed');
   });
@@ -175,18 +173,6 @@ onRedis('the queues on Redis', () => {
     const stats = await askRedis(redis.port, 'INFO commandstats');
     const scripts = [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].map(([, calls]) => Number(calls));
     expect(scripts.reduce((sum, calls) => sum + calls, 0)).toBeLessThan(500);
-  });
-
-  test('meet the time of a delayed notification within less than a second', async () => {
-    const queues = open((await newRedis()).url);
-    await isActivated(queues);
-    await world.eventually('one is on time', async () => {
-      const before = queues.activations();
-      const startedMs = performance.now();
-      await queues.store.add('imports', 200);
-      await world.eventually('it is activated', () => queues.activations() > before);
-      return performance.now() - startedMs < 900;
-    });
   });
 
   test('close while Redis is unavailable from the start, and after it is lost', async () => {
