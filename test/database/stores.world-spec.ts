@@ -64,6 +64,14 @@ describe('after a failover', () => {
     const first = await put();
     expect([first.status, (await put()).status]).toEqual([503, 202]);
   });
+
+  it('a statement that runs on a discarded connection fails like one that the server rejects', async () => {
+    const { pool } = world.get(Database);
+    const running = expect(pool.query('SELECT pg_sleep(10)')).rejects.toMatchObject({ code: '25006' });
+    await world.eventually('it runs', () => pool.totalCount > pool.idleCount);
+    discardConnections(pool);
+    await running;
+  });
 });
 
 test('the connections of the receiver are opened at the start, and lost ones again', async () => {

@@ -72,8 +72,8 @@ export function newPool(
 export function discardConnections(pool: pg.Pool): void {
   for (const client of openClients.get(pool) ?? []) {
     client.connection.stream.destroy();
-    // Otherwise the pool hands out an idle one until its socket has closed.
-    client.emit('error', new Error('the server is no longer the primary'));
+    // Otherwise the pool hands out an idle one until its socket has closed. The code makes a running statement fail as rejected.
+    client.emit('error', Object.assign(new Error('the server is no longer the primary'), { code: DEMOTED }));
   }
 }
 
