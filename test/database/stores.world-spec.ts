@@ -68,7 +68,8 @@ describe('after a failover', () => {
   it('a statement that runs on a discarded connection fails like one that the server rejects', async () => {
     const { pool } = world.get(Database);
     const running = expect(pool.query('SELECT pg_sleep(10)')).rejects.toMatchObject({ code: '25006' });
-    await world.eventually('it runs', () => pool.totalCount > pool.idleCount);
+    const active = `SELECT FROM pg_stat_activity WHERE state = 'active' AND query = 'SELECT pg_sleep(10)'`;
+    await world.eventually('it runs', async () => (await world.sql(active)).length === 1);
     discardConnections(pool);
     await running;
   });
