@@ -85,3 +85,11 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     },
   };
 }
+
+/** A proxy before the server of a URL. @returns the URL that leads through it */
+export async function startProxyOf(target: string): Promise<{ proxy: TcpProxy; url: URL }> {
+  const url = new URL(target);
+  const proxy = await startTcpProxy(Number(url.port));
+  url.port = String(proxy.port);
+  return { proxy, url };
+}

@@ -1,4 +1,4 @@
-import { startTcpProxy } from '../../harness/tcp-proxy.js';
+import { startBehindProxy } from '../support/behind-proxy.js';
 import { describeInBrowser, useBrowser } from '../support/browser.js';
 import { useWorld } from '../world/use-world.js';
 
@@ -23,11 +23,7 @@ describeInBrowser('the console', () => {
   });
 
   test('names an unreachable database, and calls nothing healthy next to it', async () => {
-    const database = new URL(world.database.url);
-    const proxy = await startTcpProxy(Number(database.port));
-    database.port = `${proxy.port}`;
-    database.searchParams.set('options', '-c search_path=vtime,pg_catalog,public');
-    const service = await world.startAnother({ DATABASE_URL: database.href });
+    const { proxy, service } = await startBehindProxy(world);
     try {
       const page = await open(service.url);
       await page.getByText('Everything works.').waitFor();

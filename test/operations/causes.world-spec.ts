@@ -1,4 +1,3 @@
-import { startTcpProxy } from '../../harness/tcp-proxy.js';
 import type { WorldService } from '../../harness/world/world-service.js';
 import { Api } from '../../src/cli/api/api.js';
 import { exitCodeOf, readStatus, statusLines } from '../../src/cli/commands/status.js';
@@ -8,6 +7,7 @@ import { HEALTH_TEXTS, type ReasonCode, utc } from '../../src/http/server/health
 import type { OverviewResponse } from '../../src/operations/overview/overview.dto.js';
 import { breakerOf } from '../../src/people/model/circuit-breaker.js';
 import { ADMIN_KEY } from '../support/app.js';
+import { startBehindProxy } from '../support/behind-proxy.js';
 import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
@@ -53,11 +53,7 @@ const age = (role: string) =>
   world.sql(`UPDATE workers SET alive_until = alive_until - interval '40 seconds' WHERE $1 = ANY (roles)`, [role]);
 
 test('an unreachable database is one cause, and everything that needs it follows', async () => {
-  const database = new URL(world.database.url);
-  const proxy = await startTcpProxy(Number(database.port));
-  database.port = `${proxy.port}`;
-  database.searchParams.set('options', '-c search_path=vtime,pg_catalog,public');
-  const service = await world.startAnother({ DATABASE_URL: database.href });
+  const { proxy, service } = await startBehindProxy(world);
   try {
     expect((await healthOf(service)).status).toBe('ok');
     await proxy.cut();

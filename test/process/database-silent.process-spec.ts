@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Service } from '../../harness/service.js';
-import { startTcpProxy, type TcpProxy } from '../../harness/tcp-proxy.js';
+import { startProxyOf, type TcpProxy } from '../../harness/tcp-proxy.js';
 import { until } from '../../harness/until.js';
 import { Database } from '../../src/database/database.js';
 import type { HealthReport } from '../../src/operations/overview/health-report.js';
@@ -47,13 +47,6 @@ async function silentAtFirst(database: TestDatabase): Promise<{ url: string; clo
 /** The message with which a server is ready: its type and length (PostgreSQL manual, Message Formats). */
 const READY_FOR_QUERY = Buffer.from([0x5a, 0, 0, 0, 5]);
 
-async function throughProxy(database: TestDatabase): Promise<{ proxy: TcpProxy; url: string }> {
-  const url = new URL(database.url);
-  const proxy = await startTcpProxy(Number(url.port));
-  url.port = String(proxy.port);
-  return { proxy, url: url.toString() };
-}
-
 describe('a statement over many rows', () => {
   let home: TestDatabase;
   let proxy: TcpProxy;
@@ -61,9 +54,9 @@ describe('a statement over many rows', () => {
 
   beforeAll(async () => {
     home = await freshDatabase();
-    const { proxy: started, url } = await throughProxy(home);
+    const { proxy: started, url } = await startProxyOf(home.url);
     proxy = started;
-    database = new Database(url, SHARES);
+    database = new Database(url.href, SHARES);
     await home.sql.query('CREATE TABLE held (id int PRIMARY KEY); INSERT INTO held VALUES (1)');
   });
 
@@ -151,9 +144,9 @@ describe('a service', () => {
 
   beforeAll(async () => {
     const database = await freshDatabase();
-    const through = await throughProxy(database);
+    const through = await startProxyOf(database.url);
     proxy = through.proxy;
-    mirror = await newMirror({ database, env: { DATABASE_URL: through.url } });
+    mirror = await newMirror({ database, env: { DATABASE_URL: through.url.href } });
     service = await mirror.start();
   });
   afterAll(() => proxy.close());

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import pg from 'pg';
 import { canary, Searcher } from '../../harness/canaries.js';
 import { dumpOf } from '../../harness/database-dump.js';
-import { startTcpProxy } from '../../harness/tcp-proxy.js';
+import { startProxyOf } from '../../harness/tcp-proxy.js';
 import { Clock } from '../../src/config/clock.js';
 import { QUEUE_CONNECTIONS } from '../../src/database/connect/connection-shares.js';
 import { QUEUE_NAMES } from '../../src/queue/backend/queue-names.js';
@@ -117,11 +117,10 @@ test('connections that turned out read-only are discarded', async () => {
 });
 
 test('workers whose first connections fail leave the process free, and work later', async () => {
-  const url = new URL(world.database.url);
-  const proxy = await startTcpProxy(Number(url.port));
+  const { proxy, url } = await startProxyOf(world.database.url);
   closers.push(() => proxy.close());
   await proxy.cut();
-  const queues = open(Object.assign(url, { port: String(proxy.port) }).toString());
+  const queues = open(url.href);
   await world.eventually('it is unavailable', async () =>
     `${(await queues.health()).reasons?.[0]?.values?.fault}`.includes('cannot be reached'),
   );

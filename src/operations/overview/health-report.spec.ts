@@ -79,7 +79,7 @@ describe('the report', () => {
     expect(checks.people).toEqual({ status: 'degraded', causedBy: 'worker' });
   });
 
-  it('keeps an independent cause beside a shared one', () => {
+  it('keeps an independent cause in addition to a shared one', () => {
     const { causes, checks } = report({
       worker: failing('degraded', 'no-worker'),
       people: failing('degraded', 'not-configured'),
