@@ -31,7 +31,7 @@ const as = (role: string) =>
   Object.assign(new URL(database.url), { username: role, password: PASSWORD, search: '' }).toString();
 
 /** Prepares a start. @returns what it did, or the sentence with which it ends */
-async function start(settings: Record<string, string>) {
+async function start(settings: Record<string, string | undefined>) {
   const env = validateEnv({ ...settingsFor('http://127.0.0.1:9', database.url), ...settings });
   return prepare(env).then(
     ({ notes, warnings }) => ({ said: '', notes, warnings, url: env.DATABASE_URL ?? '' }),
@@ -72,6 +72,11 @@ describe('a start', () => {
     const urls = { DATABASE_URL: as(service), DATABASE_OWNER_URL: as(owner) };
     expect(await start(urls)).toMatchObject({ said: '', notes: [expect.stringMatching(/^applied the migrations/)] });
     expect(await start({ DATABASE_URL: as(service) })).toMatchObject({ said: '', warnings: [] });
+    const finish = (at: string) => query(database, `UPDATE notebridge._prisma_migrations SET finished_at = ${at}`);
+    await finish('NULL');
+    const lacking = /^The database lacks the migrations \d+_\w+.* run migrate first/;
+    expect((await start({ DATABASE_URL: as(service) })).said).toMatch(lacking);
+    await finish('now()');
     await query(database, `ALTER ROLE ${service} IN DATABASE ${name} SET search_path = public`);
     expect((await start(urls)).said).toMatch(/uses the schema public, that of DATABASE_OWNER_URL .* notebridge\. Run/);
   });
@@ -104,6 +109,25 @@ describe('a start', () => {
     expect(said).toMatch(sentence);
     expect(said).not.toContain('\n');
     expect(await tables()).toEqual([]);
+  });
+
+  it('warns if its role can change the audit log, or if it has DATABASE_OWNER_URL', async () => {
+    await ownSchema();
+    const { said, warnings } = await start({ DATABASE_URL: as(owner), DATABASE_OWNER_URL: as(owner) });
+    expect(said).toBe('');
+    expect(warnings).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^The audit log is not protected from the service itself/),
+        expect.stringMatching(/^DATABASE_OWNER_URL is set for a process that serves/),
+      ]),
+    );
+  });
+
+  it('without a database to serve from ends with one sentence', async () => {
+    const missing = Object.assign(new URL(as(owner)), { pathname: '/none' }).toString();
+    expect((await start({ DATABASE_URL: missing })).said).toMatch(/database in DATABASE_URL does not exist/);
+    const ownerOnly = { DATABASE_URL: undefined, DATABASE_OWNER_URL: as(owner) };
+    expect((await start(ownerOnly)).said).toMatch(/^DATABASE_OWNER_URL is set and DATABASE_URL is not/);
   });
 
   it('on a LATIN1 database ends with one sentence, before the first table', async () => {

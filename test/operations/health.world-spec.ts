@@ -46,3 +46,7 @@ test('health and metrics show how long a 429 pauses the calls', async () => {
   await world.advance('21 min');
   expect((await platform())?.status).toBe('ok');
 });
+
+test('health tells that a role which owns the tables can change the audit log', async () => {
+  expect((await health()).checks.database).toMatchObject({ status: 'ok', facts: { auditLogProtected: false } });
+});

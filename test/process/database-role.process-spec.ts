@@ -5,8 +5,7 @@ import type { Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import { serviceRoleSql } from '../../src/database/runtime-role.js';
 import type { HealthReport } from '../../src/operations/overview/health-report.js';
-import { testSettings } from '../support/app.js';
-import { createDatabase, freshDatabase, type TestDatabase } from '../support/databases.js';
+import { createDatabase } from '../support/databases.js';
 import { deployedSettings } from '../support/deployed.js';
 import { partIs } from '../support/health.js';
 import { usePrograms } from '../support/programs.js';
@@ -45,6 +44,7 @@ function as(url: string, user: string, password: string): string {
 
 describe('a service whose role owns nothing', () => {
   const newMirror = useMirrors();
+  const startProgram = usePrograms();
   const role = `runtime_${randomBytes(6).toString('hex')}`;
   let mirror: Mirror;
   let service: Service;
@@ -52,12 +52,6 @@ describe('a service whose role owns nothing', () => {
   let migrated: string[];
 
   let env: Record<string, string | undefined>;
-  /** The output of a start that fails. */
-  const refusal = async (more: Record<string, string | undefined> = {}) => {
-    const refused = await mirror.start({ ...env, ...more }).catch((error: Error) => error.message);
-    return String(refused);
-  };
-
   beforeAll(async () => {
     // Empty, as an operator's is when roles.sql runs before the first migration.
     mirror = await newMirror({ database: await createDatabase(process.env.TEST_PG_URL ?? '') });
@@ -179,31 +173,12 @@ describe('a service whose role owns nothing', () => {
     if (rows[0].may) expect(notices).toEqual([]);
   });
 
-  it('does not start before the migrations, which it may not apply', async () => {
-    const last = 'SELECT max(migration_name) AS name FROM _prisma_migrations';
-    const [{ name = '' } = {}] = await mirror.sql<{ name: string }>(last);
-    const finish = (at: string) => `UPDATE _prisma_migrations SET finished_at = ${at} WHERE migration_name = '${name}'`;
-    await mirror.sql(finish('NULL'));
-    expect(await refusal()).toMatch(new RegExp(`lacks the migrations ${name}, and .* run migrate first`));
-    await mirror.sql(finish('now()'));
-  });
-
   it('does not start without the data key of the database', async () => {
-    const said = await refusal({ DATA_KEYS: `k2:${Buffer.alloc(32, 8).toString('base64')}` });
-    expect(said).toMatch(/^DATA_KEYS lacks the key k1, which stored data needs\. Add it[^\n]*$/m);
-    expect(said).not.toMatch(/^\s+at /m);
-  });
-
-  it('warns when the service can change the audit log', async () => {
-    const { url } = mirror.database;
-    const one = await mirror.start({ DATABASE_OWNER_URL: url });
-    expect((await partIs(one, 'database', 'ok')).facts).toEqual({ auditLogProtected: false });
-    expect(one.output()).toMatch(/"warn".*The audit log is not protected from the service itself/);
-    expect(one.output()).toMatch(/"warn".*DATABASE_OWNER_URL is set for a process that serves/);
-    await one.kill();
-    expect(await refusal({ DATABASE_URL: undefined, DATABASE_OWNER_URL: url })).toMatch(
-      /DATABASE_OWNER_URL is set and DATABASE_URL is not/,
-    );
+    const keys = { DATA_KEYS: `k2:${Buffer.alloc(32, 8).toString('base64')}` };
+    const program = await startProgram({ file: 'dist/src/main.js', env: { ...mirror.settings, ...env, ...keys } });
+    expect(await program.ended()).toBe(1);
+    const said = program.output().replace(/^\{.*\}\n/gm, ''); // without the log
+    expect(said).toMatch(/^DATA_KEYS lacks the key k1, which stored data needs\. Add it[^\n]*\n$/);
   });
 
   it('is down while its role is read-only, and names the cause when the database is gone', async () => {
@@ -224,43 +199,4 @@ describe('a service whose role owns nothing', () => {
     });
     expect(service.output()).not.toContain('a health check failed');
   });
-});
-
-describe('a start ends with one sentence about', () => {
-  const start = usePrograms();
-  let database: TestDatabase;
-
-  beforeAll(async () => {
-    database = await freshDatabase();
-  });
-  afterAll(() => database.drop());
-
-  it.each([
-    ['an unreachable database', { port: '1' }, /cannot be reached \(ECONNREFUSED\)\. Check DATABASE_URL/],
-    ['a missing database', { pathname: '/none' }, /database in DATABASE_URL does not exist/],
-  ])('%s', async (_what, change, sentence) => {
-    const url = Object.assign(new URL(database.url), change);
-    expect(await refusal({ DATABASE_URL: url.toString() })).toMatch(sentence);
-  });
-
-  it('a database that loses commits in a crash', async () => {
-    const name = new URL(database.url).pathname.slice(1);
-    await sql(database.url, `ALTER DATABASE ${name} SET synchronous_commit = off`);
-    expect(await refusal({ DATABASE_URL: database.url })).toMatch(/synchronous_commit off .* Set it to on/);
-  });
-
-  async function refusal(env: Record<string, string>): Promise<string> {
-    const program = await start({
-      file: 'dist/src/main.js',
-      env: { ...testSettings(database.url), PORT: '0', ...env },
-    });
-    expect([await program.ended(), program.output()]).toEqual([1, expect.any(String)]);
-    // The log before the sentence warns that the tests use one role.
-    const said = program
-      .output()
-      .replace(/^\{.*\}\n/gm, '')
-      .trim();
-    expect(said.split('\n')).toHaveLength(1);
-    return said;
-  }
 });

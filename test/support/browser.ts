@@ -80,7 +80,7 @@ const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 /** The serious and critical findings of axe in a page as it is now, each with its places. @param rules defaults to all */
 export async function axeFindings(page: Page, rules?: readonly string[]): Promise<string[]> {
-  await page.evaluate(AXE);
+  if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(AXE);
   return page.evaluate(async (runOnly) => {
     interface Finding {
       id: string;
