@@ -101,7 +101,7 @@ export class HealthChecks implements OnApplicationBootstrap {
       reasons: [{ code, values: { parts: name }, follows: true }],
     });
     try {
-      return await within(TIMEOUT_MS, ask(), () => failed('no-answer'));
+      return await within(TIMEOUT_MS, ask(), () => failed('no-answer'), this.clock);
     } catch (error) {
       if (isDatabaseUnavailable(error)) return failed('database-unavailable');
       this.log.warn({ msg: 'a health check failed', check: name, ...errorTrace(error) });

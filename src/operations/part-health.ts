@@ -51,7 +51,7 @@ export class PartHealth {
   @HealthIndicator({ name: 'database' })
   async writes(): Promise<Health> {
     try {
-      return await within(ANSWER_MS, this.readDatabase(), () => UNAVAILABLE);
+      return await within(ANSWER_MS, this.readDatabase(), () => UNAVAILABLE, this.clock);
     } catch (error) {
       if (!isDatabaseUnavailable(error)) throw error;
       return UNAVAILABLE;

@@ -50,3 +50,25 @@ test('health and metrics show how long a 429 pauses the calls', async () => {
 test('health tells that a role which owns the tables can change the audit log', async () => {
   expect((await health()).checks.database).toMatchObject({ status: 'ok', facts: { auditLogProtected: false } });
 });
+
+/** The health, asked while a transaction locks the people. */
+async function lockedHealth(meanwhile: () => Promise<unknown>): Promise<HealthReport> {
+  const lock = await world.database.pool.connect();
+  await lock.query('BEGIN; LOCK TABLE people IN ACCESS EXCLUSIVE MODE');
+  const answering = health();
+  try {
+    const waiting = `SELECT FROM pg_locks WHERE NOT granted AND relation = 'people'::regclass`;
+    await world.eventually('a check waits', async () => (await world.sql(waiting)).length > 0);
+    await meanwhile();
+  } finally {
+    await lock.query('ROLLBACK');
+    lock.release();
+  }
+  return answering;
+}
+
+test('a check is late by the clock of the service only', async () => {
+  const machineTime = () => new Promise((resolve) => setTimeout(resolve, 2_500));
+  expect((await lockedHealth(machineTime)).checks.people?.status).toBe('ok');
+  expect((await lockedHealth(() => world.advance('3 s'))).checks.people?.status).toBe('down');
+});

@@ -96,6 +96,28 @@ test('a worker that closes leaves the shared connections open', async () => {
   await queues.allActivated();
 });
 
+test('a worker that closes waits for the activation in progress', async () => {
+  let isActive = false;
+  let end = () => {};
+  const store = new QueueStore(envOf(world.database.url), new Clock());
+  closers.push(() => store.onApplicationShutdown());
+  const worker = store.work('imports', () => {
+    isActive = true;
+    return new Promise<void>((resolve) => {
+      end = resolve;
+    });
+  });
+  await world.eventually('an activation is in progress', async () => {
+    await store.add('imports', 0);
+    return isActive;
+  });
+  const closed = worker.close().then(() => 'closed');
+  const waits = new Promise((resolve) => setTimeout(resolve, 1_000, 'waits')); // three times as long as for the store
+  expect(await Promise.race([closed, waits])).toBe('waits');
+  end();
+  expect(await closed).toBe('closed');
+});
+
 test('options in DATABASE_URL do not move BullMQ to another schema', async () => {
   await open(withOptions('-c search_path=elsewhere -c statement_timeout=9s')).allActivated();
 });

@@ -160,6 +160,18 @@ onRedis('the queues on Redis', () => {
     await proxy.close();
   });
 
+  test('replace connections that fell silent, as after a failover', async () => {
+    const proxy = await startTcpProxy((await newRedis()).port);
+    const queues = open(`redis://127.0.0.1:${proxy.port}`);
+    await isActivated(queues);
+    proxy.silence();
+    await isDegraded(queues, 'cannot be reached');
+    await isHealthy(queues);
+    await isActivated(queues);
+    expect(await queues.close()).toBe('closed');
+    await proxy.close();
+  });
+
   test('drop the notifications that Redis cannot take', async () => {
     const redis = await newRedis();
     const queues = open(redis.url);

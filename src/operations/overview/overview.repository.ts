@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { Clock } from '../../config/clock.js';
 import { within } from '../../config/within.js';
 import { Database } from '../../database/database.js';
 import { FeedReader } from '../../feed/feed-reader.js';
@@ -53,6 +54,7 @@ export class OverviewRepository {
     private readonly calls: RateLimiterRepository,
     private readonly contract: Contract,
     private readonly feed: FeedReader,
+    private readonly clock: Clock,
   ) {}
 
   /** Reads all but the feed's head on one connection. What can't be read in time, and what would come after it, is null. */
@@ -63,7 +65,7 @@ export class OverviewRepository {
         this.reading = undefined;
       });
     }
-    await within(PATIENCE_MS, this.reading, () => undefined);
+    await within(PATIENCE_MS, this.reading, () => undefined, this.clock);
     return { ...this.told };
   }
 
