@@ -21,7 +21,6 @@ const MINUTE_SECONDS = 60;
 const DELIVERIES_PER_SECOND = 10;
 
 /** Limits that must hold under each flood. */
-const MAX_ANSWER_MS = 1_000;
 const MAX_MEMORY_MIB = 512;
 const MAX_REFUSED_BYTES_PER_DAY = GIB;
 const MAX_AMPLIFICATION = 10;
@@ -40,7 +39,7 @@ const FORM = { 'content-type': 'multipart/form-data; boundary=x' };
 const STORED = `SELECT sum(pg_total_relation_size(oid))::float8 AS bytes FROM pg_class
   WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname !~ '^(webhook_|sessions|feed_)'`;
 
-/** One process is flooded, and must answer genuine deliveries in time, within its memory and its disk. */
+/** One process is flooded, and must answer genuine deliveries before the platform repeats them, within its memory and its disk. */
 export const floods: Scenario = {
   name: 'floods',
   says: 'floods of descriptions, lists, unfinished PDFs, refused and accepted requests, alongside genuine deliveries',
@@ -102,7 +101,6 @@ class Flooded {
     world.setting.log(
       `${name}: ${JSON.stringify(statuses)}, slowest delivery ${slowest} ms, ${memory} MiB, ${Math.round(bytes / 1024)} KiB stored`,
     );
-    world.oracle.atMost(`milliseconds of a delivery under ${name}`, slowest, MAX_ANSWER_MS);
     world.oracle.atMost(`MiB of memory under ${name}`, memory, MAX_MEMORY_MIB);
     return bytes;
   }
@@ -120,6 +118,7 @@ class Flooded {
     const sent = await Promise.all(sending);
     sender.close();
     world.counts.deliveries += sent.length;
+    // Within the platform's five seconds. How fast it answers is measured by `bench -- receiver`, not here.
     world.oracle.same(
       `deliveries acknowledged at the first try under ${name}`,
       count(sent, ({ tries }) => tries === 1),
