@@ -39,7 +39,7 @@ const FORM = { 'content-type': 'multipart/form-data; boundary=x' };
 const STORED = `SELECT sum(pg_total_relation_size(oid))::float8 AS bytes FROM pg_class
   WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname !~ '^(webhook_|sessions|feed_)'`;
 
-/** One process is flooded, and must answer genuine deliveries before the platform repeats them, within its memory and its disk. */
+/** One process is flooded, and must answer genuine deliveries before they are repeated, within its memory and its disk. */
 export const floods: Scenario = {
   name: 'floods',
   says: 'floods of descriptions, lists, unfinished PDFs, refused and accepted requests, alongside genuine deliveries',

@@ -233,7 +233,7 @@ test('an outage of any kind fails no one permanently, and everyone continues whe
       }
       model.recover();
     }),
-    propertyRuns(0.3),
+    propertyRuns(0.6),
   );
 });
 
