@@ -1,7 +1,7 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { findRedisServer } from '../harness/redis-server.js';
 import { readOptions, replayCommand, USAGE } from './options.js';
-import { type PlannedRun, planRuns } from './plan.js';
+import { inLanes, type PlannedRun, planRuns } from './plan.js';
 import { type Outcome, runScenario } from './run-scenario.js';
 import type { Scenario } from './scenario.js';
 import { clockSkew } from './scenarios/clock-skew.js';
@@ -62,21 +62,25 @@ async function main(words: string[]): Promise<void> {
   if (!redisServer)
     console.log('No redis-server is on the PATH: every queue runs on PostgreSQL, and scenario redis is left out.');
   const replayOf = ({ scenario, share, queue }: PlannedRun) => replayCommand(scenario.name, options.seed, share, queue);
-  const done: { run: PlannedRun; outcome: Outcome }[] = [];
-  for (const run of plan) {
+  const outcomes = new Map<PlannedRun, Outcome>();
+  await inLanes(plan, options.atOnce, async (run) => {
     const { scenario, queue, ...rest } = run;
+    const log = (line: string) => console.log(options.atOnce > 1 ? `${scenario.name}: ${line}` : `  ${line}`);
     console.log(`\n${scenario.name}: ${scenario.says} (share ${run.share}, queues on ${queue})`);
-    const log = (line: string) => console.log(`  ${line}`);
     const outcome = await runScenario(scenario, {
       ...rest,
       log,
       ...(queue === 'redis' && { redisServer }),
       onOpen: leaveNothingBehind,
     });
-    done.push({ run, outcome });
-    for (const law of outcome.broken) console.log(`  ✗ ${law}`);
-    console.log(outcome.broken.length === 0 ? '  ✓ every law holds' : `  Replay: ${replayOf(run)}`);
-  }
+    outcomes.set(run, outcome);
+    for (const law of outcome.broken) log(`✗ ${law}`);
+    log(outcome.broken.length === 0 ? '✓ every law holds' : `Replay: ${replayOf(run)}`);
+  });
+  const done = plan.flatMap((run) => {
+    const outcome = outcomes.get(run);
+    return outcome ? [{ run, outcome }] : [];
+  });
   console.log(`\n${table(done)}`);
   const failed = done.filter(({ outcome }) => outcome.broken.length > 0);
   for (const { run } of failed) console.log(`Replay: ${replayOf(run)}`);
@@ -84,13 +88,16 @@ async function main(words: string[]): Promise<void> {
   if (failed.length > 0) process.exitCode = 1;
 }
 
-/** Ctrl-C ends whatever the run has started, too; once, however often the signal comes. */
+const open = new Set<() => Promise<void>>();
+
+/** Ctrl-C ends whatever the runs have started, too; once, however often the signal comes. */
 function leaveNothingBehind(close: () => Promise<void>): void {
+  open.add(close);
   let isClosing = false;
   const end = () => {
     if (isClosing) return;
     isClosing = true;
-    void close().finally(() => process.exit(1));
+    void Promise.allSettled([...open].map((each) => each())).finally(() => process.exit(1));
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeAllListeners(signal).on(signal, end);
 }

@@ -4,15 +4,17 @@ export interface Options {
   readonly only: readonly string[];
   /** What all chance comes from. */
   readonly seed: number;
-  /** About how long the run may take on two cores; undefined: as long as it takes. */
+  /** About how long the run may take on two cores, one scenario at a time; undefined: as long as it takes. */
   readonly minutes?: number;
   /** How much of each whole scenario is done, in (0, 1]; undefined: what the minutes allow. */
   readonly share?: number;
   /** Where the queues run; undefined: now here and now there, as the seed says. */
   readonly queue?: 'postgres' | 'redis';
+  /** Scenarios that run at the same time. */
+  readonly atOnce: number;
 }
 
-export const USAGE = `npm run faults -- [--minutes N | --share 0.1] [--only NAME[,NAME]] [--seed N] [--queue postgres|redis]
+export const USAGE = `npm run faults -- [--minutes N | --share 0.1] [--only NAME[,NAME]] [--seed N] [--queue postgres|redis] [--at-once N]
 npm run faults -- --stores [NAME]`;
 
 const READERS: Record<string, (value: string) => Partial<Options> | undefined> = {
@@ -21,6 +23,7 @@ const READERS: Record<string, (value: string) => Partial<Options> | undefined> =
   '--minutes': (value) =>
     /^\d{1,3}(\.\d+)?$/.test(value) && Number(value) > 0 ? { minutes: Number(value) } : undefined,
   '--share': (value) => (/^(0\.\d+|1)$/.test(value) && Number(value) > 0 ? { share: Number(value) } : undefined),
+  '--at-once': (value) => (/^[1-8]$/.test(value) ? { atOnce: Number(value) } : undefined),
   '--queue': (value) => (value === 'postgres' || value === 'redis' ? { queue: value } : undefined),
 };
 
@@ -31,7 +34,7 @@ const READERS: Record<string, (value: string) => Partial<Options> | undefined> =
  * @throws {Error} one sentence that names the word at fault
  */
 export function readOptions(words: readonly string[], names: readonly string[], seed: number): Options {
-  let options: Options = { only: [], seed };
+  let options: Options = { only: [], seed, atOnce: 1 };
   for (let at = 0; at < words.length; at += 2) {
     const [name = '', value] = [words[at], words[at + 1]];
     const read = Object.hasOwn(READERS, name) ? READERS[name] : undefined;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../src/config/property-runs.spec-support.js';
 import { readOptions, replayCommand } from './options.js';
-import { planRuns } from './plan.js';
+import { inLanes, planRuns } from './plan.js';
 import type { Scenario } from './scenario.js';
 
 const { seed } = propertyRuns();
@@ -13,13 +13,16 @@ const read = (...words: string[]) => readOptions(words, NAMES, 7);
 
 describe('the options of a fault run', () => {
   test('are read in any order, and the seed is drawn where none is given', () => {
-    expect(read()).toEqual({ only: [], seed: 7 });
-    expect(read('--minutes', '2.5', '--only', 'two,one', '--seed', '12', '--queue', 'redis')).toEqual({
-      only: ['two', 'one'],
-      seed: 12,
-      minutes: 2.5,
-      queue: 'redis',
-    });
+    expect(read()).toEqual({ only: [], seed: 7, atOnce: 1 });
+    expect(read('--minutes', '2.5', '--only', 'two,one', '--seed', '12', '--queue', 'redis', '--at-once', '2')).toEqual(
+      {
+        only: ['two', 'one'],
+        seed: 12,
+        minutes: 2.5,
+        queue: 'redis',
+        atOnce: 2,
+      },
+    );
   });
 
   test.each([
@@ -29,6 +32,7 @@ describe('the options of a fault run', () => {
     [['--share', '2'], /^--share can't be 2: /],
     [['--seed'], /^--seed can't be nothing: /],
     [['--queue', 'kafka'], /^--queue can't be kafka: /],
+    [['--at-once', '0'], /^--at-once can't be 0: /],
     [['__proto__', 'x'], /^Unknown argument __proto__: /],
     [['--only', 'four'], /^There is no scenario four; there are: one, two, three\.$/],
   ])('%j are refused in one sentence', (words, sentence) => {
@@ -52,7 +56,7 @@ describe('the plan of a fault run', () => {
 
   test('does less of everything in fewer minutes, never nothing and never more than the whole', () => {
     const shares = fc.double({ min: 0.1, max: 60, noNaN: true }).map((minutes) => {
-      const [run] = planRuns(scenarios, { only: [], seed, minutes }, true);
+      const [run] = planRuns(scenarios, { only: [], seed, minutes, atOnce: 1 }, true);
       return [minutes, run?.share ?? 0] as const;
     });
     fc.assert(
@@ -67,7 +71,7 @@ describe('the plan of a fault run', () => {
   test('is run again by the command that a failure prints: same seed, same share, same queues', () => {
     fc.assert(
       fc.property(fc.nat(), fc.integer({ min: 1, max: 40 }), fc.boolean(), (base, minutes, hasRedis) => {
-        for (const run of planRuns(scenarios, { only: [], seed: base, minutes }, hasRedis)) {
+        for (const run of planRuns(scenarios, { only: [], seed: base, minutes, atOnce: 1 }, hasRedis)) {
           const command = replayCommand(run.scenario.name, base, run.share, run.queue);
           const words = command.replace('npm run faults -- ', '').split(' ');
           expect(planRuns(scenarios, readOptions(words, NAMES, 0), hasRedis)).toEqual([run]);
@@ -75,5 +79,20 @@ describe('the plan of a fault run', () => {
       }),
       propertyRuns(),
     );
+  });
+
+  test('runs as many scenarios at a time as asked, and one that measures the machine by itself', async () => {
+    const measuring = { name: 'measuring', says: '', minutes: 1, alone: true, run: async () => {} };
+    const plan = planRuns([measuring, ...scenarios], read(), true);
+    const running = new Set<string>();
+    const beside: string[] = [];
+    await inLanes(plan, 2, async ({ scenario: { name } }) => {
+      running.add(name);
+      await new Promise(setImmediate);
+      beside.push([...running].sort().join('+'));
+      await new Promise(setImmediate);
+      running.delete(name);
+    });
+    expect(beside).toEqual(['one+two', 'one+two', 'three', 'measuring']);
   });
 });

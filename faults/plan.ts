@@ -38,3 +38,22 @@ export function planRuns(scenarios: readonly Scenario[], options: Options, hasRe
     };
   });
 }
+
+/**
+ * Runs the plan in its order, several runs at a time. A scenario that measures the machine runs by itself, after the
+ * others.
+ *
+ * @param lanes how many runs at a time
+ */
+export async function inLanes(
+  plan: readonly PlannedRun[],
+  lanes: number,
+  run: (one: PlannedRun) => Promise<void>,
+): Promise<void> {
+  const shared = plan.filter(({ scenario }) => !scenario.alone).values();
+  const lane = async () => {
+    for (const one of shared) await run(one);
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+  for (const one of plan) if (one.scenario.alone) await run(one);
+}

@@ -9,6 +9,8 @@ export interface Scenario {
   readonly minutes: number;
   /** Its faults are those of Redis. */
   readonly needsRedis?: boolean;
+  /** It measures memory and answer times, which another scenario next to it would change. */
+  readonly alone?: boolean;
   readonly wanted?: Wanted;
   /** Does the work and the faults, and asks the world's oracle about them. */
   run(world: World): Promise<void>;

@@ -44,6 +44,7 @@ export const floods: Scenario = {
   name: 'floods',
   says: 'floods of descriptions, lists, unfinished PDFs, refused and accepted requests, alongside genuine deliveries',
   minutes: 4,
+  alone: true,
   wanted: { calls: 60_000, env: { KEY_DAILY_BYTES: `${DAILY_MIB} MiB` } },
   async run(world) {
     const service = await world.startOne({ PORT: '0' });
