@@ -125,6 +125,23 @@ describe('a running import', () => {
     expect(await show(id)).toMatchObject({ state: 'completed', counts: { created: 3 }, deletes: { deleted: 1 } });
   });
 
+  test('accepts clients whose provider an earlier upload names that is not yet planned', async () => {
+    const earlier = await start('', [providers('p-9')]);
+    const only = await start('dryRun=true', [providers('p-planned')]);
+    const id = await start('', [clients(['c-1'], ['p-9']), clients(['c-2'], ['p-planned'])]);
+    await world.work.imports();
+    expect([await started(earlier), await started(only), await started(id)]).toEqual([['p-9'], [], ['c-1']]);
+    expect(await outcomes(id)).toContainEqual(['c-2', 'rejected', 'unknown-provider']);
+  });
+
+  test('skips clients whose provider was in an earlier upload that did not start', async () => {
+    const earlier = await start('', [providers('p-9')]);
+    const id = await start('', [clients(['c-1'], ['p-9'])]);
+    await steer(earlier, 'cancel');
+    await world.work.imports();
+    expect(await outcomes(id)).toEqual([['c-1', 'skipped', 'provider-gone']]);
+  });
+
   test('starts clients whose provider a paused import has not started', async () => {
     await mirrored('', [providers('p-1')]);
     const { id: paused } = await planned('dryRun=true', [providers('p-9')]);

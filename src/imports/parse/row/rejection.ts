@@ -92,7 +92,8 @@ export const HINTS = {
   'call-under-way': () =>
     'A call for this person may still create another platform user. Import the row again once the person is settled.',
   'provider-in-use': () => 'Clients still name this provider. Give them other providers, then delete it.',
-  'provider-gone': () => 'A provider of this client was deleted after the plan was made. Import the client again.',
+  'provider-gone': () =>
+    'A provider of this client was deleted, or its import did not start, after this file was read. Import the provider if it is missing, then the client again.',
   'not-pushable': () => 'The change is stored here. The platform has no operation that changes a name or an email.',
   cancelled: () => 'The import was cancelled, or failed, before this row started.',
   // FHIR
