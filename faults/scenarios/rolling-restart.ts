@@ -9,6 +9,7 @@ import type { World } from '../world.js';
 
 const ROUNDS = 8;
 /** Few: a receiver on a machine that is too busy answers 503, restarted or not. */
+/** Webhooks a second in the whole scenario; a small share of it sends fewer. */
 const PER_SECOND = 20;
 /** User-management calls in a minute: an import of one round takes about as long as its restarts. */
 const CALLS = 600;
@@ -48,7 +49,7 @@ export const rollingRestart: Scenario = {
     await sessions.begin();
     const feed = new FeedWatch(world);
     const people = new PeopleWork(world);
-    const deliveries = new DeliveryWork(world, PER_SECOND);
+    const deliveries = new DeliveryWork(world, world.sized(PER_SECOND, 10));
     const restarts = Array.from({ length: rounds }, () => crew.ports).flat();
     const asked: Restart[] = [];
     for (const [place, port] of restarts.entries()) {

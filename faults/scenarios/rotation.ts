@@ -6,6 +6,7 @@ import { EverydayWork } from '../workload/everyday-work.js';
 import { DATA_KEY, WEBHOOK_SECRET, type World } from '../world.js';
 
 const ROUNDS = 3;
+/** Webhooks a second in the whole scenario; a small share of it sends fewer. */
 const PER_SECOND = 30;
 
 interface ApiKey {
@@ -26,7 +27,7 @@ export const rotation: Scenario = {
     let key = await newKey(world);
     const work = new EverydayWork(world, 100 * rounds, 60 * rounds);
     await work.begin(() => key.key);
-    const deliveries = new DeliveryWork(world, PER_SECOND);
+    const deliveries = new DeliveryWork(world, world.sized(PER_SECOND, 10));
     const keys = [DATA_KEY];
     await work.under(
       Array.from({ length: rounds }, (_, round) => async () => {
