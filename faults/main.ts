@@ -90,7 +90,7 @@ async function main(words: string[]): Promise<void> {
 
 const open = new Set<() => Promise<void>>();
 
-/** Ctrl-C ends whatever the runs have started, too; once, however often the signal comes. */
+/** Ctrl-C ends all that the runs have started, too; once, however often the signal comes. */
 function leaveNothingBehind(close: () => Promise<void>): void {
   open.add(close);
   let isClosing = false;

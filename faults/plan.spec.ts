@@ -81,7 +81,7 @@ describe('the plan of a fault run', () => {
     );
   });
 
-  test('runs as many scenarios at a time as asked, and one that measures the machine by itself', async () => {
+  test('runs as many scenarios at a time as asked, and one that measures the machine alone', async () => {
     const measuring = { name: 'measuring', says: '', minutes: 1, alone: true, run: async () => {} };
     const plan = planRuns([measuring, ...scenarios], read(), true);
     const running = new Set<string>();

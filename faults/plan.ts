@@ -40,7 +40,7 @@ export function planRuns(scenarios: readonly Scenario[], options: Options, hasRe
 }
 
 /**
- * Runs the plan in its order, several runs at a time. A scenario that measures the machine runs by itself, after the
+ * Runs the plan in its order, several runs at a time. A scenario that measures the machine runs alone, after the
  * others.
  *
  * @param lanes how many runs at a time
