@@ -62,7 +62,7 @@ async function main(words: string[]): Promise<void> {
   if (!redisServer)
     console.log('No redis-server is on the PATH: every queue runs on PostgreSQL, and scenario redis is left out.');
   const replayOf = ({ scenario, share, queue }: PlannedRun) => replayCommand(scenario.name, options.seed, share, queue);
-  const outcomes = new Map<PlannedRun, Outcome>();
+  const done: { run: PlannedRun; outcome: Outcome }[] = [];
   await inLanes(plan, options.atOnce, async (run) => {
     const { scenario, queue, ...rest } = run;
     const log = (line: string) => console.log(options.atOnce > 1 ? `${scenario.name}: ${line}` : `  ${line}`);
@@ -73,13 +73,9 @@ async function main(words: string[]): Promise<void> {
       ...(queue === 'redis' && { redisServer }),
       onOpen: leaveNothingBehind,
     });
-    outcomes.set(run, outcome);
+    done.push({ run, outcome });
     for (const law of outcome.broken) log(`✗ ${law}`);
     log(outcome.broken.length === 0 ? '✓ every law holds' : `Replay: ${replayOf(run)}`);
-  });
-  const done = plan.flatMap((run) => {
-    const outcome = outcomes.get(run);
-    return outcome ? [{ run, outcome }] : [];
   });
   console.log(`\n${table(done)}`);
   const failed = done.filter(({ outcome }) => outcome.broken.length > 0);
@@ -90,7 +86,7 @@ async function main(words: string[]): Promise<void> {
 
 const open = new Set<() => Promise<void>>();
 
-/** Ctrl-C ends all that the runs have started, too; once, however often the signal comes. */
+/** Makes Ctrl-C end all that the runs have started. A repeated signal changes nothing. */
 function leaveNothingBehind(close: () => Promise<void>): void {
   open.add(close);
   let isClosing = false;

@@ -8,8 +8,7 @@ import { SessionWork } from '../workload/session-work.js';
 import type { World } from '../world.js';
 
 const ROUNDS = 8;
-/** Few: a receiver on a machine that is too busy answers 503, restarted or not. */
-/** Webhooks a second in the whole scenario; a small share of it sends fewer. */
+/** Webhooks a second in the whole scenario. Few: a receiver on a machine that is too busy answers 503, restarted or not. */
 const PER_SECOND = 20;
 /** User-management calls in a minute: an import of one round takes about as long as its restarts. */
 const CALLS = 600;

@@ -125,13 +125,19 @@ describe('a running import', () => {
     expect(await show(id)).toMatchObject({ state: 'completed', counts: { created: 3 }, deletes: { deleted: 1 } });
   });
 
-  test('accepts clients whose provider an earlier upload names that is not yet planned', async () => {
+  test('accepts clients whose provider is in an earlier upload that will be planned and applied', async () => {
     const earlier = await start('', [providers('p-9')]);
-    const only = await start('dryRun=true', [providers('p-planned')]);
-    const id = await start('', [clients(['c-1'], ['p-9']), clients(['c-2'], ['p-planned'])]);
+    await start('dryRun=true', [providers('p-tried')]);
+    await start('mode=snapshot', [providers('p-listed')]);
+    const lines = ['p-9', 'p-tried', 'p-listed'].map((provider, at) => clientLine(`c-${at}`, [provider]));
+    const id = await start('', [clientsCsv(lines)]);
     await world.work.imports();
-    expect([await started(earlier), await started(only), await started(id)]).toEqual([['p-9'], [], ['c-1']]);
-    expect(await outcomes(id)).toContainEqual(['c-2', 'rejected', 'unknown-provider']);
+    expect([await started(earlier), await started(id)]).toEqual([['p-9'], ['c-0']]);
+    expect(await outcomes(id)).toEqual([
+      ['c-0', 'pending', null],
+      ['c-1', 'rejected', 'unknown-provider'],
+      ['c-2', 'rejected', 'unknown-provider'],
+    ]);
   });
 
   test('skips clients whose provider was in an earlier upload that did not start', async () => {

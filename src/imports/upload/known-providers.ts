@@ -19,7 +19,10 @@ export class KnownProviders {
     private readonly importId: string,
   ) {}
 
-  /** Looks up ids together. Providers of the same upload count once they are stored, those of an earlier one before its plan. */
+  /**
+   * Looks up ids together. Providers of the same upload count once they are stored; those of another upload until they
+   * have started, and before its plan only if the plan will be applied automatically.
+   */
   async lookUp(ids: Iterable<string>): Promise<void> {
     if (this.found.size > MAX_REMEMBERED) this.found.clear();
     const wanted = [...new Set(ids)].filter((id) => this.of(id) !== 'known');
@@ -31,8 +34,9 @@ export class KnownProviders {
        UNION ALL SELECT external_id, 'renamed' FROM former_ids WHERE kind = 'provider' AND external_id = ANY ($2::text[])
        UNION ALL SELECT external_id, CASE WHEN says = 'person' THEN 'known' ELSE 'rejected' END FROM import_rows
          WHERE external_id = ANY ($2::text[]) AND (profile IS NOT NULL OR cells IS NOT NULL)
-           AND kind IS DISTINCT FROM 'client' AND (import_id = $1 OR import_id IN (SELECT id FROM imports WHERE
-             state IN ('running', 'paused') AND phase IS NOT NULL OR state = 'staging' AND NOT dry_run AND mode = 'upsert'))`,
+           AND kind IS DISTINCT FROM 'client' AND (import_id = $1
+             OR phase IS NOT NULL AND import_id IN (SELECT id FROM imports WHERE state IN ('running', 'paused'))
+             OR import_id IN (SELECT id FROM imports WHERE state = 'staging' AND NOT dry_run AND mode = 'upsert'))`,
       [this.importId, [...forms]],
     );
     for (const id of wanted) this.found.set(canonicalId(id), { status: 'unknown', spelling: id });
