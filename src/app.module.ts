@@ -19,6 +19,7 @@ import { RecorderModule } from './recorder/recorder.module.js';
 import { RecordingsModule } from './recordings/recordings.module.js';
 import { SendingModule } from './sending/sending.module.js';
 import { SessionsModule, SessionsWorkerModule } from './sessions/sessions.module.js';
+import { SubscriptionsModule, SubscriptionsWorkerModule } from './subscriptions/subscriptions.module.js';
 import { VaultModule } from './vault/vault.module.js';
 import { WebhooksModule, WebhooksWorkerModule } from './webhooks/webhooks.module.js';
 
@@ -34,6 +35,7 @@ const MODULES = [
   FeedModule,
   SendingModule,
   PlatformModule,
+  SubscriptionsModule,
   WebhooksModule,
   PeopleModule,
   SessionsModule,
@@ -47,6 +49,7 @@ const MODULES = [
 ];
 
 const WORKERS = [
+  SubscriptionsWorkerModule,
   WebhooksWorkerModule,
   PeopleWorkerModule,
   SessionsWorkerModule,

@@ -262,6 +262,129 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/subscriptions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * All subscriptions, oldest first
+         * @description Needs a key with the scope `subscriptions`.
+         */
+        get: operations["Subscriptions.list"];
+        put?: never;
+        /**
+         * Push events to an endpoint, in their order
+         * @description The answer shows the secret only this once, so no `Idempotency-Key` is taken. Each event is sent as in Standard
+         *     Webhooks until a 2xx comes within 15 seconds, one at a time: a throughput of one event per round trip. Failed attempts
+         *     are repeated after 5 s, 30 s, 2 min, 10 min, then hourly, or when `Retry-After` says so. A 410, or five days without a
+         *     success, pauses the subscription. At most 20 exist at a time.
+         *
+         *     Needs a key with the scope `subscriptions`.
+         */
+        post: operations["Subscriptions.create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/subscriptions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One subscription, with its last answer and what waits
+         * @description Needs a key with the scope `subscriptions`.
+         */
+        get: operations["Subscriptions.get"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a subscription; deleting it again changes nothing
+         * @description Needs a key with the scope `subscriptions`.
+         */
+        delete: operations["Subscriptions.remove"];
+        options?: never;
+        head?: never;
+        /**
+         * Change where, what and whether events are pushed, or where to continue
+         * @description Needs a key with the scope `subscriptions`.
+         */
+        patch: operations["Subscriptions.change"];
+        trace?: never;
+    };
+    "/v1/subscriptions/{id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a new secret, which is shown only this once
+         * @description For 24 hours the former one signs, too: `webhook-signature` then has two signatures.
+         *
+         *     Needs a key with the scope `subscriptions`.
+         */
+        post: operations["Subscriptions.rotateSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/subscriptions/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a `subscription.test` now, once, and show what comes back
+         * @description It changes nothing about the subscription, and works while it is paused.
+         *
+         *     Needs a key with the scope `subscriptions`.
+         */
+        post: operations["Subscriptions.test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/subscriptions/{id}/skip": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Leave out the next event, which the endpoint cannot take
+         * @description 409 `not-next` if another event is the next one, so that a repeated request leaves out only one.
+         *
+         *     Needs a key with the scope `subscriptions`.
+         */
+        post: operations["Subscriptions.skip"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/webhook-deliveries": {
         parameters: {
             query?: never;
@@ -1652,7 +1775,7 @@ export interface components {
             /** @description What the key is for; not a person */
             name: string;
             /** @description Only scopes that the caller has */
-            scopes: ("admin" | "compliance" | "events:read" | "imports" | "invites:read" | "notes:read" | "operations" | "people:read" | "people:write" | "recorder" | "sessions:read" | "sessions:write" | "webhooks")[];
+            scopes: ("admin" | "compliance" | "events:read" | "imports" | "invites:read" | "notes:read" | "operations" | "people:read" | "people:write" | "recorder" | "sessions:read" | "sessions:write" | "subscriptions" | "webhooks")[];
         };
         NewApiKeyResponse: {
             /** Format: uuid */
@@ -1667,7 +1790,7 @@ export interface components {
             name: string;
             /** @description The first characters of the key */
             prefix: string;
-            scopes: ("admin" | "compliance" | "events:read" | "imports" | "invites:read" | "notes:read" | "operations" | "people:read" | "people:write" | "recorder" | "sessions:read" | "sessions:write" | "webhooks")[];
+            scopes: ("admin" | "compliance" | "events:read" | "imports" | "invites:read" | "notes:read" | "operations" | "people:read" | "people:write" | "recorder" | "sessions:read" | "sessions:write" | "subscriptions" | "webhooks")[];
             /** Format: date-time */
             createdAt: string;
             /**
@@ -1696,7 +1819,7 @@ export interface components {
             name: string;
             /** @description The first characters of the key */
             prefix: string;
-            scopes: ("admin" | "compliance" | "events:read" | "imports" | "invites:read" | "notes:read" | "operations" | "people:read" | "people:write" | "recorder" | "sessions:read" | "sessions:write" | "webhooks")[];
+            scopes: ("admin" | "compliance" | "events:read" | "imports" | "invites:read" | "notes:read" | "operations" | "people:read" | "people:write" | "recorder" | "sessions:read" | "sessions:write" | "subscriptions" | "webhooks")[];
             /** Format: date-time */
             createdAt: string;
             /**
@@ -1798,7 +1921,7 @@ export interface components {
             nextCursor: string | null;
         };
         CallerResponse: {
-            scopes: ("people:read" | "people:write" | "invites:read" | "imports" | "sessions:read" | "sessions:write" | "notes:read" | "recorder" | "compliance" | "events:read" | "webhooks" | "operations" | "admin")[];
+            scopes: ("people:read" | "people:write" | "invites:read" | "imports" | "sessions:read" | "sessions:write" | "notes:read" | "recorder" | "compliance" | "events:read" | "subscriptions" | "webhooks" | "operations" | "admin")[];
             /** @description Id of the key (`admin` for ADMIN_API_KEY), or the person's id at the issuer */
             id: string;
             name: string;
@@ -1864,7 +1987,7 @@ export interface components {
             /** @description Its position in the feed: hand it back as `after` */
             cursor: string;
             /** @enum {string} */
-            type: "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "import.finished" | "person.deleted" | "person.failed" | "person.merged" | "person.needs-review" | "person.renamed" | "person.synced" | "person.unmerged" | "processing.finished" | "processing.notes-finished" | "session.completed" | "session.created" | "session.failed" | "session.needs-review" | "session.notes-completed" | "session.notes-ready" | "session.processing-started" | "smart-edit.completed" | "smart-edit.failed" | "user.created";
+            type: "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "import.finished" | "person.deleted" | "person.failed" | "person.merged" | "person.needs-review" | "person.renamed" | "person.synced" | "person.unmerged" | "processing.finished" | "processing.notes-finished" | "session.completed" | "session.created" | "session.failed" | "session.needs-review" | "session.notes-completed" | "session.notes-ready" | "session.processing-started" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "user.created";
             /** Format: date-time */
             at: string;
             /**
@@ -1907,6 +2030,160 @@ export interface components {
             reason?: string;
             /** @description True if the database was restored. Goes with a hold, or with its release, which then raises the epoch of the feed */
             restored?: boolean;
+        };
+        NewSubscriptionRequest: {
+            /** @description Only events of these types. Defaults to all, including types of later versions */
+            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "person.unmerged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            /** @description What it is for; not a person */
+            description?: string;
+            /** @description Where events are sent with POST: https, or http to this machine. Its query may hold a token, but nothing personal */
+            url: string;
+            /** @description The cursor after which it begins; 0 for the oldest event, latest (the default) for the events from now on */
+            after?: string;
+        };
+        NextEventResponse: {
+            cursor: string;
+            type: string;
+            /** Format: date-time */
+            at: string;
+        };
+        PushAnswerResponse: {
+            /** @description The HTTP status; null without an answer */
+            status: number | null;
+            /**
+             * @description Why the attempt failed; null if it succeeded
+             * @enum {string|null}
+             */
+            fault: "address-not-allowed" | "error-status" | "no-answer" | "no-connection" | "redirect" | "timeout" | "tls" | null;
+            /** Format: date-time */
+            at: string;
+        };
+        NewSubscriptionResponse: {
+            /** Format: uuid */
+            id: string;
+            /** @description Null for all */
+            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "person.unmerged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            description: string | null;
+            /**
+             * @description `retrying`: the last attempt failed, and is repeated. `cursor-expired`: retention deleted events that were not pushed,
+             *     or the database was restored; PATCH `after` to choose where to continue. `altered`: another than this service wrote the
+             *     row, so nothing is pushed; delete it
+             * @enum {string}
+             */
+            state: "active" | "retrying" | "paused" | "cursor-expired" | "altered";
+            /**
+             * @description Why it is paused; null if it is not
+             * @enum {string|null}
+             */
+            pausedReason: "requested" | "endpoint-gone" | "no-success" | "cursor-expired" | null;
+            /** Format: date-time */
+            pausedAt: string | null;
+            /** @description Events after `cursor`, of all types */
+            behind: number;
+            /** @description The oldest event that is not delivered; null if all are */
+            next: components["schemas"]["NextEventResponse"] | null;
+            /** @description Consecutive failed attempts */
+            failures: number;
+            /**
+             * Format: date-time
+             * @description The first of them
+             */
+            failingSince: string | null;
+            /**
+             * Format: date-time
+             * @description When the next attempt is due; null if nothing waits for one
+             */
+            nextAttemptAt: string | null;
+            lastAnswer: components["schemas"]["PushAnswerResponse"] | null;
+            /**
+             * Format: date-time
+             * @description When the endpoint last took an event
+             */
+            deliveredAt: string | null;
+            /**
+             * Format: date-time
+             * @description Until when the former secret signs, too; null if only one does
+             */
+            formerSecretUntil: string | null;
+            /**
+             * @description Verifies the signatures of Standard Webhooks. Shown only this once
+             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+             */
+            secret: string;
+            url: string;
+            /** @description The cursor of the last event that the endpoint took, or that its types leave out */
+            cursor: string;
+            /** Format: date-time */
+            createdAt: string;
+        };
+        SubscriptionResponse: {
+            /** Format: uuid */
+            id: string;
+            /** @description Null for all */
+            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "person.unmerged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            description: string | null;
+            /**
+             * @description `retrying`: the last attempt failed, and is repeated. `cursor-expired`: retention deleted events that were not pushed,
+             *     or the database was restored; PATCH `after` to choose where to continue. `altered`: another than this service wrote the
+             *     row, so nothing is pushed; delete it
+             * @enum {string}
+             */
+            state: "active" | "retrying" | "paused" | "cursor-expired" | "altered";
+            /**
+             * @description Why it is paused; null if it is not
+             * @enum {string|null}
+             */
+            pausedReason: "requested" | "endpoint-gone" | "no-success" | "cursor-expired" | null;
+            /** Format: date-time */
+            pausedAt: string | null;
+            /** @description Events after `cursor`, of all types */
+            behind: number;
+            /** @description The oldest event that is not delivered; null if all are */
+            next: components["schemas"]["NextEventResponse"] | null;
+            /** @description Consecutive failed attempts */
+            failures: number;
+            /**
+             * Format: date-time
+             * @description The first of them
+             */
+            failingSince: string | null;
+            /**
+             * Format: date-time
+             * @description When the next attempt is due; null if nothing waits for one
+             */
+            nextAttemptAt: string | null;
+            lastAnswer: components["schemas"]["PushAnswerResponse"] | null;
+            /**
+             * Format: date-time
+             * @description When the endpoint last took an event
+             */
+            deliveredAt: string | null;
+            /**
+             * Format: date-time
+             * @description Until when the former secret signs, too; null if only one does
+             */
+            formerSecretUntil: string | null;
+            url: string;
+            /** @description The cursor of the last event that the endpoint took, or that its types leave out */
+            cursor: string;
+            /** Format: date-time */
+            createdAt: string;
+        };
+        SubscriptionsResponse: {
+            items: components["schemas"]["SubscriptionResponse"][];
+        };
+        ChangeSubscriptionRequest: {
+            url?: string;
+            /** @description Only events of these types; null for all */
+            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "person.unmerged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            /** @description True pauses, false resumes after the last event that the endpoint took. Nothing is dropped in between */
+            paused?: boolean;
+            /** @description Continues after this cursor instead; 0 for the oldest event, latest for the events from now on */
+            after?: string;
+        };
+        SkipRequest: {
+            /** @description The cursor of the event to leave out, which must be the next one */
+            cursor: string;
         };
         DeliveryErrorResponse: {
             /** @example unknown-event-type */
@@ -3024,7 +3301,7 @@ export interface components {
              * @example no-worker
              * @enum {string}
              */
-            code: "audit-chain-broken" | "audit-entries-altered" | "audit-entries-unlinked" | "audit-heads-refused" | "audit-not-writable" | "check-failed" | "client-failed" | "client-needs-review" | "compliance-result-unreadable" | "compliance-unknown" | "database-no-room" | "database-read-only" | "database-unavailable" | "delivery-dead" | "delivery-not-understood" | "disk-nearly-full" | "grants-altered" | "import-dry-run" | "import-needs-mapping" | "import-paused" | "import-planned" | "inbox-not-writable" | "keys-expire" | "missing-data-key" | "no-answer" | "no-api" | "no-worker" | "not-configured" | "notes-late" | "older-database" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "provider-failed" | "provider-needs-review" | "queue-unavailable" | "rate-limited" | "requests-late" | "sending-held" | "sending-held-by-setting" | "session-unknown" | "session-unreadable" | "sessions-late" | "unreadable-answers" | "unreadable-values" | "wrong-signatures";
+            code: "audit-chain-broken" | "audit-entries-altered" | "audit-entries-unlinked" | "audit-heads-refused" | "audit-not-writable" | "check-failed" | "client-failed" | "client-needs-review" | "compliance-result-unreadable" | "compliance-unknown" | "database-no-room" | "database-read-only" | "database-unavailable" | "delivery-dead" | "delivery-not-understood" | "disk-nearly-full" | "grants-altered" | "import-dry-run" | "import-needs-mapping" | "import-paused" | "import-planned" | "inbox-not-writable" | "keys-expire" | "missing-data-key" | "no-answer" | "no-api" | "no-worker" | "not-configured" | "notes-late" | "older-database" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "provider-failed" | "provider-needs-review" | "pushes-fail" | "queue-unavailable" | "rate-limited" | "requests-late" | "sending-held" | "sending-held-by-setting" | "session-unknown" | "session-unreadable" | "sessions-late" | "subscriptions-paused" | "unreadable-answers" | "unreadable-values" | "wrong-signatures";
             /** @description The part that reports it */
             part: string;
             /** @enum {string} */
@@ -3582,6 +3859,102 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
+        /** @description forbidden-scope, forged-request, step-up-required */
+        "403.caller.step-up-required": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:step-up-required";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description too-many-subscriptions */
+        "409.too-many-subscriptions": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:too-many-subscriptions";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
+        "400.caller.bad-id": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-found, unknown-subscription */
+        "404.unknown-subscription": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-subscription";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description cursor-expired, subscription-altered */
+        "409.cursor-expired.subscription-altered": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:cursor-expired" | "urn:notebridge:problem:subscription-altered";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description subscription-altered */
+        "409.subscription-altered": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:subscription-altered";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description audit-unavailable, busy, data-key-missing, data-unreadable, database-unavailable, sending-held, unavailable */
+        "503.body.caller.sending-held": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:unavailable";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-next */
+        "409.not-next": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-next";
+                } & components["schemas"]["Problem"];
+            };
+        };
         /** @description not-found, unknown-delivery */
         "404.unknown-delivery": {
             headers: {
@@ -3687,18 +4060,6 @@ export interface components {
                 "application/problem+json": {
                     /** @enum {unknown} */
                     type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description forbidden-scope, forged-request, step-up-required */
-        "403.caller.step-up-required": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:step-up-required";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -4335,18 +4696,6 @@ export interface components {
                 "application/problem+json": {
                     /** @enum {unknown} */
                     type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:too-many-uploads" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
-        "400.caller.bad-id": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -5111,6 +5460,316 @@ export interface operations {
             404: components["responses"]["404"];
             408: components["responses"]["408.body"];
             409: components["responses"]["409.held-by-setting"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "Subscriptions.list": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubscriptionsResponse"];
+                };
+            };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "Subscriptions.create": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSubscriptionRequest"];
+            };
+        };
+        responses: {
+            /**
+             * @description The answer shows the secret only this once, so no `Idempotency-Key` is taken. Each event is sent as in Standard
+             *     Webhooks until a 2xx comes within 15 seconds, one at a time: a throughput of one event per round trip. Failed attempts
+             *     are repeated after 5 s, 30 s, 2 min, 10 min, then hourly, or when `Retry-After` says so. A 410, or five days without a
+             *     success, pauses the subscription. At most 20 exist at a time.
+             */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewSubscriptionResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller.purpose-required"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller.step-up-required"];
+            404: components["responses"]["404"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.too-many-subscriptions"];
+            410: components["responses"]["410.cursor-gone"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "Subscriptions.get": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubscriptionResponse"];
+                };
+            };
+            400: components["responses"]["400.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-subscription"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "Subscriptions.remove": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400.body.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            408: components["responses"]["408.body"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "Subscriptions.change": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeSubscriptionRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubscriptionResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-subscription"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.cursor-expired.subscription-altered"];
+            410: components["responses"]["410.cursor-gone"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "Subscriptions.rotateSecret": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewSubscriptionResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller.bad-id.purpose-required"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller.step-up-required"];
+            404: components["responses"]["404.unknown-subscription"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.subscription-altered"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "Subscriptions.test": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PushAnswerResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-subscription"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.subscription-altered"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller.sending-held"];
+            507: components["responses"]["507.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "Subscriptions.skip": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SkipRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubscriptionResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller.bad-id"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.unknown-subscription"];
+            408: components["responses"]["408.body"];
+            409: components["responses"]["409.not-next"];
+            410: components["responses"]["410.cursor-gone"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];

@@ -12,6 +12,7 @@ import type { QueueName } from '../../src/queue/backend/queue-names.js';
 import { RequestSender } from '../../src/sessions/create/request-sender.js';
 import { ProcessingRefresher } from '../../src/sessions/refresh/processing-refresher.js';
 import { SessionRefresher } from '../../src/sessions/refresh/refresh.repository.js';
+import { PushLoop } from '../../src/subscriptions/push-loop.js';
 import { InboxLoop } from '../../src/webhooks/process/inbox-loop.js';
 
 /** Calls after which the reconciler counts as one that never runs out of work. */
@@ -35,6 +36,7 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
   const dependents = app.get(DependentsRepository, { strict: false });
   const imports = app.get(ImportRunner, { strict: false });
   const heads = app.get(AuditHeads, { strict: false });
+  const pushes = app.get(PushLoop, { strict: false });
   const linker = app.get(AuditLinker, { strict: false });
   const retention = app.get(Retention, { strict: false });
   return {
@@ -69,6 +71,10 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
     async imports() {
       await imports.run();
     },
+    async pushes() {
+      await pushes.noticeEvents();
+      await pushes.run();
+    },
     links: () => linker.linkAll(),
     heads: () => heads.publish(),
     async retention() {
@@ -95,6 +101,8 @@ export const WORK_OF_POLLS: Record<string, keyof Work> = {
   'clients of new providers': 'people',
   'overlooked people': 'overlooked',
   imports: 'imports',
+  subscriptions: 'pushes',
+  'events to push': 'pushes',
   'audit-links': 'links',
   'audit-heads': 'heads',
   'retention-audit': 'retention',

@@ -12,6 +12,7 @@ export const SUBJECT_KINDS = [
   'delivery',
   'api-key',
   'browser-session',
+  'subscription',
   'compliance-job',
   'smart-edit-job',
   'processing-session',

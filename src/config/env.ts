@@ -48,6 +48,7 @@ const SETTINGS = {
   HOLD_SENDING: is.flag.or(false),
   REDIRECT_ALLOWED_ORIGINS: is.httpUrls.or([]),
   PRIVATE_HOSTS_ALLOWED: is.flag.optional(),
+  SUBSCRIPTION_HOSTS_ALLOWED: is.list.or([]),
 
   ADMIN_API_KEY: bootstrapKey,
   OIDC_ISSUER: is.issuer.optional().and(allOfOidc),
@@ -145,7 +146,12 @@ const AFTER_LAST_CALL_SECONDS = 10;
 export class Env extends Settings {
   /** True if callers may name addresses on private networks. Defaults to true if the platform is on loopback. */
   get privateHostsAllowed(): boolean {
-    return this.PRIVATE_HOSTS_ALLOWED ?? is.isLoopbackHost(new URL(this.PLATFORM_BASE_URL).hostname);
+    return this.PRIVATE_HOSTS_ALLOWED ?? this.isPlatformHere;
+  }
+
+  /** True if the platform is on loopback, as the simulator is. */
+  get isPlatformHere(): boolean {
+    return is.isLoopbackHost(new URL(this.PLATFORM_BASE_URL).hostname);
   }
 
   /** The first key; undefined if it is off. */

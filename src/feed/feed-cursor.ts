@@ -7,7 +7,7 @@ export const OLDEST = '0';
 export const LATEST = 'latest';
 
 /** A position in the feed: its epoch, and the number of the last event read. */
-interface FeedPosition {
+export interface FeedPosition {
   epoch: bigint;
   number: bigint;
 }

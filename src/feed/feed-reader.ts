@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import { numberCommitted } from './commit-order.js';
 import type { FeedEventResponse, FeedFilter, FeedPageResponse } from './feed.dto.js';
-import { checkPosition, cursorOf, type FeedBounds, LATEST, positionOf } from './feed-cursor.js';
+import { checkPosition, cursorOf, type FeedBounds, type FeedPosition, LATEST, positionOf } from './feed-cursor.js';
 import { kindOf, SubjectIds } from './subject-ids.js';
 
 /** Maximum events that one read numbers, so that the first reader of a long feed gets a quick answer. */
@@ -116,6 +116,21 @@ export class FeedReader {
     if (ofKind.length === 0) return [];
     const subjects = await this.subjectIds.equalTo(subject);
     return ofKind.filter((event) => subjects.includes(event.subject));
+  }
+
+  /**
+   * Where a new reader starts.
+   *
+   * @param after a cursor, `OLDEST` or `LATEST`
+   * @throws {Problem} 410 `cursor-gone`
+   */
+  async startAt(after: string): Promise<FeedPosition> {
+    await this.numberAll();
+    const bounds = await this.bounds();
+    const position = positionOf(after);
+    if (!position) return { epoch: bounds.epoch, number: after === LATEST ? bounds.head : bounds.oldest };
+    checkPosition(position, bounds);
+    return position;
   }
 
   /** The cursor of the newest event. Numbers at most 1,000 events that no reader has seen yet. */

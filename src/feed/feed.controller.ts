@@ -80,6 +80,7 @@ const KINDS: Record<string, SubjectKind> = {
   providers: 'provider',
   sessions: 'session',
   imports: 'import',
+  subscriptions: 'subscription',
   'compliance/jobs': 'compliance-job',
   'smart-edit/jobs': 'smart-edit-job',
   'processing-sessions': 'processing-session',

@@ -11,6 +11,6 @@ import { SubjectIds } from './subject-ids.js';
 @Module({
   controllers: [FeedController],
   providers: [Feed, FeedBell, FeedReader, FeedStream, SubjectIds],
-  exports: [Feed, FeedReader, SubjectIds],
+  exports: [Feed, FeedBell, FeedReader, SubjectIds],
 })
 export class FeedModule {}

@@ -33,6 +33,8 @@ export const FEED_TYPES = {
     'A check of PDFs got no answer, or its result cannot be read; `code` says which. Resolve it, or show it to an administrator.',
   'smart-edit.completed': 'A smart edit has ended. Nothing else is known of it: its subject has no route.',
   'smart-edit.failed': 'A smart edit failed; as `smart-edit.completed`.',
+  'subscription.paused':
+    'Events are no longer pushed to an endpoint; `reason` says why: endpoint-gone (it answered 410), no-success (for five days) or cursor-expired. Nothing is lost: correct it and resume it.',
   'import.finished': 'An import has ended, with its `state`: look at what was rejected.',
 };
 

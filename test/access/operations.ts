@@ -46,6 +46,13 @@ const TABLE: Record<
     POST /v1/imports/{id}/mapping
     PATCH /v1/imports/{id}/rows
   `,
+  subscriptions: `
+    POST! GET /v1/subscriptions
+    GET PATCH DELETE /v1/subscriptions/{id}
+    POST! /v1/subscriptions/{id}/rotate-secret
+    POST /v1/subscriptions/{id}/test
+    POST /v1/subscriptions/{id}/skip
+  `,
   'sessions:read': `
     GET /v1/sessions
     GET /v1/sessions/{id}

@@ -30,6 +30,7 @@ export const NOT_LISTED: Record<string, string> = {
     'api_keys',
     'feed_epochs',
     'sending_holds',
+    'subscriptions',
   ),
   ...because(
     'It holds no data of people.',

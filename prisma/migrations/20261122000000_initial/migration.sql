@@ -677,6 +677,38 @@ CREATE TABLE "feed_epochs" (
     CONSTRAINT "feed_epochs_pkey" PRIMARY KEY ("epoch")
 );
 
+CREATE TABLE "subscriptions" (
+    "id" UUID NOT NULL,
+    "url" TEXT NOT NULL,
+    "types" TEXT[],
+    "description" TEXT,
+    "secret" BYTEA NOT NULL,
+    "secret_hash" BYTEA NOT NULL,
+    "former_secret" BYTEA,
+    "former_hash" BYTEA,
+    "former_until" TIMESTAMPTZ(3),
+    "mac" BYTEA,
+    "epoch" BIGINT NOT NULL,
+    "position" BIGINT NOT NULL,
+    "version" INTEGER NOT NULL DEFAULT 0,
+    "paused" TEXT,
+    "paused_at" TIMESTAMPTZ(3),
+    "failures" INTEGER NOT NULL DEFAULT 0,
+    "failing_since" TIMESTAMPTZ(3),
+    "answered_at" TIMESTAMPTZ(3),
+    "answer_status" INTEGER,
+    "answer_fault" TEXT,
+    "delivered_at" TIMESTAMPTZ(3),
+    "due_at" TIMESTAMPTZ(3),
+    "lane" SMALLINT NOT NULL DEFAULT 0,
+    "lease_owner" UUID,
+    "lease_no" INTEGER NOT NULL DEFAULT 0,
+    "lease_safe_at" TIMESTAMPTZ(3),
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT "subscriptions_pkey" PRIMARY KEY ("id")
+);
+CREATE INDEX "subscriptions_due_idx" ON "subscriptions"("lane", "due_at", "id") WHERE "due_at" IS NOT NULL;
+
 -- At most one row.
 CREATE TABLE "sending_holds" (
     "id" INTEGER NOT NULL DEFAULT 1 CHECK ("id" = 1),

@@ -10,16 +10,20 @@ import { SESSION_GRANTS } from '../sign-in/browser-sessions.js';
 
 type Sql = Pick<pg.ClientBase, 'query'>;
 
-/** Every table whose rows grant rights. */
+/** The tables whose rows grant access. */
 export const GRANTS = [API_KEY_GRANTS, SESSION_GRANTS] as const;
 
 /** Maximum ids in a sentence of health. */
 const NAMED_MAX = 5;
 
 /** The rows that grant nothing because their MAC is missing or wrong: another than this service wrote them. */
-export async function rowsWithoutMac(sql: Sql, macs: Macs): Promise<{ table: string; id: string }[]> {
+export async function rowsWithoutMac(
+  sql: Sql,
+  macs: Macs,
+  tables: readonly Pick<(typeof GRANTS)[number], 'name' | 'withoutMac'>[] = GRANTS,
+): Promise<{ table: string; id: string }[]> {
   const found: { table: string; id: string }[] = [];
-  for (const table of GRANTS) {
+  for (const table of tables) {
     for (const id of await table.withoutMac(sql, macs)) found.push({ table: table.name, id });
   }
   return found;

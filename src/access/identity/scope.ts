@@ -13,6 +13,7 @@ export const SCOPES = [
   'recorder',
   'compliance',
   'events:read',
+  'subscriptions',
   'webhooks',
   'operations',
   'admin',

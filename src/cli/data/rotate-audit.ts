@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { GRANTS } from '../../access/guard/grants-health.js';
 import {
   BEGINNING,
   continues,
@@ -18,6 +17,7 @@ import type { SecretKey } from '../../vault/keys.js';
 import { Macs } from '../../vault/macs.js';
 import type { ColumnKeys, RotationUse, UnreadableRow } from '../../vault/rotation.js';
 import { CliFault } from '../api/cli-fault.js';
+import { ALL_GRANTS } from './all-grants.js';
 
 const LINKS_PER_QUERY = 50;
 
@@ -30,7 +30,7 @@ const SIGNED: Record<string, string> = {
   audit_links: 'SELECT no, mac FROM audit_links',
   audit_cuts: 'SELECT up_to, mac FROM audit_cuts',
   audit_entries: 'SELECT id, mac FROM audit_entries JOIN audit_unlinked ON entry = id',
-  ...Object.fromEntries(GRANTS.map(({ name }) => [name, `SELECT id, mac FROM ${name}`])),
+  ...Object.fromEntries(ALL_GRANTS.map(({ name }) => [name, `SELECT id, mac FROM ${name}`])),
 };
 
 /**
@@ -81,7 +81,7 @@ export class AuditRotation {
     for (let pass = 1; ; pass += 1) {
       await this.renewCuts(use);
       await this.renewLinks(use);
-      for (const grants of GRANTS) use.onProgress(await grants.renewMacs(this.sql, this.macs));
+      for (const grants of ALL_GRANTS) use.onProgress(await grants.renewMacs(this.sql, this.macs));
       const stale = (await this.count()).filter(
         ({ table, stale }) => stale > 0 && /^audit_(links|entries)/.test(table),
       );

@@ -76,6 +76,7 @@ const EXTENSIONS = {
   kind: { ...text, description: 'Of that person' },
   line: count,
   missing: { ...texts, description: 'Settings' },
+  next: { ...text, nullable: true, description: 'The cursor of the event that is next; null if none waits' },
   planned: count,
   platformMessage: { ...text, nullable: true, description: 'The words of the platform; null without `notes:read`' },
   reference: { ...text, description: 'Finds the entry in the log' },

@@ -59,7 +59,8 @@ export const HEALTH_TEXTS = {
   'grants-altered': {
     cause:
       'Rows that grant rights have no valid MAC, because this service did not write them or AUDIT_KEYS lacks a key: {rows}.',
-    action: 'They grant nothing. Find out who wrote them, then revoke these keys and end these sessions.',
+    action:
+      'They grant nothing. Find out who wrote them, then revoke these keys, end these sessions and delete these subscriptions.',
   },
   'audit-chain-broken': {
     cause: '{fault}',
@@ -139,6 +140,14 @@ export const HEALTH_TEXTS = {
   'keys-expire': {
     cause: 'API keys expire within 30 days: {keys}.',
     action: 'Rotate them with npx notebridge keys rotate ID.',
+  },
+  'subscriptions-paused': {
+    cause: 'Events are no longer pushed to endpoints of the EHR: {subscriptions}.',
+    action: 'See npx notebridge subscriptions. Correct each endpoint, then resume it. No event is lost.',
+  },
+  'pushes-fail': {
+    cause: 'Endpoints of the EHR have taken no event for over ten minutes: {subscriptions}.',
+    action: 'See npx notebridge subscriptions for their last answers. Attempts are repeated for five days.',
   },
   'provider-needs-review': {
     cause: 'Providers that need a decision: {count}.',

@@ -112,10 +112,10 @@ export class PlatformError extends Error {
   /** Private, so that no log or serialisation shows it. */
   readonly #platformMessage: string | undefined;
 
-  /** @param operation `upload` if a file was sent to an upload URL */
+  /** @param operation `upload` if a file was sent to an upload URL, `push` if an event was sent to the EHR */
   constructor(
     readonly kind: PlatformErrorKind,
-    readonly operation: OperationName | 'upload',
+    readonly operation: OperationName | 'upload' | 'push',
     facts: PlatformErrorFacts = {},
   ) {
     const { status, reason = status, missing = [] } = facts;

@@ -177,7 +177,7 @@ const HTTP_DATES = [
 const MAX_WAIT_MS = 60 * 60_000;
 
 /** The wait in a Retry-After header (RFC 9110, section 10.2.3); undefined if it has none, or one in the past. */
-function retryAfterMs(header: string | undefined, now: Date): number | undefined {
+export function retryAfterMs(header: string | undefined, now: Date): number | undefined {
   const text = header?.trim() ?? '';
   const date = HTTP_DATES.some((form) => form.test(text)) ? Date.parse(text.replace(/( GMT)?$/, ' GMT')) : Number.NaN;
   const wait = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : date - now.getTime();

@@ -25,6 +25,8 @@ interface Poll {
   /** The earliest time of the next run, in monotonic milliseconds. */
   nextAtMs: number;
   running?: Promise<void>;
+  /** True if the poll was asked for during its run, which may have looked too early. */
+  isWantedAgain?: boolean;
 }
 
 /** Maximum time between two rounds. A row whose notification was lost waits at most as long. */
@@ -79,6 +81,14 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
     if (!this.isStarted || atMs >= this.wakeAtMs) return;
     this.wakeAtMs = atMs;
     if (!this.round) this.setTimer();
+  }
+
+  /** Runs a poll now, or once its present run has ended, without the minimum time between two runs. */
+  runNow(name: string): void {
+    const poll = this.polls.find((each) => each.name === name);
+    if (!poll || !this.isStarted) return;
+    if (poll.running) poll.isWantedAgain = true;
+    else this.run(poll);
   }
 
   onApplicationBootstrap(): void {
@@ -149,6 +159,9 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
         delete poll.running;
         poll.nextAtMs = this.clock.monotonicMs() + poll.everyMs;
         this.wakeIn(poll.everyMs);
+        if (!poll.isWantedAgain) return;
+        poll.isWantedAgain = false;
+        this.runNow(poll.name);
       });
   }
 

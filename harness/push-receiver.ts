@@ -1,0 +1,60 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A message as it arrived. */
+export interface Received {
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+/** Answers a message; without an answer, the connection stays open. */
+export type Respond = (answer: ServerResponse, received: Received) => void;
+
+/** Answers with a status, and headers. */
+export const status =
+  (code: number, headers: Record<string, string> = {}): Respond =>
+  (answer) =>
+    void answer.writeHead(code, headers).end();
+
+/** An endpoint of an EHR. It takes every message, unless a test says otherwise. */
+export class PushReceiver {
+  /** Every attempt, in the order in which its body was complete. */
+  readonly attempts: Received[] = [];
+  /** The cursors of the messages that it took, in their order. */
+  readonly taken: string[] = [];
+  respond: Respond = status(204);
+
+  private constructor(
+    private readonly server: ReturnType<typeof createServer>,
+    readonly url: string,
+  ) {}
+
+  static async start(): Promise<PushReceiver> {
+    const server = createServer();
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    const { port } = server.address() as AddressInfo;
+    const receiver = new PushReceiver(server, `http://127.0.0.1:${port}/hook`);
+    server.on('request', (request, answer) => void receiver.receive(request, answer));
+    return receiver;
+  }
+
+  async close(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((done) => this.server.close(done));
+  }
+
+  private async receive(request: IncomingMessage, answer: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    try {
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+    } catch {
+      return; // the sender gave up
+    }
+    const received = { headers: request.headers, body: Buffer.concat(chunks).toString() };
+    this.attempts.push(received);
+    answer.once('finish', () => {
+      if (answer.statusCode >= 200 && answer.statusCode < 300) this.taken.push(String(received.headers['webhook-id']));
+    });
+    this.respond(answer, received);
+  }
+}

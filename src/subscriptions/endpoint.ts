@@ -1,0 +1,159 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { AgentOptions, RequestOptions } from 'node:https';
+import { urlToHttpOptions } from 'node:url';
+import { Injectable } from '@nestjs/common';
+import { Clock } from '../config/clock.js';
+import { Env } from '../config/env.js';
+import { codeOf } from '../http/problem/fault.js';
+import { isTlsFault } from '../http/problem/tls-fault.js';
+import { PlatformError } from '../platform/contract/platform-errors.js';
+import { type ConnectionWatch, resettableAgents, sendWithin } from '../platform/http/connections.js';
+import { retryAfterMs } from '../platform/http/platform-answer.js';
+import { ADDRESS_NOT_PUBLIC } from '../platform/upload/public-url.js';
+import { checkEndpointUrl, lookupFor, mayBePrivate } from './endpoint-url.js';
+import { headersOf, type Message } from './message.js';
+
+/** Why an attempt failed. */
+export const PUSH_FAULTS = [
+  'address-not-allowed',
+  'error-status',
+  'no-answer',
+  'no-connection',
+  'redirect',
+  'timeout',
+  'tls',
+] as const;
+export type PushFault = (typeof PUSH_FAULTS)[number];
+
+/** What became of an attempt. */
+export interface PushAnswer {
+  /** The HTTP status; null without an answer. */
+  status: number | null;
+  /** Null for a 2xx, which is a success whatever its body. */
+  fault: PushFault | null;
+  retryAfterMs?: number | undefined;
+}
+
+/** An endpoint, and the secrets that sign for it. */
+interface Target {
+  url: string;
+  secrets: readonly string[];
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** Time for the whole attempt. */
+export const PUSH_TIMEOUT_MS = 15_000;
+
+/** Bytes of an answer that are read, so that its connection can be used again. A longer answer ends the connection. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+/** Time after which an unused connection is closed, before most servers close it (5 s is the default of Node). */
+const UNUSED_MS = 4_000;
+
+/** Sends messages to the endpoints of the EHR, without following redirects. */
+@Injectable()
+export class Endpoint {
+  private readonly agents: Record<'public' | 'private', ReturnType<typeof resettableAgents>>;
+
+  constructor(
+    private readonly env: Env,
+    private readonly clock: Clock,
+  ) {
+    const agentsFor = (isPrivate: boolean) => {
+      const options = { keepAlive: true, timeout: UNUSED_MS, lookup: lookupFor(isPrivate) };
+      return resettableAgents(options as AgentOptions, env);
+    };
+    this.agents = { public: agentsFor(false), private: agentsFor(true) };
+  }
+
+  /**
+   * Makes one attempt to deliver a message. It takes at most 15 seconds.
+   *
+   * @returns undefined if `signal` ended the attempt
+   */
+  async deliver({ url, secrets }: Target, message: Message, signal?: AbortSignal): Promise<PushAnswer | undefined> {
+    if (checkEndpointUrl(url, this.env) !== undefined) return { status: null, fault: 'address-not-allowed' };
+    const target = new URL(url);
+    const agents = this.agents[mayBePrivate(target.hostname, this.env) ? 'private' : 'public'];
+    const options: RequestOptions = {
+      ...urlToHttpOptions(target),
+      agent: target.protocol === 'https:' ? agents.httpsAgent : agents.httpAgent,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(message.body),
+        'user-agent': 'notebridge',
+        ...headersOf(message, secrets, this.clock.now()),
+      },
+    };
+    const bounds = { connectMs: CONNECT_TIMEOUT_MS, totalMs: PUSH_TIMEOUT_MS, signal };
+    try {
+      const answer = await sendWithin(this.clock, 'push', bounds, (connection, stop) =>
+        send(connection, { ...options, signal: stop }, message.body),
+      );
+      return {
+        ...answer,
+        retryAfterMs: retryAfterMs(answer.retryAfter, this.clock.now()),
+        fault: faultOf(answer.status),
+      };
+    } catch (error) {
+      return signal?.aborted ? undefined : { status: null, fault: faultOfError(error) };
+    }
+  }
+}
+
+interface Answer {
+  status: number;
+  retryAfter: string | undefined;
+}
+
+/** Sends a request. On a reused connection that the server had closed, it is sent once more. */
+async function send(connection: ConnectionWatch, options: RequestOptions, body: string): Promise<Answer> {
+  try {
+    return await attempt(connection, options, body);
+  } catch (error) {
+    if (!(error instanceof StaleConnection)) throw error;
+    return attempt(connection, options, body);
+  }
+}
+
+/** A server closes unused connections at any time, also while a request is on its way to it. */
+class StaleConnection extends Error {}
+
+function attempt(connection: ConnectionWatch, options: RequestOptions, body: string): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request: ClientRequest = connection.request(options, (response) => {
+      const answer = { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] };
+      discard(response, () => resolve(answer));
+    });
+    request.once('error', (error) => {
+      const isStale = request.reusedSocket && /^(ECONNRESET|EPIPE)$/.test(codeOf(error));
+      reject(isStale ? new StaleConnection('', { cause: error }) : error);
+    });
+    request.end(body);
+  });
+}
+
+/** Reads the rest of an answer. However it ends, its status counts. */
+function discard(response: IncomingMessage, done: () => void): void {
+  let bytes = 0;
+  response.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > MAX_ANSWER_BYTES) response.destroy();
+  });
+  response.on('error', done).on('close', done);
+}
+
+function faultOf(status: number): PushFault | null {
+  if (status >= 200 && status < 300) return null;
+  return status >= 300 && status < 400 ? 'redirect' : 'error-status';
+}
+
+function faultOfError(error: unknown): PushFault {
+  const reason = error instanceof PlatformError ? (error.reason ?? '') : '';
+  if (reason.startsWith(ADDRESS_NOT_PUBLIC)) return 'address-not-allowed';
+  if (reason.startsWith('timeout')) return 'timeout';
+  if (isTlsFault(Object.assign(new Error(), { code: reason.split(' ', 1)[0] }))) return 'tls';
+  return error instanceof PlatformError && error.kind === 'unreachable' ? 'no-connection' : 'no-answer';
+}

@@ -1,0 +1,276 @@
+import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { DueLoop, DueParts } from '../due-rows/due-loop.js';
+import { DueRows, type DueTable, type Leased } from '../due-rows/due-rows.js';
+import { isHeld } from '../due-rows/lease.js';
+import type { FeedPageResponse } from '../feed/feed.dto.js';
+import { Feed } from '../feed/feed.js';
+import { FeedBell } from '../feed/feed-bell.js';
+import { positionOf } from '../feed/feed-cursor.js';
+import { FeedReader } from '../feed/feed-reader.js';
+import { errorTrace } from '../http/problem/error-trace.js';
+import { Problem } from '../http/problem/problem.js';
+import type { Metrics } from '../http/server/metrics.js';
+import { Sending } from '../sending/sending.js';
+import { annotate } from '../tracing/trace.js';
+import { Macs } from '../vault/macs.js';
+import { Endpoint, PUSH_FAULTS, PUSH_TIMEOUT_MS, type PushAnswer } from './endpoint.js';
+import { messageOf } from './message.js';
+import { afterFailure, MAX_SUBSCRIPTIONS, type PauseReason } from './push-rules.js';
+import {
+  cursorOfRow,
+  SUBSCRIPTION_COLUMNS,
+  SUBSCRIPTION_GRANTS,
+  type SubscriptionRow,
+  SubscriptionSeal,
+} from './subscription-row.js';
+
+/** Events that one claim pushes at most. */
+const PAGE = 100;
+
+/** When a row that cannot be used is looked at again. */
+const UNUSABLE = `clock_timestamp() + interval '1 hour'`;
+
+/** The name of the poll that makes a subscription due for new events. */
+const NEW_EVENTS = 'events to push';
+
+/** SQL condition of a row that rests: the feed has an event that it has not considered. Each part reads one row of an index. */
+const IS_BEHIND = `paused IS NULL AND due_at IS NULL
+  AND (position < (SELECT coalesce(max(cursor), 0) FROM feed_events)
+    OR epoch <> (SELECT coalesce(max(epoch), 1) FROM feed_epochs)
+    OR EXISTS (SELECT FROM feed_events WHERE cursor IS NULL ORDER BY id LIMIT 1))`;
+
+const OUTCOMES = ['delivered', ...PUSH_FAULTS] as const;
+
+/** Pushes the events of the feed to the endpoints of the EHR: to each one after the other, in their order. */
+@Injectable()
+export class PushLoop extends DueLoop<SubscriptionRow> {
+  private readonly pushes: ReturnType<Metrics['counter']>;
+
+  constructor(
+    parts: DueParts,
+    private readonly feed: Feed,
+    private readonly reader: FeedReader,
+    private readonly sending: Sending,
+    private readonly endpoint: Endpoint,
+    private readonly macs: Macs,
+    private readonly seal: SubscriptionSeal,
+  ) {
+    const table: DueTable = {
+      name: 'subscriptions',
+      columns: SUBSCRIPTION_COLUMNS,
+      key: 'id',
+      lanes: [{ lane: 0 }],
+      effectMs: PUSH_TIMEOUT_MS,
+      held: sending.heldSql,
+    };
+    super(
+      {
+        name: 'subscriptions',
+        concurrency: MAX_SUBSCRIPTIONS,
+        traced: ({ id }) => ({ 'notebridge.subscription': id }),
+        isConfigured: () => true,
+      },
+      new DueRows<SubscriptionRow>(table, parts.database, parts.worker),
+      parts,
+    );
+    const help = 'Attempts to push an event to an endpoint of the EHR by outcome';
+    const known = OUTCOMES.map((outcome) => ({ outcome }));
+    this.pushes = parts.metrics.counter('subscription_pushes_total', help, ['outcome'], known);
+  }
+
+  /** For the poller: due while a subscription rests that has events to consider. */
+  readonly newEventsSince = (): string => `(SELECT clock_timestamp() FROM subscriptions WHERE ${IS_BEHIND} LIMIT 1)`;
+
+  /** Makes resting subscriptions due that have events to consider. */
+  readonly noticeEvents = async (): Promise<void> => {
+    const { rowCount } = await this.parts.database.pool.query(
+      `UPDATE subscriptions SET due_at = now() WHERE ${IS_BEHIND}`,
+    );
+    if (rowCount) this.trigger();
+  };
+
+  protected override async work(claim: Leased<SubscriptionRow>): Promise<void> {
+    const { row } = claim;
+    const secrets = this.secretsOf(row);
+    if (!secrets) return this.settle(claim, `due_at = ${UNUSABLE}`);
+    const page = await this.read(row);
+    if (!page) return this.expire(claim);
+    let reached = cursorOfRow(row);
+    for (const event of page.items) {
+      // Asked before each event, because a hold must stop the next one.
+      if (!this.parts.worker.mayWork() || !(await this.sending.isAllowed()))
+        return this.settle(claim, 'due_at = clock_timestamp()');
+      const answer = await this.endpoint.deliver({ url: row.url, secrets }, messageOf(event), this.shutdown.signal);
+      if (!answer) return this.settle(claim, 'due_at = clock_timestamp()');
+      const outcome = answer.fault ?? 'delivered';
+      this.pushes.inc({ outcome });
+      annotate({ 'notebridge.outcome': outcome });
+      if (answer.fault) return this.failed(claim, answer);
+      if (!(await this.deliver(claim, reached, event.cursor, answer))) return;
+      reached = event.cursor;
+    }
+    await this.rest(claim, reached, page);
+  }
+
+  /** The secrets of a row; undefined if another than this service wrote it, or a key is missing. */
+  private secretsOf(row: SubscriptionRow): string[] | undefined {
+    if (!SUBSCRIPTION_GRANTS.isGenuine(this.macs, row)) return undefined;
+    try {
+      return this.seal.secretsOf(row);
+    } catch (error) {
+      this.log.error({
+        msg: 'the secret of a subscription cannot be read',
+        subscription: row.id,
+        ...errorTrace(error),
+      });
+      return undefined;
+    }
+  }
+
+  /** The next events; undefined if the feed no longer has all of them. */
+  private async read(row: SubscriptionRow): Promise<FeedPageResponse | undefined> {
+    try {
+      return await this.reader.read(cursorOfRow(row), PAGE, { types: row.types as never });
+    } catch (error) {
+      if (error instanceof Problem && error.type === 'cursor-gone') return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Stores that the endpoint took an event, and extends the lease for the next one.
+   *
+   * @param before the cursor that this process stored last
+   * @returns false if the work ends, because a caller changed the subscription or the lease is lost
+   */
+  private async deliver(
+    claim: Leased<SubscriptionRow>,
+    before: string,
+    cursor: string,
+    { status }: PushAnswer,
+  ): Promise<boolean> {
+    const { key, owner, no } = claim.lease;
+    const [from, to] = [positionOf(before), positionOf(cursor)];
+    const { rows } = await this.parts.database.pool.query<{ isChanged: boolean }>(
+      `UPDATE subscriptions SET
+         epoch = CASE WHEN (epoch, position) = ($4::bigint, $5::bigint) THEN $6 ELSE epoch END,
+         position = CASE WHEN (epoch, position) = ($4::bigint, $5::bigint) THEN $7 ELSE position END,
+         failures = 0, failing_since = NULL, answered_at = clock_timestamp(), answer_status = $8, answer_fault = NULL,
+         delivered_at = clock_timestamp(), lease_safe_at = clock_timestamp() + $9 * interval '1 millisecond'
+       WHERE id = $1 AND ${isHeld('$2', '$3')} RETURNING version <> $10 AS "isChanged"`,
+      [key, owner, no, from?.epoch, from?.number, to?.epoch, to?.number, status, PUSH_TIMEOUT_MS, claim.row.version],
+    );
+    if (rows[0]?.isChanged) await this.settle(claim, dueUnlessPaused('clock_timestamp()'));
+    return rows[0]?.isChanged === false;
+  }
+
+  /** Stores that every event of a page is considered. The subscription is due again if there are more. */
+  private async rest(claim: Leased<SubscriptionRow>, reached: string, page: FeedPageResponse): Promise<void> {
+    const [from, to] = [positionOf(reached), positionOf(page.cursor)];
+    const isMore = page.nextCursor !== null;
+    await this.settle(
+      claim,
+      `epoch = CASE WHEN (epoch, position) = ($1::bigint, $2::bigint) THEN $3 ELSE epoch END,
+       position = CASE WHEN (epoch, position) = ($1::bigint, $2::bigint) THEN $4 ELSE position END,
+       ${dueUnlessPaused('CASE WHEN version <> $5 OR $6 THEN clock_timestamp() END')}`,
+      [from?.epoch, from?.number, to?.epoch, to?.number, claim.row.version, isMore],
+    );
+    // An event may have come after the page was read, when the subscription did not rest yet.
+    this.parts.poller.runNow(NEW_EVENTS);
+  }
+
+  /** Stores a failed attempt, unless a caller has changed the subscription since its claim. */
+  private async failed(claim: Leased<SubscriptionRow>, answer: PushAnswer): Promise<void> {
+    await this.parts.database.transaction(async (tx) => {
+      const row = await this.due.lock(tx, claim.lease);
+      if (!row) return;
+      const set = `answered_at = clock_timestamp(), answer_status = $1, answer_fault = $2`;
+      const values = [answer.status, answer.fault];
+      if (row.version !== claim.row.version) {
+        await this.due.settle(tx, claim.lease, { set: `${set}, ${dueUnlessPaused('clock_timestamp()')}`, values });
+        return;
+      }
+      const { failures, failingSince, now } = row;
+      const next = afterFailure({
+        failures,
+        failingSince,
+        now,
+        status: answer.status,
+        retryAfterMs: answer.retryAfterMs,
+      });
+      const counted = `${set}, failures = failures + 1, failing_since = coalesce(failing_since, clock_timestamp())`;
+      if (next.paused !== null) return this.storePause(tx, claim, next.paused, counted, values);
+      const due = `due_at = clock_timestamp() + $3 * interval '1 millisecond'`;
+      await this.due.settle(tx, claim.lease, { set: `${counted}, ${due}`, values: [...values, next.waitMs] });
+    });
+  }
+
+  /** Stores that the feed no longer has the next event, unless a caller has changed the subscription since its claim. */
+  private async expire(claim: Leased<SubscriptionRow>): Promise<void> {
+    await this.parts.database.transaction(async (tx) => {
+      const row = await this.due.lock(tx, claim.lease);
+      if (!row) return;
+      if (row.version === claim.row.version) return this.storePause(tx, claim, 'cursor-expired', 'failures = 0', []);
+      await this.due.settle(tx, claim.lease, { set: dueUnlessPaused('clock_timestamp()'), values: [] });
+    });
+  }
+
+  /** @param set SQL assignments with `values` as their parameters */
+  private async storePause(
+    tx: PoolClient,
+    { lease }: Leased<SubscriptionRow>,
+    reason: PauseReason,
+    set: string,
+    values: readonly unknown[],
+  ): Promise<void> {
+    const paused = `paused = $${values.length + 1}, paused_at = clock_timestamp(), due_at = NULL`;
+    await this.due.settle(tx, lease, { set: `${set}, ${paused}`, values: [...values, reason] });
+    await this.feed.append(tx, {
+      type: 'subscription.paused',
+      subject: `subscriptions/${lease.key}`,
+      data: { reason },
+    });
+  }
+
+  private async settle(
+    { lease }: Leased<SubscriptionRow>,
+    set: string,
+    values: readonly unknown[] = [],
+  ): Promise<void> {
+    await this.due.settle(this.parts.database.pool, lease, { set, values });
+  }
+}
+
+/** SQL assignment of the next due time. @param due SQL */
+const dueUnlessPaused = (due: string): string => `due_at = CASE WHEN paused IS NULL THEN ${due} END`;
+
+/** Starts the pushes, when events come and when retries are due. */
+@Injectable()
+export class PushProcessor implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
+  constructor(
+    private readonly loop: PushLoop,
+    private readonly parts: DueParts,
+    private readonly bell: FeedBell,
+  ) {}
+
+  onModuleInit(): void {
+    const { poller } = this.parts;
+    poller.whenDue(
+      this.loop.name,
+      (bind) => this.loop.nextDue(bind),
+      () => this.loop.trigger(),
+    );
+    poller.whenDue(NEW_EVENTS, this.loop.newEventsSince, this.loop.noticeEvents);
+  }
+
+  /** Events of other processes are noticed by the poller, at most five seconds later. */
+  onApplicationBootstrap(): void {
+    this.bell.onRing(() => this.parts.poller.runNow(NEW_EVENTS));
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    this.loop.stop();
+    await this.loop.finished();
+  }
+}

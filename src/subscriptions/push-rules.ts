@@ -1,0 +1,39 @@
+/** Why nothing is pushed to an endpoint. */
+export const PAUSE_REASONS = ['requested', 'endpoint-gone', 'no-success', 'cursor-expired'] as const;
+export type PauseReason = (typeof PAUSE_REASONS)[number];
+
+/** Maximum subscriptions, each of which has a slot, so that a slow endpoint delays no other. */
+export const MAX_SUBSCRIPTIONS = 20;
+
+/** Seconds until the next attempt, by the number of failures; the last value repeats. */
+const BACKOFF_SECONDS = [5, 30, 120, 600, 3_600] as const;
+
+/** Time without a success after which a subscription is paused. */
+const PAUSE_AFTER_MS = 5 * 86_400_000;
+
+/** The status by which an endpoint says that it no longer wants events (RFC 9110, section 15.5.11). */
+const GONE = 410;
+
+/** A failed attempt, and those before it. */
+interface Failure {
+  /** Consecutive failures before this one. */
+  failures: number;
+  /** The first of them; null if this is the first. */
+  failingSince: Date | null;
+  /** The HTTP status; null without an answer. */
+  status: number | null;
+  /** What Retry-After asks for. */
+  retryAfterMs?: number | undefined;
+  now: Date;
+}
+
+/** What follows from a failed attempt: a pause, or the milliseconds until the next attempt. */
+export type AfterFailure = { paused: PauseReason } | { paused: null; waitMs: number };
+
+/** Decides what follows from a failed attempt. `Retry-After` lengthens the wait, and never shortens it. */
+export function afterFailure({ failures, failingSince, status, retryAfterMs = 0, now }: Failure): AfterFailure {
+  if (status === GONE) return { paused: 'endpoint-gone' };
+  if (failingSince && now.getTime() - failingSince.getTime() >= PAUSE_AFTER_MS) return { paused: 'no-success' };
+  const seconds = BACKOFF_SECONDS[Math.min(failures, BACKOFF_SECONDS.length - 1)] as number;
+  return { paused: null, waitMs: Math.max(seconds * 1_000, retryAfterMs) };
+}

@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { type GrantRow, GrantTable } from '../access/identity/grants.js';
+import type { DueColumns } from '../due-rows/due-loop.js';
+import { cursorOf } from '../feed/feed-cursor.js';
+import type { Macs } from '../vault/macs.js';
+import { SealedColumn, Vault } from '../vault/vault.js';
+import type { PushFault } from './endpoint.js';
+import type { PauseReason } from './push-rules.js';
+
+/** What a subscription grants: where events go, which ones, and what signs them. */
+interface Grant {
+  id: string;
+  url: string;
+  types: string[] | null;
+  secretHash: Buffer;
+  formerHash: Buffer | null;
+  formerUntil: Date | null;
+}
+
+export const SUBSCRIPTION_GRANTS = new GrantTable<Grant>('subscriptions', {
+  ...{ id: 'id', url: 'url', types: 'types', secretHash: 'secret_hash' },
+  ...{ formerHash: 'former_hash', formerUntil: 'former_until' },
+});
+
+/** A row of `subscriptions`. */
+export interface SubscriptionRow extends Grant, GrantRow, DueColumns {
+  description: string | null;
+  secret: Buffer;
+  formerSecret: Buffer | null;
+  /** A bigint, as decimal text. */
+  epoch: string;
+  /** A bigint, as decimal text: the number of the last event that the endpoint took. */
+  position: string;
+  /** Raised by each change of a caller, so that a push in progress notices it. */
+  version: number;
+  paused: PauseReason | null;
+  pausedAt: Date | null;
+  failingSince: Date | null;
+  answeredAt: Date | null;
+  answerStatus: number | null;
+  answerFault: PushFault | null;
+  deliveredAt: Date | null;
+  createdAt: Date;
+  now: Date;
+}
+
+/** SQL of the fields of a row. */
+export const SUBSCRIPTION_COLUMNS = `id, url, types, description, secret, secret_hash AS "secretHash", former_secret AS "formerSecret",
+  former_hash AS "formerHash", former_until AS "formerUntil", mac, epoch::text, position::text, version, paused,
+  paused_at AS "pausedAt", failures, failing_since AS "failingSince", answered_at AS "answeredAt",
+  answer_status AS "answerStatus", answer_fault AS "answerFault", delivered_at AS "deliveredAt", due_at AS "dueAt",
+  created_at AS "createdAt", ARRAY[]::text[] AS traceparents, clock_timestamp() AS now`;
+
+/** The states of a subscription: `altered` if another than this service wrote its row, so that nothing is pushed. */
+export const STATES = ['active', 'retrying', 'paused', 'cursor-expired', 'altered'] as const;
+export type State = (typeof STATES)[number];
+
+export function stateOf(macs: Macs, row: SubscriptionRow): State {
+  if (!SUBSCRIPTION_GRANTS.isGenuine(macs, row)) return 'altered';
+  if (row.paused !== null) return row.paused === 'cursor-expired' ? 'cursor-expired' : 'paused';
+  return row.failures > 0 ? 'retrying' : 'active';
+}
+
+/** The cursor of the last event that the endpoint took. */
+export const cursorOfRow = ({ epoch, position }: Pick<SubscriptionRow, 'epoch' | 'position'>): string =>
+  cursorOf(BigInt(epoch), BigInt(position));
+
+export const hashOfSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest();
+
+/** Encrypts the secrets of subscriptions. */
+@Injectable()
+export class SubscriptionSeal {
+  readonly secret: SealedColumn<string>;
+  readonly formerSecret: SealedColumn<string>;
+
+  constructor(vault: Vault) {
+    this.secret = new SealedColumn(vault, 'subscriptions', 'secret');
+    this.formerSecret = new SealedColumn(vault, 'subscriptions', 'former_secret');
+  }
+
+  /** The secrets that sign now, the current one first. @throws {Error} if a value is not the one that the MAC covers */
+  secretsOf(row: SubscriptionRow): string[] {
+    const current = checked(this.secret.open(row.id, row.secret), row.secretHash);
+    const isFormerValid = row.formerUntil !== null && row.formerUntil > row.now;
+    if (!isFormerValid || row.formerSecret === null || row.formerHash === null) return [current];
+    return [current, checked(this.formerSecret.open(row.id, row.formerSecret), row.formerHash)];
+  }
+}
+
+function checked(secret: string, hash: Buffer): string {
+  if (hashOfSecret(secret).equals(hash)) return secret;
+  throw new Error('The secret of a subscription is not the one that its MAC covers.');
+}

@@ -1,0 +1,106 @@
+import { Body, Controller, Delete, Get, HttpCode, Patch, Post } from '@nestjs/common';
+import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import { Scopes } from '../access/identity/scopes.js';
+import { StepUp } from '../access/identity/step-up.js';
+import { Problems } from '../http/problem/described-problems.js';
+import { UuidParam } from '../http/request/uuid-param.js';
+import {
+  ChangeSubscriptionRequest,
+  NewSubscriptionRequest,
+  NewSubscriptionResponse,
+  PushAnswerResponse,
+  SkipRequest,
+  SubscriptionResponse,
+  SubscriptionsResponse,
+} from './subscriptions.dto.js';
+import { Subscriptions } from './subscriptions.js';
+
+/** Endpoints of the EHR to which the events of the feed are pushed. */
+@ApiTags('subscriptions')
+@Scopes('subscriptions')
+@Controller('v1/subscriptions')
+export class SubscriptionsController {
+  constructor(private readonly subscriptions: Subscriptions) {}
+
+  /**
+   * Push events to an endpoint, in their order
+   *
+   * @remarks The answer shows the secret only this once, so no `Idempotency-Key` is taken. Each event is sent as in Standard
+   * Webhooks until a 2xx comes within 15 seconds, one at a time: a throughput of one event per round trip. Failed attempts
+   * are repeated after 5 s, 30 s, 2 min, 10 min, then hourly, or when `Retry-After` says so. A 410, or five days without a
+   * success, pauses the subscription. At most 20 exist at a time.
+   */
+  @Post()
+  @StepUp()
+  @Problems({ 409: ['too-many-subscriptions'], 410: ['cursor-gone'] })
+  create(@Body() body: NewSubscriptionRequest): Promise<NewSubscriptionResponse> {
+    return this.subscriptions.create(body);
+  }
+
+  /** All subscriptions, oldest first */
+  @Get()
+  list(): Promise<SubscriptionsResponse> {
+    return this.subscriptions.list();
+  }
+
+  /** One subscription, with its last answer and what waits */
+  @Get(':id')
+  @Problems({ 404: ['unknown-subscription'] })
+  get(@UuidParam() id: string): Promise<SubscriptionResponse> {
+    return this.subscriptions.find(id);
+  }
+
+  /** Change where, what and whether events are pushed, or where to continue */
+  @Patch(':id')
+  @Problems({ 404: ['unknown-subscription'], 409: ['cursor-expired', 'subscription-altered'], 410: ['cursor-gone'] })
+  change(@UuidParam() id: string, @Body() body: ChangeSubscriptionRequest): Promise<SubscriptionResponse> {
+    return this.subscriptions.change(id, body);
+  }
+
+  /**
+   * Make a new secret, which is shown only this once
+   *
+   * @remarks For 24 hours the former one signs, too: `webhook-signature` then has two signatures.
+   */
+  @Post(':id/rotate-secret')
+  @StepUp()
+  @HttpCode(200)
+  @ApiOkResponse({ type: NewSubscriptionResponse })
+  @Problems({ 404: ['unknown-subscription'], 409: ['subscription-altered'] })
+  rotateSecret(@UuidParam() id: string): Promise<NewSubscriptionResponse> {
+    return this.subscriptions.rotateSecret(id);
+  }
+
+  /**
+   * Send a `subscription.test` now, once, and show what comes back
+   *
+   * @remarks It changes nothing about the subscription, and works while it is paused.
+   */
+  @Post(':id/test')
+  @HttpCode(200)
+  @ApiOkResponse({ type: PushAnswerResponse })
+  @Problems({ 404: ['unknown-subscription'], 409: ['subscription-altered'], 503: ['sending-held'] })
+  test(@UuidParam() id: string): Promise<PushAnswerResponse> {
+    return this.subscriptions.test(id);
+  }
+
+  /**
+   * Leave out the next event, which the endpoint cannot take
+   *
+   * @remarks 409 `not-next` if another event is the next one, so that a repeated request leaves out only one.
+   */
+  @Post(':id/skip')
+  @HttpCode(200)
+  @ApiOkResponse({ type: SubscriptionResponse })
+  @Problems({ 404: ['unknown-subscription'], 409: ['not-next'], 410: ['cursor-gone'] })
+  skip(@UuidParam() id: string, @Body() { cursor }: SkipRequest): Promise<SubscriptionResponse> {
+    return this.subscriptions.skip(id, cursor);
+  }
+
+  /** Delete a subscription; deleting it again changes nothing */
+  @Delete(':id')
+  @HttpCode(204)
+  remove(@UuidParam() id: string): Promise<void> {
+    return this.subscriptions.remove(id);
+  }
+}

@@ -1,0 +1,167 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ArrayNotEmpty, ArrayUnique, IsBoolean, IsIn, IsOptional, IsString, Matches } from 'class-validator';
+import { FEED_TYPES, type FeedType } from '../feed/feed.js';
+import { MaxCharacters, OptionalText } from '../http/request/fields.js';
+import { PUSH_FAULTS, type PushFault } from './endpoint.js';
+import { PAUSE_REASONS, type PauseReason } from './push-rules.js';
+import { STATES, type State } from './subscription-row.js';
+
+const TYPES = Object.keys(FEED_TYPES);
+const URL_CHARACTERS = 2_000;
+const DESCRIPTION_CHARACTERS = 200;
+
+/** A cursor of the feed, or a word for one. */
+const CURSOR = /^(0|latest|\d{1,18}-\d{1,18})$/;
+const NOT_A_CURSOR = { message: 'must be the cursor of an event, 0 or latest' };
+
+export class NewSubscriptionRequest {
+  /** Where events are sent with POST: https, or http to this machine. Its query may hold a token, but nothing personal */
+  @MaxCharacters(URL_CHARACTERS)
+  url!: string;
+
+  /** Only events of these types. Defaults to all, including types of later versions */
+  @ApiPropertyOptional({ enum: TYPES, isArray: true, nullable: true })
+  @IsOptional()
+  @ArrayNotEmpty()
+  @ArrayUnique()
+  @IsIn(TYPES, { each: true, message: 'must hold types of events; GET /v1/events describes them' })
+  types?: FeedType[] | null;
+
+  /** What it is for; not a person */
+  @OptionalText(DESCRIPTION_CHARACTERS)
+  description?: string;
+
+  /** The cursor after which it begins; 0 for the oldest event, latest (the default) for the events from now on */
+  @IsOptional()
+  @Matches(CURSOR, NOT_A_CURSOR)
+  after?: string;
+}
+
+export class ChangeSubscriptionRequest {
+  @ApiPropertyOptional({ type: String, maxLength: URL_CHARACTERS })
+  @IsOptional()
+  @MaxCharacters(URL_CHARACTERS)
+  url?: string;
+
+  /** Only events of these types; null for all */
+  @ApiPropertyOptional({ enum: TYPES, isArray: true, nullable: true })
+  @IsOptional()
+  @ArrayNotEmpty()
+  @ArrayUnique()
+  @IsIn(TYPES, { each: true, message: 'must hold types of events; GET /v1/events describes them' })
+  types?: FeedType[] | null;
+
+  /** True pauses, false resumes after the last event that the endpoint took. Nothing is dropped in between */
+  @IsOptional()
+  @IsBoolean()
+  paused?: boolean;
+
+  /** Continues after this cursor instead; 0 for the oldest event, latest for the events from now on */
+  @IsOptional()
+  @Matches(CURSOR, NOT_A_CURSOR)
+  after?: string;
+}
+
+export class SkipRequest {
+  /** The cursor of the event to leave out, which must be the next one */
+  @IsString()
+  @Matches(/^\d{1,18}-\d{1,18}$/, { message: 'must be the cursor of an event' })
+  cursor!: string;
+}
+
+/** What an endpoint answered. */
+export class PushAnswerResponse {
+  at!: Date;
+
+  /** The HTTP status; null without an answer */
+  @ApiProperty({ type: Number, nullable: true })
+  status!: number | null;
+
+  /** Why the attempt failed; null if it succeeded */
+  @ApiProperty({ enum: PUSH_FAULTS, nullable: true })
+  fault!: PushFault | null;
+}
+
+/** The event that is pushed next. */
+export class NextEventResponse {
+  cursor!: string;
+  type!: string;
+  at!: Date;
+}
+
+export class SubscriptionResponse {
+  @ApiProperty({ format: 'uuid' })
+  id!: string;
+  url!: string;
+
+  /** Null for all */
+  @ApiProperty({ enum: TYPES, isArray: true, nullable: true })
+  types!: FeedType[] | null;
+
+  @ApiProperty({ type: String, nullable: true })
+  description!: string | null;
+
+  /**
+   * `retrying`: the last attempt failed, and is repeated. `cursor-expired`: retention deleted events that were not pushed,
+   * or the database was restored; PATCH `after` to choose where to continue. `altered`: another than this service wrote the
+   * row, so nothing is pushed; delete it
+   */
+  @ApiProperty({ enum: STATES })
+  state!: State;
+
+  /** Why it is paused; null if it is not */
+  @ApiProperty({ enum: PAUSE_REASONS, nullable: true })
+  pausedReason!: PauseReason | null;
+
+  @ApiProperty({ type: Date, nullable: true })
+  pausedAt!: Date | null;
+
+  /** The cursor of the last event that the endpoint took, or that its types leave out */
+  cursor!: string;
+
+  /** Events after `cursor`, of all types */
+  @ApiProperty({ type: Number })
+  behind!: number;
+
+  /** The oldest event that is not delivered; null if all are */
+  @ApiProperty({ type: NextEventResponse, nullable: true })
+  next!: NextEventResponse | null;
+
+  /** Consecutive failed attempts */
+  @ApiProperty({ type: Number })
+  failures!: number;
+
+  /** The first of them */
+  @ApiProperty({ type: Date, nullable: true })
+  failingSince!: Date | null;
+
+  /** When the next attempt is due; null if nothing waits for one */
+  @ApiProperty({ type: Date, nullable: true })
+  nextAttemptAt!: Date | null;
+
+  @ApiProperty({ type: PushAnswerResponse, nullable: true })
+  lastAnswer!: PushAnswerResponse | null;
+
+  /** When the endpoint last took an event */
+  @ApiProperty({ type: Date, nullable: true })
+  deliveredAt!: Date | null;
+
+  /** Until when the former secret signs, too; null if only one does */
+  @ApiProperty({ type: Date, nullable: true })
+  formerSecretUntil!: Date | null;
+
+  createdAt!: Date;
+}
+
+export class NewSubscriptionResponse extends SubscriptionResponse {
+  /**
+   * Verifies the signatures of Standard Webhooks. Shown only this once
+   *
+   * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+   */
+  secret!: string;
+}
+
+export class SubscriptionsResponse {
+  items!: SubscriptionResponse[];
+}

@@ -1,0 +1,19 @@
+import { Module } from '@nestjs/common';
+import { Endpoint } from './endpoint.js';
+import { PushLoop, PushProcessor } from './push-loop.js';
+import { SubscriptionSeal } from './subscription-row.js';
+import { SubscriptionsController } from './subscriptions.controller.js';
+import { Subscriptions } from './subscriptions.js';
+import { SubscriptionsHealth } from './subscriptions-health.js';
+
+/** The events of the feed, pushed to the EHR. */
+@Module({
+  controllers: [SubscriptionsController],
+  providers: [Subscriptions, SubscriptionSeal, Endpoint, SubscriptionsHealth],
+  exports: [SubscriptionSeal, Endpoint],
+})
+export class SubscriptionsModule {}
+
+/** Providers of worker processes only. */
+@Module({ imports: [SubscriptionsModule], providers: [PushLoop, PushProcessor] })
+export class SubscriptionsWorkerModule {}

@@ -1,0 +1,325 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Audit } from '../audit/audit.js';
+import { Clock } from '../config/clock.js';
+import { Env } from '../config/env.js';
+import { Random } from '../config/random.js';
+import { Database } from '../database/database.js';
+import type { FeedEventResponse } from '../feed/feed.dto.js';
+import type { FeedType } from '../feed/feed.js';
+import { FeedBell } from '../feed/feed-bell.js';
+import { type FeedPosition, LATEST, numberOf, positionOf } from '../feed/feed-cursor.js';
+import { FeedReader } from '../feed/feed-reader.js';
+import { requestFault } from '../http/body/validation.js';
+import { Problem } from '../http/problem/problem.js';
+import { Sending } from '../sending/sending.js';
+import { Macs } from '../vault/macs.js';
+import { Endpoint } from './endpoint.js';
+import { checkEndpointUrl } from './endpoint-url.js';
+import { newSecret, testMessage } from './message.js';
+import { MAX_SUBSCRIPTIONS } from './push-rules.js';
+import {
+  cursorOfRow,
+  hashOfSecret,
+  SUBSCRIPTION_COLUMNS,
+  SUBSCRIPTION_GRANTS,
+  type SubscriptionRow,
+  SubscriptionSeal,
+  stateOf,
+} from './subscription-row.js';
+import type {
+  ChangeSubscriptionRequest,
+  NewSubscriptionRequest,
+  NewSubscriptionResponse,
+  PushAnswerResponse,
+  SubscriptionResponse,
+  SubscriptionsResponse,
+} from './subscriptions.dto.js';
+
+const SECRET_BYTES = 32;
+
+/** How long the former secret signs after a rotation. */
+const FORMER_SECRET_SQL = `clock_timestamp() + interval '24 hours'`;
+
+/** Any fixed number: the key of the advisory lock under which subscriptions are counted. */
+const COUNT_LOCK = 727_042;
+
+/** SQL assignments of a subscription whose next attempt is immediate. */
+const DUE_NOW = 'failures = 0, failing_since = NULL, due_at = CASE WHEN paused IS NULL THEN clock_timestamp() END';
+
+/** The subscriptions, as callers make and change them. */
+@Injectable()
+export class Subscriptions {
+  constructor(
+    private readonly env: Env,
+    private readonly clock: Clock,
+    private readonly random: Random,
+    private readonly database: Database,
+    private readonly macs: Macs,
+    private readonly seal: SubscriptionSeal,
+    private readonly audit: Audit,
+    private readonly reader: FeedReader,
+    private readonly bell: FeedBell,
+    private readonly sending: Sending,
+    private readonly endpoint: Endpoint,
+  ) {}
+
+  /**
+   * Makes a subscription. @returns it with its secret, which is never shown again
+   *
+   * @throws {Problem} 400 `validation`, 409 `too-many-subscriptions`, 410 `cursor-gone`
+   */
+  async create({ url, types, description, after = LATEST }: NewSubscriptionRequest): Promise<NewSubscriptionResponse> {
+    this.checkUrl(url);
+    const start = await this.reader.startAt(after);
+    const id = randomUUID();
+    const secret = newSecret(this.random.bytes(SECRET_BYTES));
+    const sealed = this.seal.secret.seal(id, secret);
+    const row = await this.database.transaction(async (tx) => {
+      await tx.query('SELECT pg_advisory_xact_lock($1)', [COUNT_LOCK]);
+      const { rows } = await tx.query<{ count: number }>('SELECT count(*)::int AS count FROM subscriptions');
+      if ((rows[0]?.count ?? 0) >= MAX_SUBSCRIPTIONS) throw tooMany();
+      const insert = `INSERT INTO subscriptions (id, url, types, description, secret, secret_hash, epoch, position, due_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())`;
+      const values = [id, url, types ?? null, description ?? null, sealed, hashOfSecret(secret)];
+      const made = await this.write(tx, insert, [...values, start.epoch, start.number]);
+      return this.stored(tx, made as SubscriptionRow);
+    });
+    return { ...(await this.view(row)), secret };
+  }
+
+  /** All subscriptions, oldest first. */
+  async list(): Promise<SubscriptionsResponse> {
+    const { rows } = await this.database.pool.query<SubscriptionRow>(
+      `SELECT ${SUBSCRIPTION_COLUMNS} FROM subscriptions ORDER BY created_at, id`,
+    );
+    this.audit.about('subscription', ...rows.map(({ id }) => id));
+    return { items: await Promise.all(rows.map((row) => this.view(row))) };
+  }
+
+  /** @throws {Problem} 404 `unknown-subscription` */
+  async find(id: string): Promise<SubscriptionResponse> {
+    this.audit.about('subscription', id);
+    return this.view(await this.read(id));
+  }
+
+  /**
+   * Changes a subscription. Where to continue also ends `cursor-expired`.
+   *
+   * @throws {Problem} 400 `validation`, 404 `unknown-subscription`, 409 `cursor-expired` or `subscription-altered`, 410
+   *   `cursor-gone`
+   */
+  async change(id: string, { url, types, paused, after }: ChangeSubscriptionRequest): Promise<SubscriptionResponse> {
+    if (url !== undefined) this.checkUrl(url);
+    const start = after === undefined ? undefined : await this.reader.startAt(after);
+    const row = await this.changed(id, async (tx, old) => {
+      this.requireGenuine(old);
+      const pause = pauseAfter(old, paused, start);
+      return this.write(
+        tx,
+        `UPDATE subscriptions SET url = coalesce($2, url), types = CASE WHEN $3 THEN $4::text[] ELSE types END,
+           paused = $5, paused_at = CASE WHEN $5::text IS NULL THEN NULL ELSE coalesce(paused_at, clock_timestamp()) END,
+           epoch = coalesce($6, epoch), position = coalesce($7, position), version = version + 1, failures = 0,
+           failing_since = NULL, due_at = CASE WHEN $5::text IS NULL THEN clock_timestamp() END
+         WHERE id = $1`,
+        [id, url ?? null, types !== undefined, types ?? null, pause, start?.epoch ?? null, start?.number ?? null],
+      );
+    });
+    return this.view(row);
+  }
+
+  /**
+   * Replaces the secret; the former one signs, too, for 24 hours.
+   *
+   * @throws {Problem} 404 `unknown-subscription`, 409 `subscription-altered`
+   */
+  async rotateSecret(id: string): Promise<NewSubscriptionResponse> {
+    const secret = newSecret(this.random.bytes(SECRET_BYTES));
+    const row = await this.changed(id, async (tx, old) => {
+      this.requireGenuine(old);
+      const former = this.seal.secret.open(id, old.secret);
+      return this.write(
+        tx,
+        `UPDATE subscriptions SET secret = $2, secret_hash = $3, former_secret = $4, former_hash = $5,
+           former_until = ${FORMER_SECRET_SQL}, version = version + 1 WHERE id = $1`,
+        [
+          id,
+          this.seal.secret.seal(id, secret),
+          hashOfSecret(secret),
+          this.seal.formerSecret.seal(id, former),
+          old.secretHash,
+        ],
+      );
+    });
+    return { ...(await this.view(row)), secret };
+  }
+
+  /**
+   * Sends a test event once, whatever the subscription's state.
+   *
+   * @throws {Problem} 404 `unknown-subscription`, 409 `subscription-altered`, 503 `sending-held`
+   */
+  async test(id: string): Promise<PushAnswerResponse> {
+    const row = await this.read(id);
+    this.requireGenuine(row);
+    this.audit.about('subscription', id);
+    if (!(await this.sending.isAllowed())) throw held();
+    const now = this.clock.now();
+    const message = testMessage(randomUUID(), `subscriptions/${id}`, now);
+    const answer = await this.endpoint.deliver({ url: row.url, secrets: this.seal.secretsOf(row) }, message);
+    return { at: now, status: answer?.status ?? null, fault: answer?.fault ?? null };
+  }
+
+  /**
+   * Leaves out the next event.
+   *
+   * @throws {Problem} 404 `unknown-subscription`, 409 `not-next`, 410 `cursor-gone`
+   */
+  async skip(id: string, cursor: string): Promise<SubscriptionResponse> {
+    const row = await this.changed(id, async (tx, old) => {
+      const next = await this.nextOf(old);
+      if (next?.cursor !== cursor) throw notNext(next);
+      const { rows } = await tx.query<SubscriptionRow>(
+        `UPDATE subscriptions SET epoch = $2, position = $3, version = version + 1, ${DUE_NOW} WHERE id = $1
+         RETURNING ${SUBSCRIPTION_COLUMNS}`,
+        [id, positionOf(cursor)?.epoch, positionOf(cursor)?.number],
+      );
+      return rows[0];
+    });
+    return this.view(row);
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.database.transaction(async (tx) => {
+      await tx.query('DELETE FROM subscriptions WHERE id = $1', [id]);
+      this.audit.about('subscription', id);
+      await this.audit.store(tx);
+    });
+  }
+
+  /** Runs a change of one locked row, with its audit entry, and wakes the pushes. */
+  private changed(
+    id: string,
+    change: (tx: PoolClient, old: SubscriptionRow) => Promise<SubscriptionRow | undefined>,
+  ): Promise<SubscriptionRow> {
+    return this.database.transaction(async (tx) => {
+      const old = await this.read(id, tx, 'FOR UPDATE');
+      const row = await change(tx, old);
+      return this.stored(tx, row ?? old);
+    });
+  }
+
+  private async stored(tx: PoolClient, row: SubscriptionRow): Promise<SubscriptionRow> {
+    this.audit.about('subscription', row.id);
+    await this.audit.store(tx);
+    this.database.afterCommit(tx, this.bell.ring);
+    return row;
+  }
+
+  private async read(
+    id: string,
+    sql: Pick<PoolClient, 'query'> = this.database.pool,
+    lock = '',
+  ): Promise<SubscriptionRow> {
+    const { rows } = await sql.query<SubscriptionRow>(
+      `SELECT ${SUBSCRIPTION_COLUMNS} FROM subscriptions WHERE id = $1 ${lock}`,
+      [id],
+    );
+    if (rows[0]) return rows[0];
+    throw new Problem(
+      404,
+      'unknown-subscription',
+      'There is no subscription with this id; GET /v1/subscriptions lists them.',
+    );
+  }
+
+  /** Runs a statement that writes one row, and signs it. */
+  private async write(tx: PoolClient, statement: string, values: unknown[]): Promise<SubscriptionRow | undefined> {
+    const { rows } = await tx.query<SubscriptionRow>(`${statement} RETURNING ${SUBSCRIPTION_COLUMNS}`, values);
+    const [row] = rows;
+    return row && { ...row, mac: await SUBSCRIPTION_GRANTS.sign(tx, this.macs, row) };
+  }
+
+  /** @throws {Problem} 400 `validation` */
+  private checkUrl(url: string): void {
+    const fault = checkEndpointUrl(url, this.env);
+    if (fault !== undefined) throw requestFault('/url', fault);
+  }
+
+  /** @throws {Problem} 409 `subscription-altered` */
+  private requireGenuine(row: SubscriptionRow): void {
+    if (SUBSCRIPTION_GRANTS.isGenuine(this.macs, row)) return;
+    const detail = 'This service did not write this subscription as it is. Delete it, and make a new one.';
+    throw new Problem(409, 'subscription-altered', detail);
+  }
+
+  /** The first event that the endpoint has not taken; undefined if there is none. @throws {Problem} 410 `cursor-gone` */
+  private async nextOf(row: SubscriptionRow): Promise<FeedEventResponse | undefined> {
+    for (let after: string | null = cursorOfRow(row); after !== null; ) {
+      const page = await this.reader.read(after, 1, row.types ? { types: row.types as FeedType[] } : {});
+      if (page.items[0]) return page.items[0];
+      after = page.nextCursor;
+    }
+    return undefined;
+  }
+
+  private async view(row: SubscriptionRow): Promise<SubscriptionResponse> {
+    const cursor = cursorOfRow(row);
+    const head = await this.reader.head();
+    const isSameEpoch = positionOf(head)?.epoch === positionOf(cursor)?.epoch;
+    const behind = isSameEpoch ? Math.max(0, Number(numberOf(head) - numberOf(cursor))) : 0;
+    const next = behind === 0 ? undefined : await this.nextOf(row).catch(() => undefined);
+    return {
+      id: row.id,
+      url: row.url,
+      types: row.types as FeedType[] | null,
+      description: row.description,
+      state: stateOf(this.macs, row),
+      pausedReason: row.paused,
+      pausedAt: row.pausedAt,
+      cursor,
+      behind,
+      next: next ? { cursor: next.cursor, type: next.type, at: next.at } : null,
+      failures: row.failures,
+      failingSince: row.failingSince,
+      nextAttemptAt: next ? row.dueAt : null,
+      lastAnswer: row.answeredAt && { at: row.answeredAt, status: row.answerStatus, fault: row.answerFault },
+      deliveredAt: row.deliveredAt,
+      formerSecretUntil: row.formerUntil && row.formerUntil > row.now ? row.formerUntil : null,
+      createdAt: row.createdAt,
+    };
+  }
+}
+
+/** The pause after a change. @throws {Problem} 409 `cursor-expired` if it says not where to continue */
+function pauseAfter(
+  { paused: old }: SubscriptionRow,
+  paused: boolean | undefined,
+  start: FeedPosition | undefined,
+): SubscriptionRow['paused'] {
+  const isExpired = old === 'cursor-expired';
+  if (paused === true) return isExpired && !start ? old : 'requested';
+  if (isExpired && paused === false && !start) {
+    const detail =
+      'Events after its cursor are gone. Read the current state of what you mirror, then send `after`: 0 or latest.';
+    throw new Problem(409, 'cursor-expired', detail, { pointer: '/after' });
+  }
+  return paused === false || (isExpired && start) ? null : old;
+}
+
+function tooMany(): Problem {
+  const detail = `There are ${MAX_SUBSCRIPTIONS} subscriptions already. Delete one, or let one endpoint take more types.`;
+  return new Problem(409, 'too-many-subscriptions', detail);
+}
+
+function notNext(next: FeedEventResponse | undefined): Problem {
+  const detail = next
+    ? 'Another event is next: `next` is its cursor. GET the subscription shows it.'
+    : 'No event waits, so there is nothing to leave out.';
+  return new Problem(409, 'not-next', detail, { extensions: { next: next?.cursor ?? null } });
+}
+
+function held(): Problem {
+  return new Problem(503, 'sending-held', 'Sending is held, so nothing is pushed. GET /v1/sending says by whom.');
+}

@@ -1,0 +1,269 @@
+import { Webhook } from 'standardwebhooks';
+import { status } from '../../harness/push-receiver.js';
+import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
+import type { Page } from '../../src/http/request/page.js';
+import { useWorld } from '../world/use-world.js';
+import { usePushes } from './pushed.js';
+
+const world = useWorld();
+const pushes = usePushes(world);
+
+const cursors = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => `1-${from + at}`);
+
+/** Types and reasons of the events about subscriptions. */
+async function pauses(): Promise<unknown[]> {
+  const { items } = (await world.call<Page<FeedEventResponse>>('GET', '/v1/events?types=subscription.paused')).body;
+  return items.map(({ subject, data }) => [subject, data]);
+}
+
+test('each event is sent once, in order, with its ids and a signature that Standard Webhooks verifies', async () => {
+  const { secret } = await pushes.subscribe();
+  await pushes.append(3);
+  await world.settle();
+  expect(pushes.receiver.taken).toEqual(cursors(1, 3));
+  const [first] = pushes.receiver.attempts;
+  const { headers, body } = first as NonNullable<typeof first>;
+  expect(JSON.parse(body)).toEqual({
+    type: 'person.synced',
+    timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+    data: { cursor: '1-1', subject: 'clients/c-1', externalId: 'c-1' },
+  });
+  expect(headers).toMatchObject({ 'content-type': 'application/json', 'webhook-id': '1-1' });
+  const signed = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+  jest.useFakeTimers({ now: Number(headers['webhook-timestamp']) * 1_000, doNotFake: ['nextTick', 'setImmediate'] });
+  try {
+    const webhook = new Webhook(secret);
+    expect(webhook.verify(body, signed)).toMatchObject({ type: 'person.synced' });
+    expect(() => webhook.verify(body.replace('c-1', 'c-2'), signed)).toThrow('No matching signature found');
+    jest.setSystemTime((Number(headers['webhook-timestamp']) + 301) * 1_000);
+    expect(() => webhook.verify(body, signed)).toThrow('Message timestamp too old');
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+test('only the chosen types are sent, and the subscription moves past the others', async () => {
+  const { id } = await pushes.subscribe({ types: ['session.notes-ready'] });
+  await pushes.append(2);
+  await pushes.append(1, 'session.notes-ready');
+  await pushes.append(2);
+  await world.settle();
+  expect(pushes.receiver.taken).toEqual(['1-3']);
+  expect(await pushes.read(id)).toMatchObject({ cursor: '1-5', behind: 0, next: null, state: 'active' });
+});
+
+test('a subscription starts where it was asked to: with new events by default', async () => {
+  await pushes.append(2);
+  await pushes.subscribe();
+  await pushes.append(1);
+  await world.settle();
+  expect(pushes.receiver.taken).toEqual(['1-3']);
+  await pushes.subscribe({ after: '0' });
+  await world.settle();
+  expect(pushes.receiver.taken.slice(1)).toEqual(cursors(1, 3));
+  await pushes.subscribe({ after: '1-2' });
+  await world.settle();
+  expect(pushes.receiver.taken.slice(4)).toEqual(['1-3']);
+});
+
+test('a failed event is repeated after 5 s, 30 s, 2 min, 10 min, then hourly, and no later event overtakes it', async () => {
+  const { id } = await pushes.subscribe();
+  pushes.receiver.respond = status(500);
+  await pushes.append(2);
+  await world.settle();
+  for (const [attempts, wait] of [
+    [1, 5],
+    [2, 30],
+    [3, 120],
+    [4, 600],
+    [5, 3_600],
+    [6, 3_600],
+  ] as const) {
+    expect(pushes.receiver.attempts).toHaveLength(attempts);
+    await world.advance(`${wait - 2} s`);
+    await world.settle();
+    expect(pushes.receiver.attempts).toHaveLength(attempts);
+    await world.advance('2 s');
+    await world.settle();
+  }
+  expect(new Set(pushes.receiver.attempts.map(({ headers }) => headers['webhook-id']))).toEqual(new Set(['1-1']));
+  expect(await pushes.read(id)).toMatchObject({
+    state: 'retrying',
+    failures: 7,
+    next: { cursor: '1-1', type: 'person.synced' },
+    lastAnswer: { status: 500, fault: 'error-status' },
+    behind: 2,
+  });
+  pushes.receiver.respond = status(200);
+  await world.advance('1 h');
+  await world.settle();
+  expect(pushes.receiver.taken).toEqual(cursors(1, 2));
+  expect(await pushes.read(id)).toMatchObject({ state: 'active', failures: 0, failingSince: null, cursor: '1-2' });
+});
+
+test('Retry-After postpones the next attempt', async () => {
+  await pushes.subscribe();
+  pushes.receiver.respond = status(429, { 'retry-after': '90' });
+  await pushes.append(1);
+  await world.settle();
+  await world.advance('80 s');
+  await world.settle();
+  expect(pushes.receiver.attempts).toHaveLength(1);
+  await world.advance('11 s');
+  await world.settle();
+  expect(pushes.receiver.attempts).toHaveLength(2);
+});
+
+test.each([
+  ['a redirect', status(307, { location: 'http://127.0.0.1:1/' }), { status: 307, fault: 'redirect' }],
+  ['a client error', status(404), { status: 404, fault: 'error-status' }],
+  [
+    'a closed connection',
+    ((answer) => answer.destroy()) as typeof pushes.receiver.respond,
+    { status: null, fault: 'no-answer' },
+  ],
+])('%s is a failed attempt', async (_what, respond, answer) => {
+  const { id } = await pushes.subscribe();
+  pushes.receiver.respond = respond;
+  await pushes.append(1);
+  await world.settle();
+  expect(await pushes.read(id)).toMatchObject({ state: 'retrying', lastAnswer: answer });
+});
+
+test('an endpoint that does not answer within 15 seconds has failed', async () => {
+  const { id } = await pushes.subscribe();
+  pushes.receiver.respond = () => undefined;
+  await pushes.append(1);
+  const settled = world.settle();
+  await world.eventually('the attempt arrives', () => pushes.receiver.attempts.length === 1);
+  await world.advance('15 s');
+  await settled;
+  expect(await pushes.read(id)).toMatchObject({ lastAnswer: { status: null, fault: 'timeout' } });
+});
+
+test('410 pauses at once, with an event and an entry in health, and resuming loses nothing', async () => {
+  const { id } = await pushes.subscribe({ types: ['person.synced'] });
+  pushes.receiver.respond = status(410);
+  await pushes.append(2);
+  await world.settle();
+  expect(await pushes.read(id)).toMatchObject({ state: 'paused', pausedReason: 'endpoint-gone', cursor: '1-0' });
+  expect(await pauses()).toEqual([[`subscriptions/${id}`, { reason: 'endpoint-gone' }]]);
+  const health = await world.call<{ causes?: unknown }>('GET', '/health/ready');
+  expect(JSON.stringify(health.body)).toContain('subscriptions-paused');
+  pushes.receiver.respond = status(200);
+  await world.advance('2 h');
+  await world.settle();
+  expect(pushes.receiver.taken).toEqual([]);
+  await pushes.patch(id, { paused: false });
+  await world.settle();
+  expect(pushes.receiver.taken).toEqual(cursors(1, 2));
+});
+
+test('five days without a success pause; what came since follows when it is resumed', async () => {
+  const { id } = await pushes.subscribe({ types: ['person.synced'] });
+  pushes.receiver.respond = status(503);
+  await pushes.append(1);
+  await world.settle();
+  for (let hours = 0; hours < 5 * 24 - 1; hours += 1) {
+    await world.advance('1 h');
+    await world.settle();
+  }
+  expect(await pushes.read(id)).toMatchObject({ state: 'retrying' });
+  await pushes.append(1);
+  await world.advance('2 h');
+  await world.settle();
+  expect(await pushes.read(id)).toMatchObject({ state: 'paused', pausedReason: 'no-success' });
+  expect(await pauses()).toEqual([[`subscriptions/${id}`, { reason: 'no-success' }]]);
+  await pushes.append(3);
+  await world.advance('5 d');
+  await world.settle();
+  pushes.receiver.respond = status(200);
+  await pushes.patch(id, { paused: false });
+  await world.settle();
+  expect(pushes.receiver.taken.filter((cursor) => cursor !== '1-3')).toEqual(['1-1', '1-2', '1-4', '1-5', '1-6']);
+});
+
+test('a subscription whose next event was deleted says so, and continues where the EHR chooses', async () => {
+  const { id } = await pushes.subscribe();
+  await pushes.patch(id, { paused: true });
+  await pushes.append(5);
+  await world.call('GET', '/v1/events');
+  await world.sql('DELETE FROM feed_events WHERE cursor <= 2');
+  await pushes.patch(id, { paused: false });
+  await world.settle();
+  expect(await pushes.read(id)).toMatchObject({ state: 'cursor-expired', cursor: '1-0' });
+  const refused = await world.call('PATCH', `/v1/subscriptions/${id}`, { body: { paused: false } });
+  expect(refused).toMatchObject({
+    status: 409,
+    body: { type: 'urn:notebridge:problem:cursor-expired', pointer: '/after' },
+  });
+  await pushes.patch(id, { after: '0' });
+  await world.settle();
+  expect(pushes.receiver.taken.slice(0, 3)).toEqual(cursors(3, 5));
+});
+
+test('a restore of the database expires every cursor', async () => {
+  const { id } = await pushes.subscribe();
+  await pushes.append(1);
+  await world.settle();
+  await world.sql('INSERT INTO feed_epochs (epoch) VALUES (7)');
+  await world.settle();
+  expect(await pushes.read(id)).toMatchObject({ state: 'cursor-expired', behind: 0 });
+  await pushes.patch(id, { after: 'latest' });
+  await pushes.append(1);
+  await world.settle();
+  expect(pushes.receiver.taken.at(-1)).toMatch(/^7-/);
+});
+
+test('while sending is held nothing is pushed, and afterwards everything is', async () => {
+  const { id } = await pushes.subscribe();
+  await world.call('PUT', '/v1/sending', { body: { held: true, reason: 'CASE-1' } });
+  await pushes.append(2);
+  await world.settle();
+  expect(pushes.receiver.attempts).toEqual([]);
+  const test = await world.call('POST', `/v1/subscriptions/${id}/test`);
+  expect(test).toMatchObject({ status: 503, body: { type: 'urn:notebridge:problem:sending-held' } });
+  await world.call('PUT', '/v1/sending', { body: { held: false } });
+  await world.settle();
+  expect(pushes.receiver.taken).toEqual(cursors(1, 2));
+});
+
+test('a pause during a delivery ends after that event, which is not sent again', async () => {
+  const { id } = await pushes.subscribe();
+  await pushes.append(3);
+  let answer = () => {};
+  pushes.receiver.respond = (response) => {
+    answer = () => void response.writeHead(200).end();
+  };
+  const settled = world.settle();
+  await world.eventually('the first event arrives', () => pushes.receiver.attempts.length === 1);
+  await pushes.patch(id, { paused: true });
+  pushes.receiver.respond = status(200);
+  answer();
+  await settled;
+  await world.settle();
+  expect(pushes.receiver.taken).toEqual(['1-1']);
+  expect(await pushes.read(id)).toMatchObject({ state: 'paused', cursor: '1-1', behind: 2 });
+  await pushes.patch(id, { paused: false });
+  await world.settle();
+  expect(pushes.receiver.taken).toEqual(cursors(1, 3));
+});
+
+test('two processes never send to one endpoint at the same time, and the second continues after the first has died', async () => {
+  await pushes.subscribe();
+  await pushes.append(2);
+  pushes.receiver.respond = () => undefined;
+  const settled = world.settle();
+  await world.eventually('the first event arrives', () => pushes.receiver.attempts.length === 1);
+  const other = await world.startAnother();
+  await other.beat();
+  await other.work.pushes();
+  expect(pushes.receiver.attempts).toHaveLength(1);
+  pushes.receiver.respond = status(200);
+  await world.advance('16 s');
+  await settled;
+  await world.advance('5 s');
+  await other.beat();
+  await Promise.all([other.work.pushes(), world.settle()]);
+  expect(pushes.receiver.taken).toEqual(cursors(1, 2));
+});

@@ -1,0 +1,138 @@
+import { Webhook } from 'standardwebhooks';
+import { status } from '../../harness/push-receiver.js';
+import type { NewSubscriptionResponse, PushAnswerResponse } from '../../src/subscriptions/subscriptions.dto.js';
+import { useWorld } from '../world/use-world.js';
+import { usePushes } from './pushed.js';
+
+const world = useWorld();
+const pushes = usePushes(world);
+
+const problem = (type: string) => ({ type: `urn:notebridge:problem:${type}` });
+
+test('the secret is shown once, and is encrypted at rest', async () => {
+  const { id, secret } = await pushes.subscribe({ description: 'the EHR' });
+  expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  const list = await world.call('GET', '/v1/subscriptions');
+  expect(JSON.stringify([await pushes.read(id), list.body])).not.toContain('whsec');
+  const [row] = await world.sql<{ text: string }>(`SELECT encode(secret, 'escape') AS text FROM subscriptions`);
+  expect(row?.text).not.toContain('whsec');
+});
+
+test.each([
+  [{ url: 'http://ehr.example.org/hook' }, '/url'],
+  [{ url: 'https://10.0.0.9/hook' }, '/url'],
+  [{ types: ['person.unheard-of'] }, '/types'],
+  [{ types: [] }, '/types'],
+  [{ after: 'yesterday' }, '/after'],
+])('%j is refused with the field', async (body, pointer) => {
+  const answer = await world.call('POST', '/v1/subscriptions', { body: { url: pushes.receiver.url, ...body } });
+  expect(answer).toMatchObject({ status: 400, body: problem('validation') });
+  expect(JSON.stringify(answer.body)).toContain(pointer);
+});
+
+test('a cursor that is ahead of the feed is refused', async () => {
+  const answer = await world.call('POST', '/v1/subscriptions', { body: { url: pushes.receiver.url, after: '1-9' } });
+  expect(answer).toMatchObject({ status: 410, body: problem('cursor-gone') });
+});
+
+test('there are at most 20, also when many are made at once', async () => {
+  const body = { url: pushes.receiver.url };
+  const answers = await Promise.all(
+    Array.from({ length: 22 }, () => world.call('POST', '/v1/subscriptions', { body })),
+  );
+  expect(answers.map((answer) => answer.status).sort()).toEqual([...Array(20).fill(201), 409, 409]);
+});
+
+test('after a rotation both secrets sign for 24 hours, then only the new one', async () => {
+  const { id, secret: former } = await pushes.subscribe();
+  const rotated = await world.call<NewSubscriptionResponse>('POST', `/v1/subscriptions/${id}/rotate-secret`);
+  const { secret, formerSecretUntil } = rotated.body;
+  expect(formerSecretUntil).not.toBeNull();
+  const signedBy = async () => {
+    await pushes.append(1);
+    await world.settle();
+    const last = pushes.receiver.attempts.at(-1);
+    const { headers, body } = last as NonNullable<typeof last>;
+    const at = new Date(Number(headers['webhook-timestamp']) * 1_000);
+    const given = String(headers['webhook-signature']).split(' ');
+    return [former, secret].map((each) =>
+      given.includes(new Webhook(each).sign(String(headers['webhook-id']), at, body)),
+    );
+  };
+  expect(await signedBy()).toEqual([true, true]);
+  await world.advance('24 h');
+  expect(await signedBy()).toEqual([false, true]);
+});
+
+test('a test event is sent at once, signed, and changes nothing', async () => {
+  const { id } = await pushes.subscribe();
+  await pushes.patch(id, { paused: true });
+  pushes.receiver.respond = status(418);
+  const { body } = await world.call<PushAnswerResponse>('POST', `/v1/subscriptions/${id}/test`);
+  expect(body).toMatchObject({ status: 418, fault: 'error-status' });
+  expect(JSON.parse(pushes.receiver.attempts[0]?.body ?? '')).toMatchObject({
+    type: 'subscription.test',
+    data: { subject: `subscriptions/${id}` },
+  });
+  expect(await pushes.read(id)).toMatchObject({ state: 'paused', failures: 0, lastAnswer: null });
+});
+
+test('one event that the endpoint cannot take is left out, and a repeated request leaves out no second one', async () => {
+  const { id } = await pushes.subscribe();
+  pushes.receiver.respond = (answer, { body }) => void answer.writeHead(body.includes('1-1') ? 500 : 200).end();
+  await pushes.append(3);
+  await world.settle();
+  const skip = (cursor: string) => world.call('POST', `/v1/subscriptions/${id}/skip`, { body: { cursor } });
+  expect(await skip('1-2')).toMatchObject({ status: 409, body: { ...problem('not-next'), next: '1-1' } });
+  expect(await skip('1-1')).toMatchObject({ status: 200, body: { cursor: '1-1', state: 'active' } });
+  expect(await skip('1-1')).toMatchObject({ status: 409, body: { ...problem('not-next'), next: '1-2' } });
+  await world.settle();
+  expect(pushes.receiver.taken).toEqual(['1-2', '1-3']);
+  expect(await skip('1-3')).toMatchObject({ status: 409, body: { ...problem('not-next'), next: null } });
+});
+
+test('a change of the address counts at once, and forgets the failures of the old one', async () => {
+  const { id } = await pushes.subscribe({ url: 'http://127.0.0.1:1/hook' });
+  await pushes.append(1);
+  await world.settle();
+  expect(await pushes.read(id)).toMatchObject({ state: 'retrying', lastAnswer: { fault: 'no-connection' } });
+  await pushes.patch(id, { url: pushes.receiver.url });
+  await world.settle();
+  expect(pushes.receiver.taken).toEqual(['1-1']);
+});
+
+test.each([
+  ['url', `url = 'http://127.0.0.1:1/other'`],
+  ['types', `types = '{person.deleted}'`],
+  ['secret', `secret_hash = '\\x00'`],
+])('a %s that was changed in the database grants nothing, and health says so', async (_what, set) => {
+  const { id } = await pushes.subscribe();
+  await world.sql(`UPDATE subscriptions SET ${set}`);
+  await pushes.append(1);
+  await world.settle();
+  expect(pushes.receiver.attempts).toEqual([]);
+  expect(await pushes.read(id)).toMatchObject({ state: 'altered' });
+  expect(JSON.stringify((await world.call('GET', '/health/ready')).body)).toContain('grants-altered');
+  for (const [method, path, body] of [
+    ['PATCH', '', { paused: false }],
+    ['POST', '/rotate-secret', undefined],
+    ['POST', '/test', undefined],
+  ] as const)
+    expect(await world.call(method, `/v1/subscriptions/${id}${path}`, { body })).toMatchObject({
+      status: 409,
+      body: problem('subscription-altered'),
+    });
+  expect(await world.call('DELETE', `/v1/subscriptions/${id}`)).toMatchObject({ status: 204 });
+});
+
+test('a deleted subscription sends nothing more', async () => {
+  const { id } = await pushes.subscribe();
+  expect(await world.call('DELETE', `/v1/subscriptions/${id}`)).toMatchObject({ status: 204 });
+  await pushes.append(1);
+  await world.settle();
+  expect(pushes.receiver.attempts).toEqual([]);
+  expect(await world.call('GET', `/v1/subscriptions/${id}`)).toMatchObject({
+    status: 404,
+    body: problem('unknown-subscription'),
+  });
+});
