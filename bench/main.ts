@@ -5,6 +5,7 @@ import { benchBudget } from './budget.js';
 import { benchFootprint } from './footprint.js';
 import { benchNoteLag } from './note-lag.js';
 import { benchPeoplePage } from './people-page.js';
+import { benchPush } from './push.js';
 import { benchReceiver } from './receiver.js';
 import { benchRecordings } from './recordings.js';
 import { benchReimport } from './reimport.js';
@@ -21,6 +22,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   footprint: benchFootprint,
   audit: benchAudit,
   'people-page': benchPeoplePage,
+  push: benchPush,
 };
 
 const shown = (value: number) =>

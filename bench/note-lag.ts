@@ -7,7 +7,7 @@ import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../simulator/ap
 import { createSession } from '../simulator/sessions/session-routes.js';
 import { takeStep } from '../simulator/sessions/session-run.js';
 import { startEmbeddedPostgres } from '../src/embedded-postgres/embedded-postgres.js';
-import { signWebhook } from '../src/platform/webhook-signature.js';
+import { announce } from './announce.js';
 import { type BenchRow, percentile } from './bench-row.js';
 import { startService } from './service-process.js';
 
@@ -54,7 +54,7 @@ export async function benchNoteLag(): Promise<BenchRow[]> {
     for (const [at, sessionId] of ids.entries()) {
       await delay(Math.max(0, begun + (at * 1_000) / EVENTS_PER_SECOND - performance.now()));
       sentAt.set(sessionId, performance.now());
-      void announce(service.url, sessionId);
+      void announce(service.url, SECRET, sessionId);
     }
     const end = performance.now() + LAST_MS;
     while (lags.size < ids.length && performance.now() < end) await delay(50);
@@ -89,19 +89,6 @@ function sessionsWithNotes({ state }: Simulator, count: number): string[] {
     while (session.nextStep) takeStep(state, session);
     return session.sessionId;
   });
-}
-
-async function announce(url: string, sessionId: string): Promise<void> {
-  const eventType = 'SESSION_PROCESSING_NOTES_COMPLETED';
-  const body = JSON.stringify({ eventType, sessionId, providerUserId: 'provider', aiNotesEnabled: true });
-  const timestamp = String(Date.now());
-  const headers = {
-    'content-type': 'application/json',
-    'x-service-timestamp': timestamp,
-    'x-service-signature': signWebhook(SECRET, timestamp, Buffer.from(body)),
-  };
-  const response = await fetch(`${url}/webhooks/platform`, { method: 'POST', headers, body });
-  if (response.status !== 204) throw new Error(`A webhook was answered ${response.status}.`);
 }
 
 /** Reads the feed by long polling. @param onNotes called with the platform's id of each session whose notes are ready */

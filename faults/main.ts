@@ -12,6 +12,7 @@ import { lostAnswers } from './scenarios/lost-answers.js';
 import { platformFaults } from './scenarios/platform-faults.js';
 import { postgresFaults } from './scenarios/postgres-faults.js';
 import { privacy } from './scenarios/privacy.js';
+import { pushes } from './scenarios/pushes.js';
 import { queryPlans } from './scenarios/query-plans.js';
 import { receiverKills } from './scenarios/receiver-kills.js';
 import { redisFaults } from './scenarios/redis-faults.js';
@@ -30,6 +31,7 @@ const SCENARIOS: readonly Scenario[] = [
   clockSkew,
   platformFaults,
   rotation,
+  pushes,
   hostileRequests,
   floods,
   rollingRestart,

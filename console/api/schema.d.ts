@@ -2169,8 +2169,9 @@ export interface components {
             /** Format: date-time */
             createdAt: string;
         };
-        SubscriptionsResponse: {
+        SubscriptionPageResponse: {
             items: components["schemas"]["SubscriptionResponse"][];
+            nextCursor: string | null;
         };
         ChangeSubscriptionRequest: {
             url?: string;
@@ -3468,6 +3469,8 @@ export interface components {
             line?: number;
             /** @description Settings */
             missing?: string[];
+            /** @description The cursor of the event that is next; null if none waits */
+            next?: string | null;
             planned?: number;
             /** @description The words of the platform; null without `notes:read` */
             platformMessage?: string | null;
@@ -5470,7 +5473,12 @@ export interface operations {
     };
     "Subscriptions.list": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Items on a page */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
             header?: {
                 /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
@@ -5487,10 +5495,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SubscriptionsResponse"];
+                    "application/json": components["schemas"]["SubscriptionPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
+            400: components["responses"]["400.caller.bad-cursor"];
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
             404: components["responses"]["404"];

@@ -49,6 +49,14 @@ export const DELIVERY: Tones<Schemas['DeliveryResponse']['state']> = {
   dead: 'bad',
 };
 
+export const SUBSCRIPTION: Tones<Schemas['SubscriptionResponse']['state']> = {
+  active: 'good',
+  retrying: 'warn',
+  paused: 'quiet',
+  'cursor-expired': 'bad',
+  altered: 'bad',
+};
+
 export const IMPORT: Tones<Schemas['ImportResponse']['state']> = {
   staging: 'busy',
   'needs-mapping': 'warn',

@@ -29,6 +29,12 @@ export const PAGES: readonly PageEntry[] = [
   page('/people', 'People', 'people:read', () => import('../pages/people/people-page.js')),
   page('/sessions', 'Sessions', 'sessions:read', () => import('../pages/sessions/sessions-page.js')),
   page('/deliveries', 'Deliveries', 'webhooks', () => import('../pages/deliveries/deliveries-page.js')),
+  page(
+    '/subscriptions',
+    'Subscriptions',
+    'subscriptions',
+    () => import('../pages/subscriptions/subscriptions-page.js'),
+  ),
   page('/audit', 'Audit', 'admin', () => import('../pages/audit/audit-page.js')),
   page('/keys', 'Keys', 'admin', () => import('../pages/keys/keys-page.js')),
   page('/browsers', 'Browsers', undefined, () => import('../pages/browsers/browsers-page.js')),

@@ -1,7 +1,9 @@
 import pg from 'pg';
 import { explainEverything, loggedPlans, logSize, OBSERVER } from '../../harness/auto-explain.js';
 import { fullReadsOf, GROWING, longReadsOf, OF_SESSIONS } from '../../harness/hot-statements.js';
+import { PushReceiver } from '../../harness/push-receiver.js';
 import { asIfThereWere, fillTo, forgetStatistics } from '../../harness/query-plans.js';
+import { until } from '../../harness/until.js';
 import { readAsOperator, runWorkload } from '../../harness/workload.js';
 import { connectionShares } from '../../src/database/connect/connection-shares.js';
 import { Database } from '../../src/database/database.js';
@@ -63,12 +65,17 @@ export const queryPlans: Scenario = {
 /** Runs a day in a new process, whose prepared statements use the statistics of now. */
 async function duringDay(world: World, admin: pg.Client, day: string, people: number, sessions: number): Promise<void> {
   const service = await world.startOne({ PORT: '0' });
+  const receiver = await PushReceiver.start();
+  const { body } = await service.call<{ id: string }>('POST', '/v1/subscriptions', { body: { url: receiver.url } });
   const target = { service, simulator: world.simulator, database: admin, adminKey: ADMIN_KEY };
   await runWorkload(target, day, people, sessions);
   if (day !== 'a') {
     await readAsOperator(target);
     await readEventsOfClient(world);
   }
+  await until('the events of the day are pushed', () => receiver.taken.length > 0);
+  await service.call('DELETE', `/v1/subscriptions/${body.id}`);
+  await receiver.close();
   world.oracle.same('a process that is asked to stop ends with', await service.kill('SIGTERM'), 0);
 }
 

@@ -31,6 +31,9 @@ const PAGE = 100;
 /** When a row that cannot be used is looked at again. */
 const UNUSABLE = `clock_timestamp() + interval '1 hour'`;
 
+/** SQL assignment of a subscription whose events are pushed later: of a process that stops, or while sending is held. */
+const DUE_NOW = 'due_at = clock_timestamp()';
+
 /** The name of the poll that makes a subscription due for new events. */
 const NEW_EVENTS = 'events to push';
 
@@ -96,17 +99,18 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
     if (!secrets) return this.settle(claim, `due_at = ${UNUSABLE}`);
     const page = await this.read(row);
     if (!page) return this.expire(claim);
+    // After the events are read, so that none of a restored database is pushed.
+    if (page.items.length > 0 && !(await this.sending.isAllowed())) return this.settle(claim, DUE_NOW);
     let reached = cursorOfRow(row);
     for (const event of page.items) {
-      // Asked before each event, because a hold must stop the next one.
-      if (!this.parts.worker.mayWork() || !(await this.sending.isAllowed()))
-        return this.settle(claim, 'due_at = clock_timestamp()');
+      if (!this.parts.worker.mayWork()) return this.settle(claim, DUE_NOW);
       const answer = await this.endpoint.deliver({ url: row.url, secrets }, messageOf(event), this.shutdown.signal);
-      if (!answer) return this.settle(claim, 'due_at = clock_timestamp()');
+      if (!answer) return this.settle(claim, DUE_NOW);
       const outcome = answer.fault ?? 'delivered';
       this.pushes.inc({ outcome });
       annotate({ 'notebridge.outcome': outcome });
       if (answer.fault) return this.failed(claim, answer);
+      if (event === page.items.at(-1)) return this.rest(claim, reached, page, answer);
       if (!(await this.deliver(claim, reached, event.cursor, answer))) return;
       reached = event.cursor;
     }
@@ -141,41 +145,41 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
   /**
    * Stores that the endpoint took an event, and extends the lease for the next one.
    *
-   * @param before the cursor that this process stored last
-   * @returns false if the work ends, because a caller changed the subscription or the lease is lost
+   * @param from the cursor that this process stored last
+   * @returns false if the work ends: a caller changed the subscription, sending is held, or the lease is lost
    */
   private async deliver(
     claim: Leased<SubscriptionRow>,
-    before: string,
-    cursor: string,
+    from: string,
+    to: string,
     { status }: PushAnswer,
   ): Promise<boolean> {
-    const { key, owner, no } = claim.lease;
-    const [from, to] = [positionOf(before), positionOf(cursor)];
-    const { rows } = await this.parts.database.pool.query<{ isChanged: boolean }>(
-      `UPDATE subscriptions SET
-         epoch = CASE WHEN (epoch, position) = ($4::bigint, $5::bigint) THEN $6 ELSE epoch END,
-         position = CASE WHEN (epoch, position) = ($4::bigint, $5::bigint) THEN $7 ELSE position END,
-         failures = 0, failing_since = NULL, answered_at = clock_timestamp(), answer_status = $8, answer_fault = NULL,
-         delivered_at = clock_timestamp(), lease_safe_at = clock_timestamp() + $9 * interval '1 millisecond'
-       WHERE id = $1 AND ${isHeld('$2', '$3')} RETURNING version <> $10 AS "isChanged"`,
-      [key, owner, no, from?.epoch, from?.number, to?.epoch, to?.number, status, PUSH_TIMEOUT_MS, claim.row.version],
+    const { row, lease } = claim;
+    const { rows } = await this.parts.database.pool.query<{ isOver: boolean }>(
+      `UPDATE subscriptions SET ${MOVE}, ${delivered('$6')}, lease_safe_at = clock_timestamp() + $7 * interval '1 millisecond'
+       WHERE id = $8 AND ${isHeld('$9', '$10')} RETURNING version <> $5 OR ${this.sending.heldSql} AS "isOver"`,
+      [...moved(row, from, to), status, PUSH_TIMEOUT_MS, lease.key, lease.owner, lease.no],
     );
-    if (rows[0]?.isChanged) await this.settle(claim, dueUnlessPaused('clock_timestamp()'));
-    return rows[0]?.isChanged === false;
+    if (rows[0]?.isOver) await this.settle(claim, dueUnlessPaused('clock_timestamp()'));
+    return rows[0]?.isOver === false;
   }
 
-  /** Stores that every event of a page is considered. The subscription is due again if there are more. */
-  private async rest(claim: Leased<SubscriptionRow>, reached: string, page: FeedPageResponse): Promise<void> {
-    const [from, to] = [positionOf(reached), positionOf(page.cursor)];
-    const isMore = page.nextCursor !== null;
-    await this.settle(
-      claim,
-      `epoch = CASE WHEN (epoch, position) = ($1::bigint, $2::bigint) THEN $3 ELSE epoch END,
-       position = CASE WHEN (epoch, position) = ($1::bigint, $2::bigint) THEN $4 ELSE position END,
-       ${dueUnlessPaused('CASE WHEN version <> $5 OR $6 THEN clock_timestamp() END')}`,
-      [from?.epoch, from?.number, to?.epoch, to?.number, claim.row.version, isMore],
-    );
+  /**
+   * Stores that every event of a page is considered, and releases the lease. The subscription is due again if there are
+   * more, or if a caller changed it.
+   *
+   * @param answer to the last event of the page, which is stored, too
+   */
+  private async rest(
+    claim: Leased<SubscriptionRow>,
+    from: string,
+    page: FeedPageResponse,
+    answer?: PushAnswer,
+  ): Promise<void> {
+    const due = dueUnlessPaused('CASE WHEN version <> $5 OR $6 THEN clock_timestamp() END');
+    const values = [...moved(claim.row, from, page.cursor), page.nextCursor !== null];
+    if (answer) await this.settle(claim, `${MOVE}, ${due}, ${delivered('$7')}`, [...values, answer.status]);
+    else await this.settle(claim, `${MOVE}, ${due}`, values);
     // An event may have come after the page was read, when the subscription did not rest yet.
     this.parts.poller.runNow(NEW_EVENTS);
   }
@@ -241,6 +245,21 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
     await this.due.settle(this.parts.database.pool, lease, { set, values });
   }
 }
+
+/** SQL assignments of the position, unless a caller has chosen another one. Their values are `moved`. */
+const MOVE = `epoch = CASE WHEN (epoch, position) = ($1::bigint, $2::bigint) THEN $3 ELSE epoch END,
+  position = CASE WHEN (epoch, position) = ($1::bigint, $2::bigint) THEN $4 ELSE position END`;
+
+/** The first five values of a statement that moves a subscription; the last one is its version at the claim. */
+function moved({ version }: SubscriptionRow, from: string, to: string): unknown[] {
+  const [before, after] = [positionOf(from), positionOf(to)];
+  return [before?.epoch, before?.number, after?.epoch, after?.number, version];
+}
+
+/** SQL assignments after a 2xx. @param status parameter with it */
+const delivered = (status: string): string =>
+  `failures = 0, failing_since = NULL, answered_at = clock_timestamp(), answer_status = ${status}, answer_fault = NULL,
+   delivered_at = clock_timestamp()`;
 
 /** SQL assignment of the next due time. @param due SQL */
 const dueUnlessPaused = (due: string): string => `due_at = CASE WHEN paused IS NULL THEN ${due} END`;

@@ -1,4 +1,4 @@
-import { afterFailure } from './push-rules.js';
+import { afterFailure, pauseAfter } from './push-rules.js';
 
 const now = new Date('2026-01-31T08:00:00Z');
 const DAY_MS = 86_400_000;
@@ -24,3 +24,23 @@ test('five days without a success pause, and not a moment less', () => {
   expect(failingFor(5 * DAY_MS - 1)).toEqual({ paused: null, waitMs: 3_600_000 });
   expect(failingFor(5 * DAY_MS)).toEqual({ paused: 'no-success' });
 });
+
+test.each([
+  [null, undefined, false, null],
+  [null, true, false, 'requested'],
+  ['requested', undefined, true, 'requested'],
+  ['requested', false, false, null],
+  ['endpoint-gone', false, false, null],
+  ['no-success', undefined, false, 'no-success'],
+  ['cursor-expired', undefined, false, 'cursor-expired'],
+  ['cursor-expired', true, false, 'cursor-expired'],
+  ['cursor-expired', false, false, 'not-chosen'],
+  ['cursor-expired', undefined, true, null],
+  ['cursor-expired', true, true, 'requested'],
+] as const)(
+  'a subscription paused for %s, asked for %s with a place chosen (%s), is then paused for %s',
+  (...given) => {
+    const [old, wanted, isPlaceChosen, then] = given;
+    expect(pauseAfter(old, wanted, isPlaceChosen)).toBe(then);
+  },
+);

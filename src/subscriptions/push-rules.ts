@@ -37,3 +37,22 @@ export function afterFailure({ failures, failingSince, status, retryAfterMs = 0,
   const seconds = BACKOFF_SECONDS[Math.min(failures, BACKOFF_SECONDS.length - 1)] as number;
   return { paused: null, waitMs: Math.max(seconds * 1_000, retryAfterMs) };
 }
+
+/**
+ * The pause of a subscription after a caller's change.
+ *
+ * @param old its pause before
+ * @param wanted what the caller says about a pause
+ * @param isPlaceChosen true if the caller says where to continue, which also ends `cursor-expired`
+ * @returns `not-chosen` if it cannot continue, because the caller must say where
+ */
+export function pauseAfter(
+  old: PauseReason | null,
+  wanted: boolean | undefined,
+  isPlaceChosen: boolean,
+): PauseReason | null | 'not-chosen' {
+  const isExpired = old === 'cursor-expired' && !isPlaceChosen;
+  if (isExpired) return wanted === false ? 'not-chosen' : old;
+  if (wanted === true) return 'requested';
+  return wanted === false || old === 'cursor-expired' ? null : old;
+}

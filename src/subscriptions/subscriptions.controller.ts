@@ -1,8 +1,10 @@
-import { Body, Controller, Delete, Get, HttpCode, Patch, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Patch, Post, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../access/identity/scopes.js';
 import { StepUp } from '../access/identity/step-up.js';
+import { Unaudited } from '../audit/audit.interceptor.js';
 import { Problems } from '../http/problem/described-problems.js';
+import { PageQuery } from '../http/request/page.js';
 import { UuidParam } from '../http/request/uuid-param.js';
 import {
   ChangeSubscriptionRequest,
@@ -10,8 +12,8 @@ import {
   NewSubscriptionResponse,
   PushAnswerResponse,
   SkipRequest,
+  SubscriptionPageResponse,
   SubscriptionResponse,
-  SubscriptionsResponse,
 } from './subscriptions.dto.js';
 import { Subscriptions } from './subscriptions.js';
 
@@ -39,8 +41,10 @@ export class SubscriptionsController {
 
   /** All subscriptions, oldest first */
   @Get()
-  list(): Promise<SubscriptionsResponse> {
-    return this.subscriptions.list();
+  @Unaudited()
+  @Problems({ 400: ['bad-cursor'] })
+  list(@Query() { limit, cursor }: PageQuery): Promise<SubscriptionPageResponse> {
+    return this.subscriptions.list(limit, cursor);
   }
 
   /** One subscription, with its last answer and what waits */
@@ -97,8 +101,9 @@ export class SubscriptionsController {
     return this.subscriptions.skip(id, cursor);
   }
 
-  /** Delete a subscription; deleting it again changes nothing */
+  /** Delete a subscription, so that nothing more is pushed */
   @Delete(':id')
+  @Problems({ 404: ['unknown-subscription'] })
   @HttpCode(204)
   remove(@UuidParam() id: string): Promise<void> {
     return this.subscriptions.remove(id);

@@ -2,6 +2,7 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { ArrayNotEmpty, ArrayUnique, IsBoolean, IsIn, IsOptional, IsString, Matches } from 'class-validator';
 import { FEED_TYPES, type FeedType } from '../feed/feed.js';
 import { MaxCharacters, OptionalText } from '../http/request/fields.js';
+import { PageResponse } from '../http/request/page.js';
 import { PUSH_FAULTS, type PushFault } from './endpoint.js';
 import { PAUSE_REASONS, type PauseReason } from './push-rules.js';
 import { STATES, type State } from './subscription-row.js';
@@ -162,6 +163,6 @@ export class NewSubscriptionResponse extends SubscriptionResponse {
   secret!: string;
 }
 
-export class SubscriptionsResponse {
+export class SubscriptionPageResponse extends PageResponse {
   items!: SubscriptionResponse[];
 }

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { Endpoint } from './endpoint.js';
 import { PushLoop, PushProcessor } from './push-loop.js';
 import { SubscriptionSeal } from './subscription-row.js';
+import { SubscriptionView } from './subscription-view.js';
 import { SubscriptionsController } from './subscriptions.controller.js';
 import { Subscriptions } from './subscriptions.js';
 import { SubscriptionsHealth } from './subscriptions-health.js';
@@ -9,7 +10,7 @@ import { SubscriptionsHealth } from './subscriptions-health.js';
 /** The events of the feed, pushed to the EHR. */
 @Module({
   controllers: [SubscriptionsController],
-  providers: [Subscriptions, SubscriptionSeal, Endpoint, SubscriptionsHealth],
+  providers: [Subscriptions, SubscriptionSeal, SubscriptionView, Endpoint, SubscriptionsHealth],
   exports: [SubscriptionSeal, Endpoint],
 })
 export class SubscriptionsModule {}

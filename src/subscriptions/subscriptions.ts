@@ -7,34 +7,33 @@ import { Env } from '../config/env.js';
 import { Random } from '../config/random.js';
 import { Database } from '../database/database.js';
 import type { FeedEventResponse } from '../feed/feed.dto.js';
-import type { FeedType } from '../feed/feed.js';
 import { FeedBell } from '../feed/feed-bell.js';
-import { type FeedPosition, LATEST, numberOf, positionOf } from '../feed/feed-cursor.js';
+import { LATEST, positionOf } from '../feed/feed-cursor.js';
 import { FeedReader } from '../feed/feed-reader.js';
 import { requestFault } from '../http/body/validation.js';
 import { Problem } from '../http/problem/problem.js';
+import { decodeCursor, pageOf } from '../http/request/page.js';
 import { Sending } from '../sending/sending.js';
 import { Macs } from '../vault/macs.js';
 import { Endpoint } from './endpoint.js';
 import { checkEndpointUrl } from './endpoint-url.js';
 import { newSecret, testMessage } from './message.js';
-import { MAX_SUBSCRIPTIONS } from './push-rules.js';
+import { MAX_SUBSCRIPTIONS, pauseAfter } from './push-rules.js';
 import {
-  cursorOfRow,
   hashOfSecret,
   SUBSCRIPTION_COLUMNS,
   SUBSCRIPTION_GRANTS,
   type SubscriptionRow,
   SubscriptionSeal,
-  stateOf,
 } from './subscription-row.js';
+import { SubscriptionView } from './subscription-view.js';
 import type {
   ChangeSubscriptionRequest,
   NewSubscriptionRequest,
   NewSubscriptionResponse,
   PushAnswerResponse,
+  SubscriptionPageResponse,
   SubscriptionResponse,
-  SubscriptionsResponse,
 } from './subscriptions.dto.js';
 
 const SECRET_BYTES = 32;
@@ -63,6 +62,7 @@ export class Subscriptions {
     private readonly bell: FeedBell,
     private readonly sending: Sending,
     private readonly endpoint: Endpoint,
+    private readonly views: SubscriptionView,
   ) {}
 
   /**
@@ -86,22 +86,30 @@ export class Subscriptions {
       const made = await this.write(tx, insert, [...values, start.epoch, start.number]);
       return this.stored(tx, made as SubscriptionRow);
     });
-    return { ...(await this.view(row)), secret };
+    return { ...(await this.views.of(row)), secret };
   }
 
   /** All subscriptions, oldest first. */
-  async list(): Promise<SubscriptionsResponse> {
+  async list(limit: number, cursor: string | undefined): Promise<SubscriptionPageResponse> {
+    const [time, id] = decodeCursor<[string, string]>(cursor, 'time', 'uuid') ?? [null, null];
     const { rows } = await this.database.pool.query<SubscriptionRow>(
-      `SELECT ${SUBSCRIPTION_COLUMNS} FROM subscriptions ORDER BY created_at, id`,
+      `SELECT ${SUBSCRIPTION_COLUMNS} FROM subscriptions
+       WHERE $1::timestamptz IS NULL OR (created_at, id) > ($1, $2::uuid) ORDER BY created_at, id LIMIT $3`,
+      [time, id, limit + 1],
     );
-    this.audit.about('subscription', ...rows.map(({ id }) => id));
-    return { items: await Promise.all(rows.map((row) => this.view(row))) };
+    const { items, nextCursor } = pageOf(
+      rows,
+      limit,
+      (row) => [row.createdAt.toISOString(), row.id],
+      (row) => row,
+    );
+    return { items: await Promise.all(items.map((row) => this.views.of(row))), nextCursor };
   }
 
   /** @throws {Problem} 404 `unknown-subscription` */
   async find(id: string): Promise<SubscriptionResponse> {
     this.audit.about('subscription', id);
-    return this.view(await this.read(id));
+    return this.views.of(await this.read(id));
   }
 
   /**
@@ -115,7 +123,8 @@ export class Subscriptions {
     const start = after === undefined ? undefined : await this.reader.startAt(after);
     const row = await this.changed(id, async (tx, old) => {
       this.requireGenuine(old);
-      const pause = pauseAfter(old, paused, start);
+      const pause = pauseAfter(old.paused, paused, start !== undefined);
+      if (pause === 'not-chosen') throw notChosen();
       return this.write(
         tx,
         `UPDATE subscriptions SET url = coalesce($2, url), types = CASE WHEN $3 THEN $4::text[] ELSE types END,
@@ -126,7 +135,7 @@ export class Subscriptions {
         [id, url ?? null, types !== undefined, types ?? null, pause, start?.epoch ?? null, start?.number ?? null],
       );
     });
-    return this.view(row);
+    return this.views.of(row);
   }
 
   /**
@@ -152,7 +161,7 @@ export class Subscriptions {
         ],
       );
     });
-    return { ...(await this.view(row)), secret };
+    return { ...(await this.views.of(row)), secret };
   }
 
   /**
@@ -178,7 +187,7 @@ export class Subscriptions {
    */
   async skip(id: string, cursor: string): Promise<SubscriptionResponse> {
     const row = await this.changed(id, async (tx, old) => {
-      const next = await this.nextOf(old);
+      const next = await this.views.nextOf(old);
       if (next?.cursor !== cursor) throw notNext(next);
       const { rows } = await tx.query<SubscriptionRow>(
         `UPDATE subscriptions SET epoch = $2, position = $3, version = version + 1, ${DUE_NOW} WHERE id = $1
@@ -187,12 +196,14 @@ export class Subscriptions {
       );
       return rows[0];
     });
-    return this.view(row);
+    return this.views.of(row);
   }
 
+  /** @throws {Problem} 404 `unknown-subscription` */
   async remove(id: string): Promise<void> {
     await this.database.transaction(async (tx) => {
-      await tx.query('DELETE FROM subscriptions WHERE id = $1', [id]);
+      const { rowCount } = await tx.query('DELETE FROM subscriptions WHERE id = $1', [id]);
+      if (rowCount === 0) throw unknown();
       this.audit.about('subscription', id);
       await this.audit.store(tx);
     });
@@ -205,6 +216,7 @@ export class Subscriptions {
   ): Promise<SubscriptionRow> {
     return this.database.transaction(async (tx) => {
       const old = await this.read(id, tx, 'FOR UPDATE');
+      this.audit.about('subscription', id);
       const row = await change(tx, old);
       return this.stored(tx, row ?? old);
     });
@@ -227,11 +239,7 @@ export class Subscriptions {
       [id],
     );
     if (rows[0]) return rows[0];
-    throw new Problem(
-      404,
-      'unknown-subscription',
-      'There is no subscription with this id; GET /v1/subscriptions lists them.',
-    );
+    throw unknown();
   }
 
   /** Runs a statement that writes one row, and signs it. */
@@ -253,64 +261,25 @@ export class Subscriptions {
     const detail = 'This service did not write this subscription as it is. Delete it, and make a new one.';
     throw new Problem(409, 'subscription-altered', detail);
   }
-
-  /** The first event that the endpoint has not taken; undefined if there is none. @throws {Problem} 410 `cursor-gone` */
-  private async nextOf(row: SubscriptionRow): Promise<FeedEventResponse | undefined> {
-    for (let after: string | null = cursorOfRow(row); after !== null; ) {
-      const page = await this.reader.read(after, 1, row.types ? { types: row.types as FeedType[] } : {});
-      if (page.items[0]) return page.items[0];
-      after = page.nextCursor;
-    }
-    return undefined;
-  }
-
-  private async view(row: SubscriptionRow): Promise<SubscriptionResponse> {
-    const cursor = cursorOfRow(row);
-    const head = await this.reader.head();
-    const isSameEpoch = positionOf(head)?.epoch === positionOf(cursor)?.epoch;
-    const behind = isSameEpoch ? Math.max(0, Number(numberOf(head) - numberOf(cursor))) : 0;
-    const next = behind === 0 ? undefined : await this.nextOf(row).catch(() => undefined);
-    return {
-      id: row.id,
-      url: row.url,
-      types: row.types as FeedType[] | null,
-      description: row.description,
-      state: stateOf(this.macs, row),
-      pausedReason: row.paused,
-      pausedAt: row.pausedAt,
-      cursor,
-      behind,
-      next: next ? { cursor: next.cursor, type: next.type, at: next.at } : null,
-      failures: row.failures,
-      failingSince: row.failingSince,
-      nextAttemptAt: next ? row.dueAt : null,
-      lastAnswer: row.answeredAt && { at: row.answeredAt, status: row.answerStatus, fault: row.answerFault },
-      deliveredAt: row.deliveredAt,
-      formerSecretUntil: row.formerUntil && row.formerUntil > row.now ? row.formerUntil : null,
-      createdAt: row.createdAt,
-    };
-  }
 }
 
-/** The pause after a change. @throws {Problem} 409 `cursor-expired` if it says not where to continue */
-function pauseAfter(
-  { paused: old }: SubscriptionRow,
-  paused: boolean | undefined,
-  start: FeedPosition | undefined,
-): SubscriptionRow['paused'] {
-  const isExpired = old === 'cursor-expired';
-  if (paused === true) return isExpired && !start ? old : 'requested';
-  if (isExpired && paused === false && !start) {
-    const detail =
-      'Events after its cursor are gone. Read the current state of what you mirror, then send `after`: 0 or latest.';
-    throw new Problem(409, 'cursor-expired', detail, { pointer: '/after' });
-  }
-  return paused === false || (isExpired && start) ? null : old;
+function unknown(): Problem {
+  return new Problem(
+    404,
+    'unknown-subscription',
+    'There is no subscription with this id; GET /v1/subscriptions lists them.',
+  );
 }
 
 function tooMany(): Problem {
   const detail = `There are ${MAX_SUBSCRIPTIONS} subscriptions already. Delete one, or let one endpoint take more types.`;
   return new Problem(409, 'too-many-subscriptions', detail);
+}
+
+function notChosen(): Problem {
+  const detail =
+    'Events after its cursor are gone. Read the current state of what you mirror, then send `after`: 0 or latest.';
+  return new Problem(409, 'cursor-expired', detail, { pointer: '/after' });
 }
 
 function notNext(next: FeedEventResponse | undefined): Problem {

@@ -19,6 +19,8 @@ const [P, C] = ['p-1', 'c-1'];
 
 type Asked = NonNullable<Parameters<typeof ask>[1]>;
 
+/** Nobody listens there. */
+const ENDPOINT = 'http://127.0.0.1:9/hook';
 const NO_WAIT = { prefer: 'wait=0' };
 const as = (type: string) => ({ 'content-type': type });
 const person = (name: string) => ({ email: `${name}@example.org`, firstName: 'Noor', lastName: 'Haddad' });
@@ -68,6 +70,7 @@ async function population() {
     document: await id(`SELECT id FROM session_documents WHERE session = '${session}'`),
     delivery: await id('SELECT min(id) AS id FROM webhook_deliveries'),
     key: (await makeKey(['imports'])).id,
+    subscription: await made('POST /v1/subscriptions', { body: { url: ENDPOINT } }),
   };
 }
 
@@ -77,6 +80,8 @@ type Row = [line: string, outcome: string, subjects: object, asked?: Asked];
 /** At least one request for each audited operation. */
 function rowsFor(ids: Awaited<ReturnType<typeof population>>): Row[] {
   const { session, requested, platformSession, user, document, done, planned, dropped, delivery, job, key } = ids;
+  const ofSubscription = { subscription: [ids.subscription] };
+  const subscription = `/v1/subscriptions/${ids.subscription}`;
   const ofSession = { session: [session], 'platform-session': [platformSession], provider: [P], client: [C] };
   const ofRequest = { session: [requested], 'platform-session': ANY, provider: [P] };
   const wish = { provider: P, noteTemplateIds: ['t'], input: { text: { text: 'They spoke.' } } };
@@ -158,6 +163,13 @@ function rowsFor(ids: Awaited<ReturnType<typeof population>>): Row[] {
     [`POST /v1/webhook-deliveries/${delivery}/dismiss`, 'not-waiting', { delivery: [delivery] }],
     ['POST /v1/webhook-deliveries/replay', 'ok', {}, { body: { state: 'dead', dryRun: true } }],
     ['PUT /v1/sending', 'released for CASE-2', {}, { body: { held: false, reason: 'CASE-2' } }],
+    ['POST /v1/subscriptions', 'ok', { subscription: ANY }, { body: { url: ENDPOINT } }],
+    [`GET ${subscription}`, 'ok', ofSubscription],
+    [`PATCH ${subscription}`, 'ok', ofSubscription, { body: { paused: true } }],
+    [`POST ${subscription}/test`, 'ok', ofSubscription],
+    [`POST ${subscription}/skip`, 'not-next', ofSubscription, { body: { cursor: '9-9' } }],
+    [`POST ${subscription}/rotate-secret`, 'ok', ofSubscription],
+    [`DELETE ${subscription}`, 'ok', ofSubscription],
     ['GET /v1/api-keys', 'ok', { 'api-key': [key] }],
     ['POST /v1/api-keys', 'ok', { 'api-key': ANY }, { body: { name: 'two', scopes: ['imports'] } }],
     [`POST /v1/api-keys/${key}/rotate`, 'ok', { 'api-key': expect.arrayContaining([key]) }, { body: {} }],
@@ -185,6 +197,7 @@ const UNAUDITED = [
   ...[
     'GET /v1/overview',
     'GET /v1/sending',
+    'GET /v1/subscriptions',
     'GET /v1/sessions/refreshes',
     'GET /v1/webhook-rejections',
     'POST /webhooks/platform',

@@ -6,6 +6,7 @@ const COMMANDS: Record<string, string> = {
   '/v1/sessions': 'sessions',
   '/v1/compliance/jobs': 'compliance',
   '/v1/webhook-deliveries': 'deliveries',
+  '/v1/subscriptions': 'subscriptions',
   '/v1/imports': 'imports',
   '/v1/capabilities': 'capabilities',
   '/v1/api-keys': 'keys',

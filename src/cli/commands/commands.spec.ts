@@ -34,6 +34,7 @@ test.each([
   'sessions',
   'compliance',
   'deliveries',
+  'subscriptions',
   'audit',
   'keys',
 ])('%s is listed up to a limit, or completely', (path) => {
@@ -52,7 +53,7 @@ function named(command: Command, name: string): Command {
   return found;
 }
 
-test.each(['sessions', 'compliance', 'deliveries', 'audit', 'keys'])(
+test.each(['sessions', 'compliance', 'deliveries', 'subscriptions', 'audit', 'keys'])(
   '%s shows the options of its default command',
   (name) => {
     const help = helpOf(named(program, name)).replaceAll(/\s+/g, ' ');

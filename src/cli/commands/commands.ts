@@ -10,6 +10,7 @@ import { addKeyCommands } from './keys.command.js';
 import { addPeopleCommands } from './people.command.js';
 import { addRequestCommands } from './requests.command.js';
 import { addServiceCommands } from './service.command.js';
+import { addSubscriptionCommands } from './subscriptions.command.js';
 import { addTraceCommand } from './trace.command.js';
 
 /** Adds every command that asks a running service, in the order of the help. */
@@ -23,6 +24,7 @@ export function addCommands(program: Command, api: Api): void {
   addClientCommands(program, api);
   addRequestCommands(program, api);
   addDeliveryCommands(program, api);
+  addSubscriptionCommands(program, api);
   addAuditCommands(program, api);
   addKeyCommands(program, api);
 }

@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { PushReceiver } from '../harness/push-receiver.js';
+import { announce } from './announce.js';
+import { type BenchRow, percentile } from './bench-row.js';
+import { withScratchPostgres } from './scratch-postgres.js';
+import { startService } from './service-process.js';
+
+const KEY = randomBytes(24).toString('hex');
+const SECRET = randomBytes(24).toString('hex');
+/** Events that wait when the throughput is measured. */
+const WAITING = 2_000;
+const PER_SECOND = 50;
+/** Events before the lag is measured, until code is compiled and connections are open. */
+const WARM_UP = 200;
+const MEASURED = 1_000;
+/** How long to wait for the last event, in milliseconds. */
+const LAST_MS = 60_000;
+
+/**
+ * The events that are pushed in a second to an endpoint that answers immediately; and at 50 events a second, the time from
+ * an event until the endpoint has it. The platform's webhooks cause these events.
+ */
+export async function benchPush(): Promise<BenchRow[]> {
+  return withScratchPostgres(async (url) => {
+    const service = await startService({ ADMIN_API_KEY: KEY, DATABASE_URL: url, PLATFORM_WEBHOOK_SECRET: SECRET });
+    const receiver = await PushReceiver.start();
+    const pool = new pg.Pool({ connectionString: url });
+    try {
+      const arrivals: { at: number; lagMs: number }[] = [];
+      receiver.respond = (answer, { body }) => {
+        const { timestamp } = JSON.parse(body) as { timestamp: string };
+        arrivals.push({ at: performance.now(), lagMs: Date.now() - Date.parse(timestamp) });
+        answer.writeHead(204).end();
+      };
+      await pool.query(
+        `INSERT INTO feed_events (type, subject, data)
+         SELECT 'session.created', 'sessions/s-' || n, '{}' FROM generate_series(1, $1::int) AS n`,
+        [WARM_UP + WAITING],
+      );
+      await subscribe(service.url, receiver.url);
+      await arrived(arrivals, WARM_UP + WAITING);
+      const waited = arrivals.slice(WARM_UP).map(({ at }) => at);
+      const perSecond = ((waited.length - 1) * 1_000) / ((waited.at(-1) ?? 0) - (waited[0] ?? 0));
+      const begun = performance.now();
+      const before = arrivals.length;
+      for (let at = 0; at < WARM_UP + MEASURED; at += 1) {
+        await delay(Math.max(0, begun + (at * 1_000) / PER_SECOND - performance.now()));
+        void announce(service.url, SECRET);
+      }
+      await arrived(arrivals, before + WARM_UP + MEASURED);
+      const lags = arrivals.slice(before + WARM_UP).map(({ lagMs }) => lagMs);
+      const [p50, p99] = [percentile(lags, 0.5), percentile(lags, 0.99)];
+      return [
+        { name: 'events pushed to one endpoint', value: perSecond, unit: '/s' },
+        { name: `lag at ${PER_SECOND} events a second, p50`, value: p50, unit: 'ms' },
+        { name: `lag at ${PER_SECOND} events a second, p99`, value: p99, unit: 'ms', target: '< 300', ok: p99 < 300 },
+      ];
+    } finally {
+      await receiver.close();
+      await pool.end();
+      await service.stop();
+    }
+  });
+}
+
+async function subscribe(url: string, endpoint: string): Promise<void> {
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
+  const body = JSON.stringify({ url: endpoint, after: '0' });
+  const response = await fetch(`${url}/v1/subscriptions`, { method: 'POST', headers, body });
+  if (response.status !== 201) throw new Error(`A subscription was answered ${response.status}.`);
+}
+
+/** @throws {Error} if they are late */
+async function arrived(events: readonly unknown[], count: number): Promise<void> {
+  const end = performance.now() + LAST_MS;
+  while (events.length < count && performance.now() < end) await delay(20);
+  if (events.length < count) throw new Error(`${events.length} of ${count} events arrived.`);
+}

@@ -1,0 +1,141 @@
+import { api, type Schemas } from '../../api/client.js';
+import { ConfirmedAction } from '../../parts/action.js';
+import { Head } from '../../parts/layout.js';
+import { List } from '../../parts/read.js';
+import { State, SUBSCRIPTION } from '../../parts/state.js';
+import { Copyable, Moment, number } from '../../parts/values.js';
+import { TestPush } from './test-push.js';
+import { answerInWords, PAUSE_REASONS } from './words.js';
+
+type Subscription = Schemas['SubscriptionResponse'];
+
+const POLL_MS = 5_000;
+
+/** Where the events of the feed are pushed to, and how far each endpoint is. */
+export default function SubscriptionsPage() {
+  return (
+    <>
+      <Head title="Subscriptions" />
+      <p className="quiet">
+        Endpoints of the EHR to which events are pushed, one at a time and in order. Create one with{' '}
+        <code>npx notebridge subscriptions create</code> or the API.
+      </p>
+      <List
+        name={['subscriptions']}
+        read={(cursor) => api.GET('/v1/subscriptions', { params: { query: { cursor } } })}
+        everyMs={POLL_MS}
+        empty="There is no subscription, so the EHR reads the feed itself."
+        caption="Subscriptions, oldest first"
+        keyOf={({ id }) => id}
+        columns={[
+          ['Endpoint', (subscription) => <Endpoint subscription={subscription} />, 'text'],
+          ['State', (subscription) => <StateOf subscription={subscription} />],
+          ['Behind', ({ behind }) => number(behind), 'number'],
+          ['Oldest event that waits', (subscription) => <Next subscription={subscription} />],
+          ['Last answer', (subscription) => <LastAnswer subscription={subscription} />],
+          ['Next attempt', ({ nextAttemptAt }) => <Moment at={nextAttemptAt} />],
+          ['Actions', (subscription) => <Actions subscription={subscription} />],
+        ]}
+      />
+    </>
+  );
+}
+
+function Endpoint({ subscription: { id, url, types, description } }: { subscription: Subscription }) {
+  const { host, pathname } = new URL(url);
+  return (
+    <>
+      <strong>{description ?? host}</strong>
+      <br />
+      {host}
+      {pathname} <Copyable text={id} name="the id" />
+      <br />
+      <span className="quiet">{types === null ? 'All types' : types.join(', ')}</span>
+    </>
+  );
+}
+
+function StateOf({ subscription: { state, pausedReason } }: { subscription: Subscription }) {
+  return (
+    <>
+      <State tone={SUBSCRIPTION[state]}>{state}</State>
+      {pausedReason && <p className="help">{PAUSE_REASONS[pausedReason]}</p>}
+    </>
+  );
+}
+
+function Next({ subscription: { next } }: { subscription: Subscription }) {
+  if (!next) return null;
+  return (
+    <>
+      {next.type}, <Moment at={next.at} />
+    </>
+  );
+}
+
+function LastAnswer({ subscription: { lastAnswer, failures } }: { subscription: Subscription }) {
+  if (!lastAnswer) return null;
+  return (
+    <>
+      {answerInWords(lastAnswer)}, <Moment at={lastAnswer.at} />
+      {failures > 1 && <p className="help">{number(failures)} attempts failed in a row.</p>}
+    </>
+  );
+}
+
+function Actions({ subscription }: { subscription: Subscription }) {
+  const { id, url, state, next, behind } = subscription;
+  const params = { path: { id } };
+  const { host } = new URL(url);
+  const change = (body: Schemas['ChangeSubscriptionRequest']) => api.PATCH('/v1/subscriptions/{id}', { params, body });
+  return (
+    <div className="buttons">
+      {state !== 'altered' && <TestPush id={id} />}
+      {(state === 'active' || state === 'retrying') && (
+        <ConfirmedAction label="Pause" title={`Pause the pushes to ${host}?`} run={() => change({ paused: true })}>
+          <p>Events wait until it is resumed. None is lost.</p>
+        </ConfirmedAction>
+      )}
+      {state === 'paused' && (
+        <ConfirmedAction label="Resume" title={`Resume the pushes to ${host}?`} run={() => change({ paused: false })}>
+          <p>
+            It continues after the last event that the endpoint took. Events that wait, of all types: {number(behind)}.
+          </p>
+        </ConfirmedAction>
+      )}
+      {state === 'cursor-expired' && (
+        <ConfirmedAction
+          label="Resume"
+          title={`Where should ${host} continue?`}
+          run={(given) => change({ after: given.get('after') === 'latest' ? 'latest' : '0' })}
+        >
+          <p>Events that it had not taken are gone. Let the EHR read the current state of what it mirrors.</p>
+          <label>
+            <input type="radio" name="after" value="0" defaultChecked /> With the oldest event that is left
+          </label>
+          <label>
+            <input type="radio" name="after" value="latest" /> With the events from now on
+          </label>
+        </ConfirmedAction>
+      )}
+      {next && state !== 'active' && state !== 'altered' && (
+        <ConfirmedAction
+          label="Skip an event"
+          title={`Skip ${next.type}, ${next.cursor}?`}
+          isDangerous
+          run={() => api.POST('/v1/subscriptions/{id}/skip', { params, body: { cursor: next.cursor } })}
+        >
+          <p>This one event is never pushed to this endpoint. The feed still has it: GET /v1/events.</p>
+        </ConfirmedAction>
+      )}
+      <ConfirmedAction
+        label="Delete"
+        title={`Delete the subscription of ${host}?`}
+        isDangerous
+        run={() => api.DELETE('/v1/subscriptions/{id}', { params })}
+      >
+        <p>Nothing more is pushed there. The feed keeps its events.</p>
+      </ConfirmedAction>
+    </div>
+  );
+}

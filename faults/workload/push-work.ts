@@ -1,0 +1,121 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { PushReceiver, type Respond, status } from '../../harness/push-receiver.js';
+import type { NewSubscriptionResponse, SubscriptionResponse } from '../../src/subscriptions/subscriptions.dto.js';
+import type { World } from '../world.js';
+
+/** Events of one insertion. */
+const BATCH = 100;
+
+/** Every way to take an event or not, for one attempt each. */
+const MISBEHAVIOURS: Record<string, Respond> = {
+  slow: (answer) => void setTimeout(() => answer.writeHead(204).end(), 1_500),
+  'no answer': () => undefined,
+  'cut off before an answer': (answer) => void answer.destroy(),
+  'cut off in the answer': (answer) => {
+    answer.writeHead(200, { 'content-length': '1000' }).write('{');
+    setTimeout(() => answer.destroy(), 20);
+  },
+  'an error': status(500),
+  'too many requests': status(429, { 'retry-after': '6' }),
+  gone: status(410),
+  'a redirect': status(308, { location: 'http://127.0.0.1:1/' }),
+  'wrong content': (answer) => void answer.writeHead(200, { 'content-type': 'text/html' }).end('<html>'.repeat(50_000)),
+};
+
+/** A subscription whose endpoint misbehaves, and what it was told. */
+export class PushWork {
+  private receiver!: PushReceiver;
+  private noTls!: Server;
+  private id = '';
+  private inFlight = 0;
+  private mostInFlight = 0;
+  /** The number of the last event that the endpoint took; the service knows of it or sends it again. */
+  private taken = 0;
+  private readonly wrong: string[] = [];
+  private readonly planned: Respond[] = [];
+  private isSound = true;
+
+  constructor(private readonly world: World) {}
+
+  async begin(): Promise<void> {
+    this.receiver = await PushReceiver.start();
+    this.receiver.respond = (answer, received) => {
+      this.inFlight += 1;
+      this.mostInFlight = Math.max(this.mostInFlight, this.inFlight);
+      answer.once('close', () => {
+        this.inFlight -= 1;
+      });
+      const number = Number(String(received.headers['webhook-id']).split('-')[1]);
+      if (number !== this.taken && number !== this.taken + 1) this.wrong.push(`${number} after ${this.taken}`);
+      // After a misbehaviour comes a good answer, because waits grow with each failure.
+      const respond = this.isSound ? this.planned.shift() : undefined;
+      this.isSound = respond === undefined;
+      // Whoever sees a 2xx may count the event as taken, however the answer ends.
+      const write = answer.writeHead.bind(answer);
+      answer.writeHead = ((code: number, ...more: never[]) => {
+        if (code < 300) this.taken = Math.max(this.taken, number);
+        return write(code, ...more);
+      }) as typeof answer.writeHead;
+      (respond ?? status(204))(answer, received);
+    };
+    this.noTls = createServer((_request, answer) => answer.end()).listen(0, '127.0.0.1');
+    const body = { url: this.receiver.url, after: '0' };
+    const made = await this.world.ehr.call<NewSubscriptionResponse>('POST', '/v1/subscriptions', { body });
+    this.id = made?.body.id ?? '';
+  }
+
+  /** Appends events to the feed. */
+  async append(events: number): Promise<void> {
+    for (let left = events; left > 0; left -= BATCH)
+      await this.world.rows(
+        `INSERT INTO feed_events (type, subject, data)
+         SELECT 'person.synced', 'clients/c-' || n, '{}' FROM generate_series(1, $1::int) AS n`,
+        [Math.min(left, BATCH)],
+      );
+  }
+
+  /** Lets the endpoint misbehave in every way, one after the other; its last fault is that of its certificate. */
+  async misbehave(): Promise<void> {
+    for (const [what, respond] of Object.entries(MISBEHAVIOURS)) {
+      this.planned.push(respond);
+      await this.append(2);
+      await this.world.reach(`the endpoint answers with: ${what}`, () => this.planned.length === 0);
+      this.world.counts.faults += 1;
+      if (what === 'gone') await this.resume();
+    }
+    const { port } = this.noTls.address() as AddressInfo;
+    await this.change({ url: `https://127.0.0.1:${port}/hook` });
+    await this.append(1);
+    await this.world.reach('the endpoint has no TLS', async () => (await this.read())?.lastAnswer?.fault === 'tls');
+    await this.change({ url: this.receiver.url });
+    this.world.counts.faults += 1;
+  }
+
+  /** Waits for the last event, and asks the oracle. */
+  async ended(): Promise<void> {
+    const { oracle } = this.world;
+    await this.world.reach('every event is delivered', async () => {
+      const subscription = await this.read();
+      return subscription?.state === 'active' && subscription.behind === 0;
+    });
+    oracle.same('every event was taken', this.taken, await this.world.count('feed_events'));
+    oracle.none('the endpoint gets each event in order, and again only the last one', this.wrong);
+    oracle.atMost('attempts in flight at a time', this.mostInFlight, 1);
+    this.noTls.close();
+    await this.receiver.close();
+  }
+
+  private async resume(): Promise<void> {
+    await this.world.reach('the subscription is paused', async () => (await this.read())?.state === 'paused');
+    await this.change({ paused: false });
+  }
+
+  private change(body: object): Promise<unknown> {
+    return this.world.ehr.call('PATCH', `/v1/subscriptions/${this.id}`, { body });
+  }
+
+  private async read(): Promise<SubscriptionResponse | undefined> {
+    return (await this.world.ehr.call<SubscriptionResponse>('GET', `/v1/subscriptions/${this.id}`))?.body;
+  }
+}

@@ -1,0 +1,147 @@
+import { type Command, Option } from 'commander';
+import { FEED_TYPES } from '../../feed/feed.js';
+import type {
+  NewSubscriptionResponse,
+  PushAnswerResponse,
+  SubscriptionResponse,
+} from '../../subscriptions/subscriptions.dto.js';
+import type { Api } from '../api/api.js';
+import { isConfirmed } from '../output/confirm.js';
+import { examples } from '../output/help.js';
+import { listing } from '../output/list-command.js';
+import { printAnswer } from '../output/print.js';
+
+const SUBSCRIPTIONS = '/v1/subscriptions';
+const JSON_ANSWER = ['--json', 'print what the service answers'] as const;
+const ID = '7b0f5a3e-0000-4000-8000-000000000000';
+const pathOf = (id: string): string => `${SUBSCRIPTIONS}/${encodeURIComponent(id)}`;
+const after = (otherwise: string) =>
+  new Option('--after <cursor>', `the cursor after which to continue, 0 or latest; ${otherwise}`);
+
+interface JsonOption {
+  json?: boolean;
+}
+
+/** `notebridge subscriptions …` */
+export function addSubscriptionCommands(program: Command, api: Api): void {
+  const subscriptions = program.command('subscriptions').description('endpoints of the EHR to which events are pushed');
+  const list = subscriptions
+    .command('list', { isDefault: true })
+    .description('list them with their last answers')
+    .addHelpText('after', examples('subscriptions'));
+  listing<SubscriptionResponse>(list, api, {
+    from: SUBSCRIPTIONS,
+    limit: 50,
+    row: (subscription) => {
+      const { id, url, state, behind, next, lastAnswer, nextAttemptAt } = subscription;
+      const { host, pathname } = new URL(url);
+      const [waits, answer] = [next && `${next.type} ${next.cursor}`, lastAnswer && inWords(lastAnswer)];
+      return {
+        id,
+        endpoint: host + pathname,
+        state,
+        behind,
+        waits,
+        'last answer': answer,
+        'next attempt': nextAttemptAt,
+      };
+    },
+    none: 'There is no subscription, so the EHR reads the feed itself.',
+  });
+
+  subscriptions
+    .command('create')
+    .description('push events to an endpoint, and show its secret this once')
+    .argument('<url>', 'https, or http to this machine')
+    .addOption(new Option('--types <types...>', 'only events of these types').choices(Object.keys(FEED_TYPES)))
+    .option('--description <text>', 'what it is for; not a person')
+    .addOption(after('latest by default'))
+    .option(...JSON_ANSWER)
+    .addHelpText(
+      'after',
+      examples('subscriptions create https://ehr.example/hook --types session.notes-ready session.failed'),
+    )
+    .action(async (url: string, { json, ...options }: JsonOption & Record<string, unknown>) => {
+      const made = await api.post<NewSubscriptionResponse>(SUBSCRIPTIONS, { url, ...options });
+      printAnswer(made, json, ({ id, secret }) => `${id}\n${secret}`);
+    });
+
+  subscriptions
+    .command('test')
+    .description('send a test event now, and show what comes back; ends with 2 if the endpoint does not take it')
+    .argument('<id>')
+    .option(...JSON_ANSWER)
+    .addHelpText('after', examples(`subscriptions test ${ID}`))
+    .action(async (id: string, { json }: JsonOption) => {
+      const answer = await api.post<PushAnswerResponse>(`${pathOf(id)}/test`);
+      if (answer.fault !== null) process.exitCode = 2;
+      printAnswer(answer, json, inWords);
+    });
+
+  subscriptions
+    .command('pause')
+    .description('let events wait; none is lost')
+    .argument('<id>')
+    .option(...JSON_ANSWER)
+    .addHelpText('after', examples(`subscriptions pause ${ID}`))
+    .action(async (id: string, { json }: JsonOption) => {
+      printAnswer(await change(api, id, { paused: true }), json, () => 'Paused.');
+    });
+
+  subscriptions
+    .command('resume')
+    .description('push again, after the last event that the endpoint took')
+    .argument('<id>')
+    .addOption(after('needed only where events are gone'))
+    .option(...JSON_ANSWER)
+    .addHelpText('after', examples(`subscriptions resume ${ID}`, `subscriptions resume ${ID} --after 0`))
+    .action(async (id: string, { json, after: cursor }: JsonOption & { after?: string }) => {
+      printAnswer(await change(api, id, { paused: false, after: cursor }), json, () => 'Resumed.');
+    });
+
+  subscriptions
+    .command('skip')
+    .description('leave out the next event, which the endpoint cannot take')
+    .argument('<id>')
+    .argument('<cursor>', 'of that event, as the list shows it')
+    .option(...JSON_ANSWER)
+    .addHelpText('after', examples(`subscriptions skip ${ID} 1-42`))
+    .action(async (id: string, cursor: string, { json }: JsonOption) => {
+      const answer = await api.post<SubscriptionResponse>(`${pathOf(id)}/skip`, { cursor });
+      printAnswer(answer, json, () => `Event ${cursor} is left out.`);
+    });
+
+  subscriptions
+    .command('rotate-secret')
+    .description('make a new secret and show it this once; for 24 hours the former one signs, too')
+    .argument('<id>')
+    .option(...JSON_ANSWER)
+    .addHelpText('after', examples(`subscriptions rotate-secret ${ID}`))
+    .action(async (id: string, { json }: JsonOption) => {
+      const made = await api.post<NewSubscriptionResponse>(`${pathOf(id)}/rotate-secret`);
+      printAnswer(made, json, ({ secret }) => secret);
+    });
+
+  subscriptions
+    .command('delete')
+    .description('push nothing more to an endpoint')
+    .argument('<id>')
+    .option('--yes', 'do not ask for confirmation')
+    .option('--json', 'print the outcome as JSON; nothing is asked')
+    .addHelpText('after', examples(`subscriptions delete ${ID} --yes`))
+    .action(async (id: string, { yes, json }: JsonOption & { yes?: boolean }) => {
+      if (!yes && (json || !(await isConfirmed(`Delete subscription ${id}?`)))) {
+        process.exitCode = 2;
+        return printAnswer({ id, deleted: false }, json, () => 'Nothing was deleted; to do it, add --yes.');
+      }
+      await api.send('DELETE', pathOf(id));
+      printAnswer({ id, deleted: true }, json, () => 'Deleted.');
+    });
+}
+
+const change = (api: Api, id: string, body: object): Promise<SubscriptionResponse> =>
+  api.send('PATCH', pathOf(id), body).then((answer) => answer.json() as Promise<SubscriptionResponse>);
+
+/** What an endpoint answered: `204`, or `error-status (500)`. */
+const inWords = ({ status, fault }: Pick<PushAnswerResponse, 'status' | 'fault'>): string =>
+  fault === null ? String(status) : `${fault}${status === null ? '' : ` (${status})`}`;

@@ -1,0 +1,55 @@
+import { Injectable } from '@nestjs/common';
+import type { FeedEventResponse } from '../feed/feed.dto.js';
+import type { FeedType } from '../feed/feed.js';
+import { numberOf, positionOf } from '../feed/feed-cursor.js';
+import { FeedReader } from '../feed/feed-reader.js';
+import { Macs } from '../vault/macs.js';
+import { cursorOfRow, type SubscriptionRow, stateOf } from './subscription-row.js';
+import type { SubscriptionResponse } from './subscriptions.dto.js';
+
+/** Shows subscriptions, with what waits for them in the feed. */
+@Injectable()
+export class SubscriptionView {
+  constructor(
+    private readonly reader: FeedReader,
+    private readonly macs: Macs,
+  ) {}
+
+  /** The first event that the endpoint has not taken; undefined if there is none. @throws {Problem} 410 `cursor-gone` */
+  async nextOf(row: SubscriptionRow): Promise<FeedEventResponse | undefined> {
+    for (let after: string | null = cursorOfRow(row); after !== null; ) {
+      const page = await this.reader.read(after, 1, row.types ? { types: row.types as FeedType[] } : {});
+      if (page.items[0]) return page.items[0];
+      after = page.nextCursor;
+    }
+    return undefined;
+  }
+
+  /** What callers see of a row; never its secrets. */
+  async of(row: SubscriptionRow): Promise<SubscriptionResponse> {
+    const cursor = cursorOfRow(row);
+    const head = await this.reader.head();
+    const isSameEpoch = positionOf(head)?.epoch === positionOf(cursor)?.epoch;
+    const behind = isSameEpoch ? Math.max(0, Number(numberOf(head) - numberOf(cursor))) : 0;
+    const next = behind === 0 ? undefined : await this.nextOf(row).catch(() => undefined);
+    return {
+      id: row.id,
+      url: row.url,
+      types: row.types as FeedType[] | null,
+      description: row.description,
+      state: stateOf(this.macs, row),
+      pausedReason: row.paused,
+      pausedAt: row.pausedAt,
+      cursor,
+      behind,
+      next: next ? { cursor: next.cursor, type: next.type, at: next.at } : null,
+      failures: row.failures,
+      failingSince: row.failingSince,
+      nextAttemptAt: next ? row.dueAt : null,
+      lastAnswer: row.answeredAt && { at: row.answeredAt, status: row.answerStatus, fault: row.answerFault },
+      deliveredAt: row.deliveredAt,
+      formerSecretUntil: row.formerUntil && row.formerUntil > row.now ? row.formerUntil : null,
+      createdAt: row.createdAt,
+    };
+  }
+}
