@@ -224,3 +224,23 @@ test('does not poll in a process without the role worker', async () => {
   await pass(10);
   expect(runs).toEqual([]);
 });
+
+test('runs a poll now when asked to, and again if it was asked for during a run', async () => {
+  let end = () => {};
+  poller.whenDue('chores', chores, () => {
+    runs.push('chores');
+    return new Promise<void>((done) => (end = done));
+  });
+  poller.runNow('chores');
+  expect(runs).toEqual([]);
+  await start();
+  poller.runNow('chores');
+  poller.runNow('chores');
+  poller.runNow('chores');
+  expect(runs).toEqual(['chores']);
+  end();
+  await world.eventually('it runs again', () => runs.length === 2);
+  end();
+  await roundEnds();
+  expect(runs).toEqual(['chores', 'chores']);
+});

@@ -1,4 +1,4 @@
-import { PushReceiver } from '../../harness/push-receiver.js';
+import { PushReceiver, status } from '../../harness/push-receiver.js';
 import type { World } from '../../harness/world/world.js';
 import type { FeedType } from '../../src/feed/feed.js';
 import type { NewSubscriptionResponse, SubscriptionResponse } from '../../src/subscriptions/subscriptions.dto.js';
@@ -24,6 +24,25 @@ export function usePushes(world: World) {
       (await world.call<SubscriptionResponse>('GET', `/v1/subscriptions/${id}`)).body,
     patch: (id: string, body: Record<string, unknown>) =>
       world.call<SubscriptionResponse>('PATCH', `/v1/subscriptions/${id}`, { body }),
+    /** Works until the next message is at the endpoint; all later ones are taken at once. */
+    inDelivery: async () => {
+      const before = receiver.attempts.length;
+      let answer = (_status: number) => {};
+      receiver.respond = (response) => {
+        receiver.respond = status(204);
+        answer = (code) => void response.writeHead(code).end();
+      };
+      const settled = world.settle();
+      await world.eventually('a message arrives', () => receiver.attempts.length > before);
+      return {
+        /** Answers the message. Resolves when everything that follows is done. */
+        answer: async (code: number) => {
+          answer(code);
+          await settled;
+          await world.settle();
+        },
+      };
+    },
     /** Appends events about clients. */
     append: (events: number, type: FeedType = 'person.synced') =>
       world.sql(

@@ -231,16 +231,9 @@ test('while sending is held nothing is pushed, and afterwards everything is', as
 test('a pause during a delivery ends after that event, which is not sent again', async () => {
   const { id } = await pushes.subscribe();
   await pushes.append(3);
-  let answer = () => {};
-  pushes.receiver.respond = (response) => {
-    answer = () => void response.writeHead(200).end();
-  };
-  const settled = world.settle();
-  await world.eventually('the first event arrives', () => pushes.receiver.attempts.length === 1);
+  const first = await pushes.inDelivery();
   await pushes.patch(id, { paused: true });
-  pushes.receiver.respond = status(200);
-  answer();
-  await settled;
+  await first.answer(200);
   await world.settle();
   expect(pushes.receiver.taken).toEqual(['1-1']);
   expect(await pushes.read(id)).toMatchObject({ state: 'paused', cursor: '1-1', behind: 2 });
@@ -249,21 +242,79 @@ test('a pause during a delivery ends after that event, which is not sent again',
   expect(pushes.receiver.taken).toEqual(cursors(1, 3));
 });
 
-test('two processes never send to one endpoint at the same time, and the second continues after the first has died', async () => {
+test('another process continues only when the last attempt of a dead one can no longer arrive', async () => {
   await pushes.subscribe();
   await pushes.append(2);
+  const dead = await world.startAnother();
+  await dead.beat();
   pushes.receiver.respond = () => undefined;
-  const settled = world.settle();
+  const ended = dead.work.pushes();
   await world.eventually('the first event arrives', () => pushes.receiver.attempts.length === 1);
-  const other = await world.startAnother();
-  await other.beat();
-  await other.work.pushes();
-  expect(pushes.receiver.attempts).toHaveLength(1);
   pushes.receiver.respond = status(200);
-  await world.advance('16 s');
-  await settled;
-  await world.advance('5 s');
-  await other.beat();
-  await Promise.all([other.work.pushes(), world.settle()]);
+  await world.settle();
+  await world.advance('14 s'); // it is dead after 8 s without a heartbeat
+  await world.settle();
+  expect(pushes.receiver.attempts).toHaveLength(1);
+  await world.advance('2 s');
+  await ended;
+  await world.advance('6 s'); // the attempt ended by itself, and is repeated 5 s later
+  await world.settle();
   expect(pushes.receiver.taken).toEqual(cursors(1, 2));
+});
+
+test('a hold during a delivery stops the next event', async () => {
+  await pushes.subscribe();
+  await pushes.append(3);
+  const first = await pushes.inDelivery();
+  await world.call('PUT', '/v1/sending', { body: { held: true, reason: 'CASE-1' } });
+  await first.answer(204);
+  expect(pushes.receiver.taken).toEqual(['1-1']);
+  await world.call('PUT', '/v1/sending', { body: { held: false } });
+  await world.settle();
+  expect(pushes.receiver.taken).toEqual(cursors(1, 3));
+});
+
+test('a failure of the old address does not count for the new one', async () => {
+  const { id } = await pushes.subscribe();
+  await pushes.append(1);
+  const first = await pushes.inDelivery();
+  await pushes.patch(id, { url: `${pushes.receiver.url}/new` });
+  await first.answer(410);
+  expect(pushes.receiver.taken).toEqual(['1-1']);
+  expect(await pushes.read(id)).toMatchObject({ state: 'active', failures: 0 });
+});
+
+test('a place that was chosen during a delivery holds', async () => {
+  const { id } = await pushes.subscribe();
+  await pushes.append(3);
+  const first = await pushes.inDelivery();
+  await pushes.patch(id, { after: '1-2' });
+  await first.answer(204);
+  expect(pushes.receiver.taken).toEqual(['1-1', '1-3']);
+  expect(await pushes.read(id)).toMatchObject({ cursor: '1-3' });
+});
+
+test('a connection that the endpoint closed while it was unused costs no failure', async () => {
+  const { id } = await pushes.subscribe();
+  await pushes.append(1);
+  await world.settle();
+  let closed = 0;
+  pushes.receiver.respond = (answer) => {
+    if (closed++ === 0) answer.destroy();
+    else answer.writeHead(204).end();
+  };
+  await pushes.append(1);
+  await world.settle();
+  expect(closed).toBe(2);
+  expect(pushes.receiver.taken).toEqual(cursors(1, 2));
+  expect(await pushes.read(id)).toMatchObject({ state: 'active', failures: 0 });
+});
+
+test('an address that the settings no longer allow gets nothing', async () => {
+  const { id } = await pushes.subscribe();
+  await world.restart({ PLATFORM_BASE_URL: 'https://platform.example.org' });
+  await pushes.append(1);
+  await world.settle();
+  expect(pushes.receiver.attempts).toEqual([]);
+  expect(await pushes.read(id)).toMatchObject({ state: 'retrying', lastAnswer: { fault: 'address-not-allowed' } });
 });

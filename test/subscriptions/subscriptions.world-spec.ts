@@ -102,11 +102,11 @@ test('a change of the address counts at once, and forgets the failures of the ol
 });
 
 test.each([
-  ['url', `url = 'http://127.0.0.1:1/other'`],
-  ['types', `types = '{person.deleted}'`],
-  ['secret', `secret_hash = '\\x00'`],
+  ['url', `url = url || '/elsewhere'`],
+  ['types', `types = '{person.synced}'`],
+  ['secret', `former_secret = secret, former_hash = secret_hash, former_until = 'infinity'`],
 ])('a %s that was changed in the database grants nothing, and health says so', async (_what, set) => {
-  const { id } = await pushes.subscribe();
+  const { id } = await pushes.subscribe({ types: ['person.synced', 'person.deleted'] });
   await world.sql(`UPDATE subscriptions SET ${set}`);
   await pushes.append(1);
   await world.settle();
@@ -123,6 +123,16 @@ test.each([
       body: problem('subscription-altered'),
     });
   expect(await world.call('DELETE', `/v1/subscriptions/${id}`)).toMatchObject({ status: 204 });
+});
+
+test('a secret that was replaced by that of another time grants nothing', async () => {
+  const { id } = await pushes.subscribe();
+  const [old] = await world.sql<{ secret: Buffer }>('SELECT secret FROM subscriptions');
+  await world.call('POST', `/v1/subscriptions/${id}/rotate-secret`);
+  await world.sql('UPDATE subscriptions SET secret = $1', [old?.secret]);
+  await pushes.append(1);
+  await world.settle();
+  expect(pushes.receiver.attempts).toEqual([]);
 });
 
 test('a deleted subscription sends nothing more', async () => {
