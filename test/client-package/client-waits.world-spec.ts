@@ -3,7 +3,7 @@ import { ADMIN_KEY } from '../support/app.js';
 import { mirroredPeople, SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
 
-const world = useWorld();
+const world = useWorld({ platform: { stepMs: 100 } });
 const newClient = () => createClient({ url: world.url, key: ADMIN_KEY });
 
 const endOf = async (waiting: Promise<unknown>) => {
@@ -58,9 +58,9 @@ describe('waitFor a person', () => {
 describe('waitFor a session', () => {
   beforeEach(() => mirroredPeople(world));
 
-  const create = async () => {
+  const create = async (template = SOAP) => {
     const input = { text: { text: 'Slept better.' } };
-    const body = { provider: 'p-1', client: 'c-1', noteTemplateIds: [SOAP], partnerAppointmentId: 'a-1', input };
+    const body = { provider: 'p-1', client: 'c-1', noteTemplateIds: [template], partnerAppointmentId: 'a-1', input };
     return (await newClient().POST('/v1/sessions', { body, headers: { prefer: 'wait=0' } })).data;
   };
 
@@ -81,8 +81,7 @@ describe('waitFor a session', () => {
   });
 
   test('throws bad-end if the platform rejects it', async () => {
-    world.platform.injectFault({ operation: 'createSession', kind: 'status', status: 400, times: 1 });
-    const { id } = await create();
+    const { id } = await create('no-such-template');
     expect(await endOf(newClient().waitFor('session', id))).toEqual(['bad-end', 0, 'Rejected', 'platform-rejected']);
   });
 });
