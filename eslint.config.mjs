@@ -67,7 +67,7 @@ const always = [
   {
     regex: '^\\.{1,2}/(.*/)?(client|simulator|demo|bench|harness|faults|test)/',
     message:
-      'src/ is the product: it knows nothing of its client, the simulator, the demo, the benchmark, the fault runs or the tests.',
+      'src/ is the product: it does not know its client, the simulator, the demo, the benchmark, the fault runs or the tests.',
   },
 ];
 const ENVIRONMENT = 'The environment is read in src/config, and in src/cli/api/client-env.ts for the command line.';
@@ -229,7 +229,7 @@ export default [
     rules: {
       ...restrict({
         regex: '^(?!openapi-fetch$|\\./)',
-        message: 'The client is a package of its own, also for browsers: it imports its own files and openapi-fetch.',
+        message: 'The client is a separate package, also for browsers: it imports only its files and openapi-fetch.',
       }),
       'no-restricted-globals': [
         'error',

@@ -28,7 +28,7 @@ const MIN_WAIT_MS = 1_000;
  * handled once the loop asks for the next one; only then `save` is called, and awaited, before that one is read.
  *
  * @param GET repeats a request without an end
- * @throws {NotebridgeError} `cursor-gone` with `more.continueAfter`, and whatever else does not pass
+ * @throws {NotebridgeError} `cursor-gone` with `more.continueAfter`, and every other error that a repetition does not solve
  */
 export async function* readEvents(
   GET: Methods['GET'],

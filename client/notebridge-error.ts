@@ -30,7 +30,7 @@ export interface ErrorParts {
 export class NotebridgeError extends Error {
   /** JSON Pointer (RFC 6901) of the rejected field, if there is one. */
   readonly pointer: string | undefined;
-  /** Seconds after which the same request may succeed, if the service named them. */
+  /** How long to wait before the same request, in seconds; undefined if the answer does not say. */
   readonly retryAfter: number | undefined;
   /** Further members of the problem. */
   readonly more: ProblemMembers;

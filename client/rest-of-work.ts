@@ -9,7 +9,7 @@ export interface Waited {
   'compliance-job': Schemas['ComplianceJobResponse'];
 }
 
-/** Where work stands: it goes on, it has ended well, or it has ended badly, with the reason. */
+/** The stage of work: it continues, it has ended well, or it has ended badly, with the reason. */
 export type Rest = 'going-on' | 'good' | { state: string; code: string | null; message: string };
 
 type ErrorOfWork = { code: string; message: string | null } | null;

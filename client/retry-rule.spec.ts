@@ -11,7 +11,7 @@ const failure = fc.record({
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
 describe('pauseBefore', () => {
-  it('ends after a bounded number of attempts and a bounded time, whatever fails', () => {
+  it('ends any failures after a bounded number of attempts and a bounded time', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(failure, random), { minLength: 20 }), (failures) => {
         let total = 0;

@@ -53,7 +53,7 @@ async function attempt(request: Request, text: string | undefined, sending: Send
   const timer = upload ? undefined : setTimeout(() => stopping.abort(late), ANSWER_TIMEOUT_MS);
   let isOpen = false;
   try {
-    // An attempt of its own for each request, because a body is read only once.
+    // Each attempt has its own request, because a body is read only once.
     const body = typeof upload === 'function' ? upload() : (upload ?? text);
     const init = { body, signal: stopping.signal, duplex: 'half' } as RequestInit;
     const answer = await sending.fetch(new Request(request, init));

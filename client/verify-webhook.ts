@@ -14,7 +14,7 @@ export interface WebhookEvent {
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface VerifyOptions {
-  /** Seconds by which the timestamp may differ from `now`, in both directions. Defaults to 300. */
+  /** Maximum seconds between the timestamp and `now`, in both directions. Defaults to 300. */
   toleranceSeconds?: number;
   /** Defaults to the clock of this machine. */
   now?: Date;

@@ -158,7 +158,7 @@ describe('a lost answer', () => {
     expect((await reading).data.items).toEqual([]);
   });
 
-  test('is given up after the allowed attempts', async () => {
+  test('is an error after the allowed attempts', async () => {
     proxy.lose(9);
     const error = await failureOf(newClient({ attempts: 2 }).GET('/v1/clients'));
     expect([error.type, proxy.passed.length]).toEqual(['no-answer', 2]);
