@@ -3,10 +3,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import type { Service } from '../../harness/service.js';
-import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';
-import { blocksOf, ROOT, readPage } from '../support/pages.js';
-import { useMirrors } from '../support/service.js';
+import type { Service } from '../../../harness/service.js';
+import { ADMIN_KEY, WEBHOOK_SECRET } from '../../support/app.js';
+import { blocksOf, ROOT, readPage } from '../../support/pages.js';
+import { useMirrors } from '../../support/service.js';
 
 const newMirror = useMirrors();
 const run = promisify(execFile);
@@ -58,7 +58,16 @@ export const wrong = () => client.GET('/v1/clients/{externalId}');
 `;
   writeFileSync(path.join(folder, 'use.mts'), source);
   const compiler = path.join(ROOT, 'node_modules/typescript/bin/tsc');
-  const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--lib', 'es2022,dom,dom.iterable'];
+  const options = [
+    '--noEmit',
+    '--strict',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2022',
+    '--lib',
+    'es2022,dom,dom.iterable',
+  ];
   await node(compiler, ...options, 'use.mts').catch((error: { stdout?: string }) => {
     throw new Error(error.stdout);
   });
