@@ -66,9 +66,9 @@ const boundaries = {
 };
 const always = [
   {
-    regex: '^\\.{1,2}/(.*/)?(simulator|demo|bench|harness|faults|test)/',
+    regex: '^\\.{1,2}/(.*/)?(client|simulator|demo|bench|harness|faults|test)/',
     message:
-      'src/ is the product: it knows nothing of the simulator, the demo, the benchmark, the fault runs or the tests.',
+      'src/ is the product: it does not know its client, the simulator, the demo, the benchmark, the fault runs or the tests.',
   },
 ];
 const ENVIRONMENT = 'The environment is read in src/config, and in src/cli/api/client-env.ts for the command line.';
@@ -225,8 +225,29 @@ export default [
     }),
   },
   {
-    files: ['src/**/*.ts', 'simulator/**/*.ts', 'demo/**/*.ts', 'harness/**/*.ts', 'faults/**/*.ts'],
+    files: ['client/**/*.ts'],
     ignores: ['**/*.spec.ts'],
+    rules: {
+      ...restrict({
+        regex: '^(?!openapi-fetch$|\\./)',
+        message: 'The client is a separate package, also for browsers: it imports only its files and openapi-fetch.',
+      }),
+      'no-restricted-globals': [
+        'error',
+        ...['process', 'Buffer'].map((name) => ({ name, message: 'The client runs in browsers, too.' })),
+      ],
+    },
+  },
+  {
+    files: ['console/**/*.{ts,tsx}'],
+    rules: restrict({
+      regex: '^(\\.\\./)+(?!client/)(src|simulator|demo|bench|harness|faults|test)/|^openapi-fetch$',
+      message: 'The console knows the service only by its client.',
+    }),
+  },
+  {
+    files: ['src/**/*.ts', 'simulator/**/*.ts', 'demo/**/*.ts', 'harness/**/*.ts', 'faults/**/*.ts', 'client/**/*.ts'],
+    ignores: ['**/*.spec.ts', 'client/schema.ts'],
     rules: { 'max-lines': ['error', { max: 300 }] },
   },
   {
@@ -234,7 +255,7 @@ export default [
     rules: { 'no-restricted-syntax': ['error', ...productSyntax, ...realTime] },
   },
   {
-    files: ['test/**/*.ts', '{bench,demo,faults,harness,simulator}/**/*.spec.ts'],
+    files: ['test/**/*.ts', '{bench,client,demo,faults,harness,simulator}/**/*.spec.ts'],
     ignores: processLayer,
     rules: { 'no-restricted-syntax': ['error', ...realTime] },
   },

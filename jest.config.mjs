@@ -55,7 +55,7 @@ export default {
     {
       ...base,
       displayName: 'unit',
-      testMatch: ['src', 'simulator', 'demo', 'bench', 'harness', 'faults', 'console'].map(
+      testMatch: ['client', 'src', 'simulator', 'demo', 'bench', 'harness', 'faults', 'console'].map(
         (folder) => `<rootDir>/${folder}/**/*.spec.ts`,
       ),
     },

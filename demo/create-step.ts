@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { PersonResponse } from '../src/people/api/person-view.js';
-import type { SessionResponse } from '../src/sessions/model/session-view.js';
+import type { Schemas } from '../client/methods.js';
 import { finishedSession } from './finished-session.js';
 import { toneRecording } from './recording.js';
 import { type Stage, tell, title } from './stage.js';
+
+type Input = Schemas['CreateSessionRequest']['input'];
 
 const CLIENT = 'C-1002';
 const RECORDING_SECONDS = 20;
@@ -13,23 +14,24 @@ const TEXT = 'Came with better sleep. Went through the plan for the week; will c
 export async function createSessions(stage: Stage): Promise<void> {
   title(`The EHR asks for two sessions with ${CLIENT}: one from text, one from a recording.`);
   const { ehr } = stage;
-  const [provider = ''] = (await ehr.get<PersonResponse>(`/v1/clients/${CLIENT}`)).providers ?? [];
+  const [provider = ''] =
+    (await ehr.GET('/v1/clients/{externalId}', { params: { path: { externalId: CLIENT } } })).data.providers ?? [];
   await create(stage, provider, 'demo-text', { text: { text: TEXT } });
   const tone = new Blob([toneRecording(RECORDING_SECONDS)], { type: 'audio/wav' });
-  const recording = await ehr.post<{ url: string; bytes: number }>('/v1/recordings', tone);
+  const { data: recording } = await ehr.upload('/v1/recordings', tone);
   tell(`EHR       POST /v1/recordings: ${recording.bytes} bytes went through to the platform's store`);
-  const input = { recording: { recordingUrls: [recording.url], recordingContent: 'Recording' } };
+  const input = { recording: { recordingUrls: [recording.url], recordingContent: 'Recording' as const } };
   await create(stage, provider, 'demo-recording', input);
-  const launch = { provider, client: CLIENT, variant: 'in-person' };
-  const { url } = await ehr.post<{ url: string }>('/v1/recorder/launches', launch);
+  const launch = { provider, client: CLIENT, variant: 'in-person' } as const;
+  const { url } = (await ehr.POST('/v1/recorder/launches', { body: launch })).data;
   tell(
     `EHR       POST /v1/recorder/launches: an address on ${new URL(url).host} for the provider's browser, good once`,
   );
 }
 
-async function create(stage: Stage, provider: string, appointment: string, input: object): Promise<void> {
+async function create(stage: Stage, provider: string, appointment: string, input: Input): Promise<void> {
   const wish = { provider, client: CLIENT, noteTemplateIds: [randomUUID()], partnerAppointmentId: appointment, input };
-  const { id, state } = await stage.ehr.post<SessionResponse>('/v1/sessions', wish, { wait: 10 });
+  const { id, state } = (await stage.ehr.POST('/v1/sessions', { body: wish })).data;
   tell(`EHR       POST /v1/sessions (${appointment}): ${state}, /v1/sessions/${id}`);
   const { state: end, notesRevision } = await finishedSession(stage, appointment);
   tell(`EHR       GET /v1/sessions?appointment=${appointment}: ${end}, notes in revision ${notesRevision}`);

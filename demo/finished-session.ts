@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { withQuery } from '../src/cli/api/api.js';
+import type { Schemas } from '../client/methods.js';
 import { CliFault } from '../src/cli/api/cli-fault.js';
-import type { SessionResponse } from '../src/sessions/model/session-view.js';
 import type { Stage } from './stage.js';
 
 const POLL_MS = 200;
@@ -9,11 +8,14 @@ const POLL_MS = 200;
 const PATIENCE_MS = 180_000;
 
 /** Waits until the EHR finds the session of an appointment with its notes. */
-export async function finishedSession({ ehr, signal }: Stage, appointment: string): Promise<SessionResponse> {
+export async function finishedSession(
+  { ehr, signal }: Stage,
+  appointment: string,
+): Promise<Schemas['SessionResponse']> {
   const giveUpAt = performance.now() + PATIENCE_MS;
   for (;;) {
-    const path = withQuery('/v1/sessions', { appointment });
-    const [session] = (await ehr.get<{ items: SessionResponse[] }>(path, { signal })).items;
+    const query = { appointment };
+    const [session] = (await ehr.GET('/v1/sessions', { params: { query }, signal })).data.items;
     if (session?.state === 'Done' && session.notesRevision > 0) return session;
     if (performance.now() > giveUpAt) {
       throw new CliFault(

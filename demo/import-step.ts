@@ -1,15 +1,20 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { withQuery } from '../src/cli/api/api.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Schemas } from '../client/methods.js';
 import { formOf } from '../src/cli/import/import-files.js';
-import { watchImport } from '../src/cli/import/import-watch.js';
+import { type ImportProgress, importProgress } from '../src/cli/import/import-watch.js';
 import { counted, duration } from '../src/cli/output/print.js';
 import { LiveLine } from '../src/cli/output/progress.js';
-import type { ImportResponse } from '../src/imports/api/import-view.js';
-import type { ImportRowView } from '../src/imports/api/imports.dto.js';
-import type { PersonResponse } from '../src/people/api/person-view.js';
 import { CALLS_PER_MINUTE, ROOT } from './settings.js';
 import { type Stage, tell, title } from './stage.js';
+
+type ImportRow = Schemas['ImportRowView'];
+
+/** An import; the API's description does not name the outcomes that it counts. */
+type Import = Schemas['ImportResponse'] & Pick<ImportProgress, 'counts'>;
+
+const POLL_MS = 300;
 
 const FILES = ['providers.csv', 'clients.csv'].map((name) => path.join(ROOT, 'demo/data', name));
 
@@ -55,17 +60,29 @@ export async function secondImport(stage: Stage): Promise<void> {
   );
 }
 
-async function importOnce({ ehr, signal }: Stage): Promise<ImportResponse> {
+async function importOnce({ ehr, signal }: Stage): Promise<Import> {
   const { form } = await formOf(FILES);
-  const { id } = await ehr.post<ImportResponse>('/v1/imports', form, { signal });
-  return watchImport(ehr, id, new LiveLine(process.stdout), { signal });
+  const { id } = (await ehr.upload('/v1/imports', form, { signal })).data;
+  const live = new LiveLine(process.stdout);
+  try {
+    // Without `Prefer: wait`, because every answer moves the line.
+    for (;;) {
+      const view = (await ehr.GET('/v1/imports/{id}', { params: { path: { id } }, signal })).data as Import;
+      if (view.state !== 'staging') live.show(importProgress(view));
+      if (view.state !== 'staging' && view.state !== 'running') return view;
+      await delay(POLL_MS, undefined, { signal });
+    }
+  } finally {
+    live.end();
+  }
 }
 
-async function tellRest(stage: Stage, view: ImportResponse): Promise<void> {
+async function tellRest(stage: Stage, view: Import): Promise<void> {
   const review = await rowsOf(stage, view.id, 'needsReview');
   tell(`${pad(review.length)} left for review:`);
   for (const { externalId } of review) {
-    const person = await stage.ehr.get<PersonResponse>(`/v1/clients/${externalId}`);
+    const params = { path: { externalId: externalId ?? '' } };
+    const person = (await stage.ehr.GET('/v1/clients/{externalId}', { params })).data;
     const { message, platformMessage } = person.sync.error ?? {};
     tell(`       ${externalId}  ${[message, platformMessage].filter(Boolean).join(' ')}`);
   }
@@ -74,8 +91,8 @@ async function tellRest(stage: Stage, view: ImportResponse): Promise<void> {
   for (const row of rejected) tell(`       ${row.externalId}  (${row.file}, line ${row.line}) ${row.hint}`);
 }
 
-async function rowsOf({ ehr }: Stage, id: string, outcome: string): Promise<ImportRowView[]> {
-  return (await ehr.get<{ items: ImportRowView[] }>(withQuery(`/v1/imports/${id}/rows`, { outcome }))).items;
+async function rowsOf({ ehr }: Stage, id: string, outcome: ImportRow['outcome']): Promise<ImportRow[]> {
+  return (await ehr.GET('/v1/imports/{id}/rows', { params: { path: { id }, query: { outcome } } })).data.items;
 }
 
 function pad(count: number): string {

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { Api } from '../src/cli/api/api.js';
+import { createClient } from '../client/create-client.js';
 import { CliFault } from '../src/cli/api/cli-fault.js';
 import { changeProviders, deleteClient } from './change-step.js';
 import { createSessions } from './create-step.js';
@@ -36,7 +36,7 @@ async function main(): Promise<void> {
   const { url, simulatorUrl } = await startAll(settings);
   const key = settings.service.ADMIN_API_KEY ?? '';
   const stage: Stage = {
-    ehr: new Api(() => ({ url, key })),
+    ehr: createClient({ url, key }),
     platform: new Platform(simulatorUrl),
     signal: stopping.signal,
   };

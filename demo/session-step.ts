@@ -1,5 +1,3 @@
-import type { PersonResponse } from '../src/people/api/person-view.js';
-import type { DeliveryResponse } from '../src/webhooks/admin/deliveries.dto.js';
 import { finishedSession } from './finished-session.js';
 import { type Stage, tell, title } from './stage.js';
 
@@ -11,8 +9,9 @@ const NOTE_LINES = 8;
 export async function readNotes(stage: Stage): Promise<void> {
   title(`A session with ${CLIENT} takes place on the platform.`);
   const { ehr, platform } = stage;
-  const client = await ehr.get<PersonResponse>(`/v1/clients/${CLIENT}`);
-  const provider = await ehr.get<PersonResponse>(`/v1/providers/${client.providers?.[0]}`);
+  const client = (await ehr.GET('/v1/clients/{externalId}', { params: { path: { externalId: CLIENT } } })).data;
+  const externalId = client.providers?.[0] ?? '';
+  const provider = (await ehr.GET('/v1/providers/{externalId}', { params: { path: { externalId } } })).data;
   await platform.startSession({
     providerUserId: provider.platformUserId,
     clientUserId: client.platformUserId,
@@ -24,12 +23,16 @@ export async function readNotes(stage: Stage): Promise<void> {
   tell(`webhooks  ${(await eventTypes(stage)).join(', ')}`);
   tell(`EHR       GET /v1/sessions?appointment=${APPOINTMENT}: ${session.state}, provider ${session.provider}`);
   tell(`EHR       GET /v1/sessions/${session.id}/notes, as Markdown:`);
-  const notes = await ehr.send('GET', `/v1/sessions/${session.id}/notes`, undefined, { accept: 'text/markdown' });
-  const lines = (await notes.text()).split('\n').filter((line) => line.trim() !== '');
+  const { data: notes } = await ehr.GET('/v1/sessions/{id}/notes', {
+    params: { path: { id: session.id } },
+    headers: { accept: 'text/markdown' },
+    parseAs: 'text',
+  });
+  const lines = notes.split('\n').filter((line) => line.trim() !== '');
   tell(...lines.slice(0, NOTE_LINES).map((line) => `          ${line}`));
 }
 
 async function eventTypes({ ehr }: Stage): Promise<string[]> {
-  const { items } = await ehr.get<{ items: DeliveryResponse[] }>('/v1/webhook-deliveries');
+  const { items } = (await ehr.GET('/v1/webhook-deliveries')).data;
   return items.flatMap(({ eventType }) => (eventType?.startsWith('SESSION_') ? [eventType] : [])).reverse();
 }

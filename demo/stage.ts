@@ -1,10 +1,10 @@
-import type { Api } from '../src/cli/api/api.js';
+import type { Client } from '../client/create-client.js';
 import type { Platform } from './platform.js';
 
 /** What the steps of the demo are played on: the EHR's side and the platform's. */
 export interface Stage {
   /** notebridge, as the EHR sees it. */
-  ehr: Api;
+  ehr: Client;
   platform: Platform;
   /** Stops a step when the demo is to stop. */
   signal: AbortSignal;

@@ -22,7 +22,8 @@ const filesIn = (...folders) =>
 
 const isSource = (file) => /(?<!\.d|\.spec)\.ts$/.test(file);
 /** What is compiled into dist/. */
-const compiledSources = () => filesIn('src', 'simulator', 'demo', 'bench', 'harness', 'faults').filter(isSource);
+const compiledSources = () =>
+  filesIn('client', 'src', 'simulator', 'demo', 'bench', 'harness', 'faults').filter(isSource);
 const writtenSources = () => filesIn('src').filter((file) => isSource(file) && !file.startsWith('src/generated'));
 
 /** The steps in their order. `mark` is the file that keeps the digest of what the step's last run read. */
@@ -76,13 +77,20 @@ const STEPS = [
   {
     name: 'Building the console',
     mark: 'dist/console/.made-from',
-    reads: () => ['package-lock.json', ...filesIn('console')],
+    reads: () => ['package-lock.json', ...filesIn('client', 'console')],
     run: () => {
       const args = ['build', '--config', at('console/vite.config.mjs'), '--logLevel', 'error'];
       // Tests set another environment, but the pages must be those of production.
       return quietly(process.execPath, [nodeModule('vite', 'vite'), ...args], { NODE_ENV: 'production' });
     },
     advice: 'The console does not build:',
+  },
+  {
+    name: 'Packing the client',
+    mark: 'dist/client-package/.made-from',
+    reads: () => ['package-lock.json', 'tsconfig.json', 'scripts/pack-client.mjs', ...filesIn('client')],
+    run: () => quietly(process.execPath, [at('scripts/pack-client.mjs')]),
+    advice: 'The client cannot be packed:',
   },
 ];
 
@@ -136,7 +144,7 @@ function isInstalledAsLocked() {
 /** Removes what was compiled from sources that are gone, and nothing else, because programs may be running from dist/. */
 function removeLeftovers() {
   const kept = new Set(compiledSources().map((file) => `dist/${file.replace(/\.ts$/, '.js')}`));
-  for (const file of filesIn('dist').filter((file) => !file.startsWith('dist/console/'))) {
+  for (const file of filesIn('dist').filter((file) => !/^dist\/(console|client-package)\//.test(file))) {
     if (/\.js(\.map)?$/.test(file) && !kept.has(file.replace(/\.map$/, ''))) rmSync(at(file), { force: true });
   }
 }

@@ -1,4 +1,5 @@
-// Which packages of the lockfile are handed on: those that production installs, and those within the console's pages.
+// Which packages of the lockfile are handed on: those that production installs, and those within the console's
+// pages and the client.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
@@ -14,15 +15,18 @@ export function resolve(packages, from, name) {
   }
 }
 
-/** The package of an import. The console's own files begin with a dot. */
+/** The package of an import. The folders' own files begin with a dot. */
 const IMPORTED = /(?:\bfrom |\bimport\(|^import )'((?:@[\w-]+\/)?\w[\w-]*)(?:\/[^']*)?'/gm;
 
-function importedByConsole(root) {
-  const folder = path.join(root, 'console');
-  const files = existsSync(folder) ? readdirSync(folder, { recursive: true }) : [];
-  return files
-    .filter((file) => /\.tsx?$/.test(file) && !/\.(spec|d)\.ts$/.test(file))
-    .flatMap((file) => [...readFileSync(path.join(folder, file), 'utf8').matchAll(IMPORTED)].map(([, name]) => name));
+/** The console and the client, which the console and its users bring along. */
+function importedByPages(root) {
+  return ['console', 'client'].flatMap((name) => {
+    const folder = path.join(root, name);
+    const files = existsSync(folder) ? readdirSync(folder, { recursive: true }) : [];
+    return files
+      .filter((file) => /\.tsx?$/.test(file) && !/\.(spec|d)\.ts$/.test(file))
+      .flatMap((file) => [...readFileSync(path.join(folder, file), 'utf8').matchAll(IMPORTED)].map(([, name]) => name));
+  });
 }
 
 /** @param packages of the lockfile @returns the places of those that are handed on */
@@ -37,6 +41,6 @@ export function shippedPlaces(root, packages) {
       bundle(place, Object.keys(packages[place].dependencies ?? {}));
     }
   };
-  bundle('', importedByConsole(root));
+  bundle('', importedByPages(root));
   return shipped;
 }

@@ -1,5 +1,6 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
-import { ProblemError, type Schemas } from './client.js';
+import { NotebridgeError } from '../../client/notebridge-error.js';
+import type { Schemas } from './client.js';
 import { usePolling } from './queries.js';
 
 type Health = Pick<Schemas['HealthReportResponse'], 'status' | 'causes'>;
@@ -14,7 +15,7 @@ async function readHealth(): Promise<Health> {
   const answer = await fetch('/health/ready').catch(() => undefined);
   const health: unknown = await answer?.json().catch(() => undefined);
   if (Array.isArray((health as Health | undefined)?.causes)) return health as Health;
-  throw new ProblemError(0, 'unreachable', UNREACHABLE);
+  throw new NotebridgeError('no-answer', 0, UNREACHABLE);
 }
 
 export function useHealth(): UseQueryResult<Health> {

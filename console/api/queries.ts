@@ -1,5 +1,5 @@
 import { type Query, QueryClient } from '@tanstack/react-query';
-import { ProblemError } from './client.js';
+import { NotebridgeError } from '../../client/notebridge-error.js';
 import { store } from './store.js';
 
 type Liveness = 'live' | 'connecting' | 'paused';
@@ -33,7 +33,7 @@ const ON_RECORD: ReadonlySet<unknown> = new Set([
 export const isOnRecord = ({ queryKey: [name] }: Pick<Query, 'queryKey'>): boolean => ON_RECORD.has(name);
 
 /** Failures that pass by themselves. */
-const isPassing = (error: Error) => error instanceof ProblemError && (error.status === 0 || error.status >= 500);
+const isPassing = (error: Error) => error instanceof NotebridgeError && (error.status === 0 || error.status >= 500);
 
 /** What was read stays for a while when one goes to and fro; what failed for good is not asked again. */
 export const queries = new QueryClient({

@@ -1,14 +1,6 @@
 import { queryOptions, type UseQueryResult, useQuery } from '@tanstack/react-query';
-import {
-  api,
-  body,
-  isSignedOut,
-  ProblemError,
-  rememberCsrfToken,
-  type Schemas,
-  whenSignedOut,
-  whenTokenStale,
-} from './client.js';
+import { NotebridgeError } from '../../client/notebridge-error.js';
+import { api, body, isSignedOut, rememberCsrfToken, type Schemas, whenSignedOut, whenTokenStale } from './client.js';
 import { liveness, queries } from './queries.js';
 import { store } from './store.js';
 
@@ -75,13 +67,13 @@ export async function readAgain(isInUse = false): Promise<Session | null> {
 
 const idOf = ({ caller: { issuer, id } }: Session) => `${issuer} ${id}`;
 
-/** Exchanges a key for a session; the key itself is kept nowhere. @throws {ProblemError} also if the cookie is refused */
+/** Exchanges a key for a session; the key itself is kept nowhere. @throws {NotebridgeError} also if the cookie is refused */
 export async function signIn(key: string): Promise<void> {
-  if (!LIKE_A_KEY.test(key)) throw new ProblemError(401, 'unauthenticated', NOT_KNOWN);
+  if (!LIKE_A_KEY.test(key)) throw new NotebridgeError('unauthenticated', 401, NOT_KNOWN);
   const headers = { authorization: `Bearer ${key}` };
   await api.POST('/v1/browser-session', { headers });
   const session = await readSession();
-  if (!session) throw new ProblemError(401, 'cookie-refused', COOKIE_REFUSED);
+  if (!session) throw new NotebridgeError('cookie-refused', 401, COOKIE_REFUSED);
   become(session);
 }
 

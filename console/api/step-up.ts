@@ -25,7 +25,7 @@ whenStepUpNeeded(
     }),
 );
 
-/** Shows the session's key again. @throws {ProblemError} `wrong-key` */
+/** Shows the session's key again. @throws {NotebridgeError} `wrong-key` */
 export async function confirmKey(key: string): Promise<void> {
   const { csrfToken } = await body(api.POST('/v1/browser-session/step-up', { body: { key } }));
   rememberCsrfToken(csrfToken);

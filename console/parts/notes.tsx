@@ -1,11 +1,11 @@
 import { Component, type ReactNode } from 'react';
-import { ProblemError } from '../api/client.js';
+import { NotebridgeError } from '../../client/notebridge-error.js';
 import { labelOf } from './field.js';
 import { ScriptMissing } from './script.js';
 
 /** What went wrong, in the sentence of whoever refused it; that something is not there is no fault to be tried again. */
 export function ErrorNote({ error, onRetry }: { error: Error; onRetry?: () => void }) {
-  const isAbsent = error instanceof ProblemError && error.status === 404;
+  const isAbsent = error instanceof NotebridgeError && error.status === 404;
   const retry = error instanceof ScriptMissing ? () => location.reload() : onRetry;
   return (
     <div className={isAbsent ? 'note' : 'note error'} role="alert">
@@ -21,7 +21,7 @@ export function ErrorNote({ error, onRetry }: { error: Error; onRetry?: () => vo
 
 /** A field is called what the page calls it; what the page has no field for, as the API does. */
 function sentenceOf(error: Error): string {
-  const [fault] = error instanceof ProblemError ? error.faults : [];
+  const [fault] = (error instanceof NotebridgeError && error.more.errors) || [];
   const label = fault && labelOf(fault.pointer.slice(1));
   return label ? `The field “${label}” is not acceptable: ${fault.detail}.` : error.message;
 }

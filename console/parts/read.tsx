@@ -17,7 +17,7 @@ type Reading<T> = Pick<UseQueryResult<T>, 'data' | 'error' | 'refetch'>;
 /** Reads one thing of the API. @param name what it is called among what was read */
 export function useRead<T>(
   name: readonly unknown[],
-  call: () => Promise<{ data?: T }>,
+  call: () => Promise<{ data: T }>,
   options: Omit<UseQueryOptions<T>, 'queryKey' | 'queryFn'> = {},
 ): UseQueryResult<T> {
   return useQuery({ queryKey: name, queryFn: () => body(call()), ...options });
@@ -37,7 +37,7 @@ export function Loaded<T>({ query, children }: { query: Reading<T>; children: (d
 /** Reads one thing of the API and shows it. */
 export function Read<T>(props: {
   name: readonly unknown[];
-  call: () => Promise<{ data?: T }>;
+  call: () => Promise<{ data: T }>;
   children: (data: T) => ReactNode;
 }) {
   return <Loaded query={useRead(props.name, props.call)}>{props.children}</Loaded>;
@@ -51,7 +51,7 @@ interface Page<T> {
 interface Source<T> {
   /** The list and what it is filtered by. */
   name: readonly unknown[];
-  read: (cursor: string | undefined) => Promise<{ data?: Page<T> }>;
+  read: (cursor: string | undefined) => Promise<{ data: Page<T> }>;
   /** Milliseconds after which it is read again, where the change feed tells nothing of it. */
   everyMs?: number;
   /** Said instead of a list without rows. */

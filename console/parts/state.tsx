@@ -1,5 +1,5 @@
+import type { operations } from '../../client/schema.js';
 import type { Schemas } from '../api/client.js';
-import type { operations } from '../api/schema.js';
 
 export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'quiet';
 

@@ -2,15 +2,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { Metrics } from '../../src/http/server/metrics.js';
 import { contractJsonSchema } from '../../src/platform/contract/contract-json-schema.js';
 import { openApiDocument } from '../../src/setup.js';
+import { clientSchema } from '../support/reference/client-schema.js';
 import { contractPage } from '../support/reference/contract.js';
 import { problemsPage } from '../support/reference/problems.js';
 import { eventsPage, metricsPage, operationsPage } from '../support/reference/service-pages.js';
 import { settingsPage } from '../support/reference/settings.js';
 import { useWorld } from '../world/use-world.js';
-
-// The package's types for require() are broken.
-type OpenApiTypes = typeof import('openapi-typescript', { with: { 'resolution-mode': 'import' }});
-const { default: typesOf, astToString, COMMENT_HEADER } = require('openapi-typescript') as OpenApiTypes;
 
 const world = useWorld();
 
@@ -24,7 +21,7 @@ const FILES: Record<string, () => string | Promise<string>> = {
   'docs/reference/events.md': eventsPage,
   'docs/reference/operations.md': () => operationsPage(description()),
   'docs/reference/metrics.md': () => metricsPage(world.get(Metrics).registry.getMetricsAsArray()),
-  'console/api/schema.d.ts': async () => COMMENT_HEADER + astToString(await typesOf(JSON.stringify(description()))),
+  'client/schema.ts': () => clientSchema(description()),
 };
 
 test.each(Object.entries(FILES))('%s agrees with the code; npm run reference writes it', async (file, make) => {

@@ -71,7 +71,7 @@ const KUBERNETES = ['api', 'worker', 'migrate'].flatMap((file) =>
 );
 
 /** Every page of the project. */
-const documents = ['.', 'contract', 'docs', 'simulator', 'demo', 'src'].flatMap((start) =>
+const documents = ['.', 'client', 'contract', 'docs', 'simulator', 'demo', 'src'].flatMap((start) =>
   readdirSync(path.join(ROOT, start), { recursive: start !== '.', encoding: 'utf8' })
     .filter((file) => file.endsWith('.md'))
     .map((file) => path.join(start, file)),

@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from 'react';
-import { ProblemError } from '../../api/client.js';
+import { NotebridgeError } from '../../../client/notebridge-error.js';
 import { ConfirmedAction } from '../../parts/action.js';
 import { Field } from '../../parts/field.js';
 import { Section } from '../../parts/layout.js';
@@ -63,7 +63,8 @@ export function GuardedAction(props: {
   const guards = refusing ?? props.guards.filter(({ exceeded }) => exceeded);
   const attempt = () =>
     run(guards.map(({ name }) => name)).catch((error: unknown) => {
-      if (error instanceof ProblemError && Array.isArray(error.more.guards)) setRefusing(error.more.guards as Guard[]);
+      if (error instanceof NotebridgeError && Array.isArray(error.more.guards))
+        setRefusing(error.more.guards as Guard[]);
       throw error;
     });
   return (

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import { csrf, ProblemError, refusalOf } from '../../api/client.js';
+import { NotebridgeError } from '../../../client/notebridge-error.js';
+import { csrf, refusalOf } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
 import type { Import } from './words.js';
 
@@ -45,7 +46,7 @@ function upload(parts: readonly Part[], choices: Choices, onProgress: (share: nu
       else refusalOf(new Response(responseText, { status }), token).then(reject, reject);
     };
     request.onerror = () =>
-      reject(new ProblemError(0, 'unreachable', 'The upload was interrupted. Check the service, then try again.'));
+      reject(new NotebridgeError('no-answer', 0, 'The upload was interrupted. Check the service, then try again.'));
     request.send(form);
   });
 }

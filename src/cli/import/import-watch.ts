@@ -11,6 +11,9 @@ export const pathOf = (id: string): string => `/v1/imports/${encodeURIComponent(
 
 const POLL_MS = 300;
 
+/** The members of an import that show its progress. */
+export type ImportProgress = Pick<ImportResponse, 'counts' | 'calls' | 'etaSeconds' | 'etaMinSeconds' | 'etaUnknown'>;
+
 /** How often an unavailable service is asked, and how long until the watch ends. */
 const AWAY_POLL_MS = 2_000;
 const MAX_AWAY_MS = 300_000;
@@ -23,7 +26,9 @@ interface WatchOptions {
   pause?: (ms: number) => Promise<unknown>;
 }
 
-function importProgress({ counts, calls, etaSeconds, etaMinSeconds, etaUnknown }: ImportResponse): Progress {
+/** The progress of an import. @param view as the service answers it */
+export function importProgress(view: ImportProgress): Progress {
+  const { counts, calls, etaSeconds, etaMinSeconds, etaUnknown } = view;
   const [done, note] = [counts.total - counts.pending, counted(calls.made, 'call')];
   const eta = { etaSeconds, etaMinSeconds, etaUnknown: etaUnknown ? WHY_UNKNOWN[etaUnknown] : undefined };
   return { done, total: counts.total, noun: 'rows', note, ...eta };

@@ -7666,9 +7666,9 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "audio/*": string;
-                "video/*": string;
-                "application/octet-stream": string;
+                "audio/*": Blob;
+                "video/*": Blob;
+                "application/octet-stream": Blob;
             };
         };
         responses: {
@@ -7829,11 +7829,11 @@ export interface operations {
                 "application/fhir+json": string;
                 "multipart/form-data": {
                     /** @description Providers, before the clients: CSV (text/csv) or JSON lines (application/x-ndjson) */
-                    providers?: string[];
+                    providers?: Blob[];
                     /** @description Clients: CSV (text/csv) or JSON lines (application/x-ndjson) */
-                    clients?: string[];
+                    clients?: Blob[];
                 } & {
-                    [key: string]: string;
+                    [key: string]: Blob;
                 };
             };
         };
@@ -8441,13 +8441,13 @@ export interface operations {
             content: {
                 "multipart/form-data": {
                     /** @description PDFs of at most 25 MiB each. Their ids are file-1, file-2, …; a part with another name gives its file that id. */
-                    files: string[];
+                    files: Blob[];
                     /** @description Repeat the part, or separate values by commas */
                     criteria?: ("provider_name_and_credentials" | "client_name_and_dob" | "care_delivery_method" | "service_modality" | "client_location" | "provider_signature_and_date" | "date_of_service" | "session_start_and_stop_times" | "attendees" | "diagnostic_statement_present" | "presenting_problem" | "goals_addressed_in_session" | "measurable_goals" | "interventions_utilized" | "client_response_to_interventions" | "risk_assessment" | "mental_status_examination" | "plan" | "intensive_level_of_care" | "current_symptoms_and_behaviors" | "progress_towards_goals" | "specific_services_rendered")[];
                     /** @description Repeat the part, or separate values by commas */
                     criteriaGroups?: "therapy_notes"[];
                 } & {
-                    [key: string]: string;
+                    [key: string]: Blob;
                 };
                 "application/json": components["schemas"]["ComplianceJobRequest"];
             };
@@ -9017,3 +9017,13 @@ export interface operations {
         };
     };
 }
+
+/** The paths whose POST takes an Idempotency-Key. */
+export const IDEMPOTENT_POSTS: readonly string[] = [
+    "/v1/sessions",
+    "/v1/recordings",
+    "/v1/recordings/upload-url",
+    "/v1/imports",
+    "/v1/compliance/jobs",
+    "/v1/compliance/upload-url",
+];

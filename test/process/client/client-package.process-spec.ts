@@ -1,0 +1,81 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import type { Service } from '../../../harness/service.js';
+import { ADMIN_KEY, WEBHOOK_SECRET } from '../../support/app.js';
+import { blocksOf, ROOT, readPage } from '../../support/pages.js';
+import { useMirrors } from '../../support/service.js';
+
+const newMirror = useMirrors();
+const run = promisify(execFile);
+let service: Service;
+let folder: string;
+
+/** Runs Node in the folder of somebody who has installed the package. */
+async function node(...args: string[]): Promise<string> {
+  const env = { PATH: process.env.PATH, NOTEBRIDGE_URL: service.url, NOTEBRIDGE_KEY: ADMIN_KEY };
+  return (await run(process.execPath, args, { cwd: folder, env })).stdout;
+}
+
+beforeAll(async () => {
+  const mirror = await newMirror({ platform: { webhookSecret: WEBHOOK_SECRET, stepMs: 100 } });
+  service = await mirror.start();
+  mirror.simulator.state.settings.webhookUrl = `${service.url}/webhooks/platform`;
+  folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-client-'));
+  writeFileSync(path.join(folder, 'package.json'), '{ "private": true }');
+  writeFileSync(path.join(folder, 'visit.wav'), 'sound');
+  const packed = path.join(ROOT, `dist/notebridge-client-${version()}.tgz`);
+  // Without a registry, because the package brings its dependency along.
+  const npm = ['install', '--offline', '--no-audit', '--no-fund', '--cache', path.join(folder, 'cache'), packed];
+  await run('npm', npm, { cwd: folder });
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const version = (): string => JSON.parse(readFileSync(path.join(ROOT, 'client/package.json'), 'utf8')).version;
+
+test.each(blocksOf(readPage('client/README.md'), 'js').map((block, at) => [at + 1, block]))(
+  'block %i of client/README.md runs',
+  async (at, block) => {
+    writeFileSync(path.join(folder, `block-${at}.mjs`), String(block));
+    await node(`block-${at}.mjs`);
+  },
+);
+
+test('the types of the package fit the calls of its users', async () => {
+  const source = `import { createClient, NotebridgeError, verifyWebhook } from 'notebridge-client';
+const client = createClient({ url: 'http://localhost', key: 'key' });
+export async function name(): Promise<string | null> {
+  const { data } = await client.GET('/v1/clients/{externalId}', { params: { path: { externalId: 'C-1' } } });
+  return data.firstName;
+}
+export const failed = (error: unknown): number | undefined =>
+  error instanceof NotebridgeError ? error.retryAfter : undefined;
+export const subject = async (): Promise<string> => (await verifyWebhook({}, '', [])).data.subject;
+// @ts-expect-error: the route needs an id.
+export const wrong = () => client.GET('/v1/clients/{externalId}');
+`;
+  writeFileSync(path.join(folder, 'use.mts'), source);
+  const compiler = path.join(ROOT, 'node_modules/typescript/bin/tsc');
+  const options = [
+    '--noEmit',
+    '--strict',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2022',
+    '--lib',
+    'es2022,dom,dom.iterable',
+  ];
+  await node(compiler, ...options, 'use.mts').catch((error: { stdout?: string }) => {
+    throw new Error(error.stdout);
+  });
+});
+
+test('the package holds its code, its types and its examples, and no test', () => {
+  const files = readdirSync(path.join(folder, 'node_modules/notebridge-client'), { recursive: true, encoding: 'utf8' });
+  const own = files.filter((file) => !file.startsWith('node_modules'));
+  expect(own).toEqual(expect.arrayContaining(['README.md', 'examples/ehr.mjs', 'lib/notebridge-client.d.ts']));
+  expect(own.filter((file) => /spec|tsconfig/.test(file))).toEqual([]);
+});
