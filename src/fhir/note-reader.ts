@@ -61,12 +61,13 @@ export class NoteReader {
     const clientUsers = client === undefined ? undefined : await this.sessions.usersOf('client', client);
     const filter: DocumentFilter = { clientUsers, appointment, date, lastUpdated, limit: count + 1 };
     const byDate = isByDate(filter);
-    const { text, values } = byDate
+    const { settings, text, values } = byDate
       ? statementByDate(filter, decodeCursor<DateKey>(cursor, 'time', 'uuid'))
       : statementByChange(filter, decodeCursor<ChangeKey>(cursor, 'time', 'uuid', 'uuid'));
     await numberSessions(this.database);
     let page: Page<FoundDocument> = { items: [], nextCursor: null };
     const found = async (tx: PoolClient) => {
+      if (settings !== '') await tx.query(settings);
       const { rows } = await tx.query<FoundDocument>(text, values);
       page = pageOf(rows, count, ({ documentId, session, fetchedAt, updatedAt = fetchedAt }) =>
         byDate ? [fetchedAt.toISOString(), documentId] : [updatedAt.toISOString(), session, documentId],

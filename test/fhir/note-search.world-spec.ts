@@ -49,6 +49,20 @@ describe('a search for notes', () => {
     expect(note && textOf(note)).toContain('### Plan'.slice(1));
   });
 
+  it('is valid for each kind of document of the simulator, from a recording and from a text', async () => {
+    const templates = ['1', '2', '3'].map((digit) => '11111111-1111-4111-8111-111111111111'.replaceAll('1', digit));
+    for (const input of [
+      { kind: 'recording', urls: ['https://files.example.test/1.wav'], content: 'Recording' },
+      { kind: 'text', text: '# Slept <better>; *keeps* the plan.\r\n\u0000\u{1f642}' },
+    ] as const) {
+      const more = { noteTemplateIds: templates, input, externalTreatmentPlan: '## Plan' } as object;
+      const session = newSession(more);
+      toEnd(session);
+      await world.settle();
+    }
+    expect((await all('')).map(textOf).filter((text) => text.length > 100)).toHaveLength(6);
+  });
+
   it('finds notes by patient and encounter, with and without a system', async () => {
     const first = await finished({ partnerAppointmentId: 'a-1' });
     const second = await finished({ partnerAppointmentId: 'a-2', clientUserIds: [] });

@@ -17,9 +17,18 @@ export interface DocumentFilter {
 }
 
 interface Statement {
+  /** Settings of the planner for the transaction; empty: the usual ones. */
+  readonly settings: string;
   readonly text: string;
   readonly values: unknown[];
 }
+
+/**
+ * Makes the planner read a page in the order of an index. Otherwise, if it expects few rows of a range, it collects and
+ * sorts all of them, however many there are.
+ */
+const IN_ORDER_OF_INDEX =
+  'SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off';
 
 /** The newest revision of document `d`. OFFSET 0 keeps the planner from reading all revisions. */
 const CURRENT = `CROSS JOIN LATERAL (
@@ -45,7 +54,7 @@ export function statementByDate({ date, limit }: DocumentFilter, after: DateKey 
     FROM document_revisions r CROSS JOIN LATERAL (
       SELECT * FROM session_documents WHERE id = r.document AND revision = r.revision OFFSET 0) AS d
     WHERE ${conditions.join(' AND ') || 'true'} ORDER BY r.fetched_at, r.document LIMIT ${parameter(limit)}`;
-  return { text, values };
+  return { settings: IN_ORDER_OF_INDEX, text, values };
 }
 
 /**
@@ -60,6 +69,7 @@ export function statementByChange(filter: DocumentFilter, after: ChangeKey | und
   const rare: string[] = [];
   if (clientUsers) rare.push(`client_user_ids && ${parameter(clientUsers)}::text[]`);
   if (appointment !== undefined) rare.push(`partner_appointment_id = ${parameter(appointment)}`);
+  const isRare = rare.length > 0;
   const found = `found AS MATERIALIZED (SELECT * FROM sessions WHERE ${rare.join(' AND ')})`;
   const conditions = ['t.notes_revision > 0', ...within('t.updated_at', lastUpdated), ...within('r.fetched_at', date)];
   if (after) {
@@ -68,12 +78,12 @@ export function statementByChange(filter: DocumentFilter, after: ChangeKey | und
     conditions.push(`(t.updated_at, t.id, d.id) > (${at}::timestamptz, ${session}::uuid, ${document}::uuid)`);
   }
   const text = `
-    ${rare.length > 0 ? `WITH ${found}` : ''}
+    ${isRare ? `WITH ${found}` : ''}
     SELECT ${DOCUMENT_COLUMNS}, t.id AS session, t.updated_at AS "updatedAt"
-    FROM ${rare.length > 0 ? 'found' : 'sessions'} t
+    FROM ${isRare ? 'found' : 'sessions'} t
     CROSS JOIN LATERAL (SELECT * FROM session_documents WHERE session = t.id OFFSET 0) AS d ${CURRENT}
     WHERE ${conditions.join(' AND ')} ORDER BY t.updated_at, t.id, d.id LIMIT ${parameter(limit)}`;
-  return { text, values };
+  return { settings: isRare ? '' : IN_ORDER_OF_INDEX, text, values };
 }
 
 function parameters() {

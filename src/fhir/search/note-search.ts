@@ -57,7 +57,7 @@ export function readNoteSearch(query: Readonly<Record<string, unknown>>, isStric
   };
   const takeOne = (...names: readonly string[]): string | undefined => {
     const values = names.flatMap(take);
-    if (values.length > 1) throw notSupported(`${names.join(' or ')} can be given once.`);
+    if (values.length > 1) throw notSupported(`${names.join(' or ')} can be given only once.`);
     return values[0];
   };
   const client = identifierOf('client', takeOne(...IDENTIFIERS.client));
