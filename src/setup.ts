@@ -31,7 +31,7 @@ const PATH_SEGMENT_LIMIT = 1024;
 /** What a multipart body may hold at most; a route that reads one sets what it takes. Sizes in bytes. */
 const MULTIPART_LIMITS = { fieldNameSize: 100, fieldSize: 64 * 1024, fields: 50, files: 500, fileSize: 2 * 1024 ** 3 };
 
-/** The forms of errors beside problem details. */
+/** The forms of errors other than problem details. */
 const ERROR_FORMS = [FHIR_ERRORS];
 
 /** Milliseconds between two looks for connections whose headers are late. */

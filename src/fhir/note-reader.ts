@@ -99,7 +99,7 @@ export class NoteReader {
   }
 }
 
-/** Whose sessions, and of which appointment, only `sessions:read` shows. */
+/** Requires `sessions:read` for a search that would tell the client or the appointment of a session. */
 function requireSessions({ client, appointment }: NoteSearch, { scopes }: Principal): void {
   if (scopes.has('sessions:read') || (client === undefined && appointment === undefined)) return;
   const detail = 'A search by patient or encounter needs a key with the scope sessions:read, too.';

@@ -21,7 +21,7 @@ const QUERIES = [
   ...['patient.identifier=c-1', 'encounter.identifier=a-1', 'patient.identifier=c-1&date=ge2000&_lastUpdated=ge2000'],
 ];
 
-/** Sessions of which few have notes, whose documents and revisions belong together. */
+/** Fills the tables: few sessions have notes, and their documents and revisions belong together. */
 async function fill(): Promise<void> {
   for (let n = 0; n < 4; n += 1) sessions.toEnd(sessions.newSession({ partnerAppointmentId: `a-${n}` }));
   await world.settle();
@@ -29,7 +29,7 @@ async function fill(): Promise<void> {
   await fillTo(ROWS, connection, 'sessions');
   await connection.query(`SET session_replication_role = replica;
     UPDATE sessions SET client_user_ids = ARRAY[id::text], partner_appointment_id = id::text,
-      updated_at = updated_at - random() * interval '300 days', notes_revision = (random() < 0.1)::int
+      updated_at = to_timestamp(1700000000 + random() * 60000000), notes_revision = (random() < 0.1)::int
     WHERE id NOT IN (SELECT session FROM session_documents);
     INSERT INTO session_documents SELECT gen_random_uuid(), s.id, d.note_template_id, d.ordinal, d.session_document_id,
       d.position, d.revision, d.fingerprint, d.incomplete, d.superseded_at

@@ -25,7 +25,7 @@ interface Statement {
 
 /**
  * Makes the planner read a page in the order of an index. Otherwise, if it expects few rows of a range, it collects and
- * sorts all of them, however many there are.
+ * sorts all of them.
  */
 const IN_ORDER_OF_INDEX =
   'SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off';
