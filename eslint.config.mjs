@@ -29,6 +29,7 @@ const order = {
   webhooks: { receive: {}, process: {}, admin: {} },
   people: { model: {}, store: {}, reconcile: {}, api: {} },
   sessions: { model: {}, read: {}, refresh: {}, create: {}, update: {} },
+  fhir: { search: {} },
   recordings: {},
   imports: {
     parse: { row: {}, text: {}, csv: {}, fhir: {} },

@@ -1157,6 +1157,68 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/fhir/metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Describe what is built of FHIR
+         * @description Open to callers without a key.
+         */
+        get: operations["Fhir.metadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/fhir/DocumentReference": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search notes as FHIR documents
+         * @description Each note in its newest version. A search by patient or encounter needs the scope `sessions:read`, too.
+         *
+         *     Needs a key with the scope `notes:read`.
+         */
+        get: operations["Fhir.search"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/fhir/DocumentReference/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a note as a FHIR document
+         * @description Needs a key with the scope `notes:read`.
+         */
+        get: operations["Fhir.read"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/recordings": {
         parameters: {
             query?: never;
@@ -4510,6 +4572,30 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
+        /** @description bad-cursor, bad-on-behalf-of, bad-purpose, bad-request, bad-search, bad-url, bad-value, on-behalf-of-required, search-not-supported, validation */
+        "400.caller.bad-cursor.bad-search.search-not-supported": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-search" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:search-not-supported" | "urn:notebridge:problem:validation";
+                } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description not-found, unknown-document */
+        "404.unknown-document": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-document";
+                } & components["schemas"]["Problem"];
+            };
+        };
         /** @description bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, empty-recording, on-behalf-of-required, platform-rejected, too-deep, validation */
         "400.body.caller.idempotent.platform.bad-multipart.empty-recording": {
             headers: {
@@ -7648,6 +7734,458 @@ export interface operations {
             503: components["responses"]["503.caller"];
             507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
+        };
+    };
+    "Fhir.metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A FHIR R4 CapabilityStatement */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "CapabilityStatement";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description bad-request, bad-url, bad-value, validation */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description not-acceptable */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description too-many-requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description data-key-missing, data-unreadable, database-unavailable, unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description headers-too-large, internal, method-not-allowed, refused, request-timeout, url-too-long */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    "Fhir.search": {
+        parameters: {
+            query?: {
+                /** @description The EHR's id of a client: `value` or `urn:notebridge:client|value` */
+                "patient.identifier"?: string;
+                /** @description The EHR's id of an appointment: `value` or `urn:notebridge:appointment|value` */
+                "encounter.identifier"?: string;
+                /** @description When the newest version was fetched, such as `ge2026-01-31`; several must all hold */
+                date?: string[];
+                /** @description When the note or its session changed last, as `date`; results are in this order */
+                _lastUpdated?: string[];
+                /** @description Notes on a page, at most 50 */
+                _count?: number;
+                /** @description As in the `next` link of a page */
+                _cursor?: string;
+            };
+            header?: {
+                /** @description `handling=strict` rejects unknown search parameters; otherwise they are ignored */
+                Prefer?: string;
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A FHIR R4 Bundle of type searchset, with a link to the next page */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "Bundle";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description bad-cursor, bad-on-behalf-of, bad-purpose, bad-request, bad-search, bad-url, bad-value, on-behalf-of-required, search-not-supported, validation */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description signed-out, unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description forbidden-scope, forged-request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description not-acceptable */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description merged, renamed */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description daily-bytes-used, too-many-requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description audit-unavailable, data-key-missing, data-unreadable, database-unavailable, unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description disk-full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description headers-too-large, internal, method-not-allowed, refused, request-timeout, url-too-long */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    "Fhir.read": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A FHIR R4 DocumentReference */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "DocumentReference";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description signed-out, unauthenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description forbidden-scope, forged-request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description not-found, unknown-document */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description not-acceptable */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description daily-bytes-used, too-many-requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description audit-unavailable, data-key-missing, data-unreadable, database-unavailable, unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description disk-full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description headers-too-large, internal, method-not-allowed, refused, request-timeout, url-too-long */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
         };
     };
     "Recordings.upload": {

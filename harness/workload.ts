@@ -142,6 +142,15 @@ async function holdSessions({ service, simulator }: Target, day: string, session
   ]) {
     await service.call('GET', `/v1/sessions?${query}`);
   }
+  for (const query of [
+    '',
+    'date=ge2000',
+    '_lastUpdated=ge2000',
+    `patient.identifier=c-${day}-1&date=ge2000`,
+    `encounter.identifier=visit-${day}-1`,
+  ]) {
+    await service.call('GET', `/fhir/DocumentReference?_count=5&${query}`);
+  }
 }
 
 async function checkDocuments({ service, simulator, adminKey }: Target): Promise<void> {

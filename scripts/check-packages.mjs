@@ -20,13 +20,22 @@ function isAllowed(expression, allowed) {
   return plain.split(/ and /i).every((part) => allowed.includes(part));
 }
 
+/** The checksum of a package, or of the one whose archive it is part of. */
+function integrityAt(packages, place) {
+  const { inBundle, integrity = '' } = packages[place];
+  if (!inBundle || integrity) return integrity;
+  const outer = place.slice(0, place.lastIndexOf('/node_modules/'));
+  return packages[outer] ? integrityAt(packages, outer) : '';
+}
+
 /** One line for each package below `root` that could be replaced unnoticed or whose licence is not allowed. */
 export function findPackageFaults(root) {
   const { packages } = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8'));
   const shipped = shippedPlaces(root, packages);
   return Object.entries(packages).flatMap(([place, locked]) => {
     if (place === '') return [];
-    const { version, integrity = '', resolved = REGISTRY, link, optional } = locked;
+    const { version, resolved = REGISTRY, link, optional } = locked;
+    const integrity = integrityAt(packages, place);
     const name = `${nameAt(place)} ${version}`;
     if (link || !resolved.startsWith(REGISTRY)) return [`${name} does not come from ${REGISTRY}`];
     if (!/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity))

@@ -9,6 +9,7 @@ import { ConsoleModule } from './console/console.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { DueRowsModule } from './due-rows/due-rows.module.js';
 import { FeedModule } from './feed/feed.module.js';
+import { FhirModule } from './fhir/fhir.module.js';
 import { HttpModule } from './http/server/http.module.js';
 import { IdempotencyModule } from './idempotency/idempotency.module.js';
 import { ImportsModule, ImportsWorkerModule } from './imports/imports.module.js';
@@ -39,6 +40,7 @@ const MODULES = [
   WebhooksModule,
   PeopleModule,
   SessionsModule,
+  FhirModule,
   RecordingsModule,
   ImportsModule,
   RecorderModule,

@@ -7,6 +7,8 @@ import { AnswerVisibility, documentVisibility, operationId } from './access/guar
 import { Clock } from './config/clock.js';
 import { Env } from './config/env.js';
 import { Stopping } from './config/stopping.js';
+import { describeOutcomes } from './fhir/fhir-description.js';
+import { FHIR_ERRORS } from './fhir/operation-outcome.js';
 import openApiMetadata from './generated/metadata.js';
 import { ApiBodies } from './http/body/body-memory.js';
 import { jsonBodyParser } from './http/body/body-policy.js';
@@ -29,6 +31,9 @@ const PATH_SEGMENT_LIMIT = 1024;
 /** What a multipart body may hold at most; a route that reads one sets what it takes. Sizes in bytes. */
 const MULTIPART_LIMITS = { fieldNameSize: 100, fieldSize: 64 * 1024, fields: 50, files: 500, fileSize: 2 * 1024 ** 3 };
 
+/** The forms of errors other than problem details. */
+const ERROR_FORMS = [FHIR_ERRORS];
+
 /** Milliseconds between two looks for connections whose headers are late. */
 const CHECK_MS = 1_000;
 
@@ -38,7 +43,7 @@ const CHECK_MS = 1_000;
  */
 export function httpAdapter(env: Pick<Env, 'TRUSTED_PROXIES' | 'HEADERS_TIMEOUT_SECONDS'>): FastifyAdapter {
   const { TRUSTED_PROXIES: proxies, HEADERS_TIMEOUT_SECONDS: headersSeconds } = env;
-  const filter = new ProblemFilter();
+  const filter = new ProblemFilter(ERROR_FORMS);
   const options = {
     trustProxy: proxies.length > 0 && proxies,
     genReqId: () => randomUUID(),
@@ -78,7 +83,7 @@ export async function setupApp(app: NestFastifyApplication): Promise<NestFastify
   app.useBodyParser('application/json', { bodyLimit: JSON_LIMIT }, jsonBodyParser(fastify));
   await app.register(multipart, { limits: MULTIPART_LIMITS });
   app.useGlobalPipes(validationPipe());
-  app.useGlobalFilters(new ProblemFilter((error, request) => gate.refused(error, request)));
+  app.useGlobalFilters(new ProblemFilter(ERROR_FORMS, (error, request) => gate.refused(error, request)));
   await describeApi(app);
   return app;
 }
@@ -96,7 +101,7 @@ async function describeApi(app: NestFastifyApplication): Promise<void> {
   fastify.get('/contract.schema.json', (_request, reply) => reply.type('application/schema+json').send(schema));
 }
 
-const ABOUT = `Errors are RFC 9457 problem details with a stable \`type\`. \`Prefer: wait=N\` (at most 60; use 50
+const ABOUT = `Errors are RFC 9457 problem details with a stable \`type\`, and OperationOutcomes below \`/fhir\`. \`Prefer: wait=N\` (at most 60; use 50
 behind a load balancer, as many end requests after 60 seconds) makes an asynchronous call wait until it is settled. Every POST that creates takes an \`Idempotency-Key\`. Lists are paged with
 \`limit\` and \`cursor\`. Each operation names the scopes that its key needs (\`x-scopes\`).
 Members with \`x-visible-to\` are shown only to keys with all scopes that it names.`;
@@ -117,5 +122,5 @@ export function openApiDocument(app: NestFastifyApplication): OpenAPIObject {
   });
   app.get(AnswerVisibility, { strict: false }).learn(document);
   document.paths[WEBHOOK_PATH] = { post: DESCRIBED_WEBHOOK };
-  return app.get(RequestGate, { strict: false }).describe(document);
+  return describeOutcomes(app.get(RequestGate, { strict: false }).describe(document));
 }

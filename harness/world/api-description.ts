@@ -2,9 +2,11 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { Ajv2019, type ErrorObject, type ValidateFunction } from 'ajv/dist/2019.js';
 import addFormats from 'ajv-formats';
+import { FHIR_JSON } from '../../src/fhir/operation-outcome.js';
 import openApiMetadata from '../../src/generated/metadata.js';
 import { mediaTypeOf } from '../../src/http/body/json-text.js';
 import { openApiDocument } from '../../src/setup.js';
+import { problemTypeIn } from '../problem-type.js';
 import type { Answer } from './request.js';
 
 const PROBLEM = 'application/problem+json';
@@ -169,11 +171,11 @@ function inWords(errors: readonly ErrorObject[], value: unknown): string {
   return `${instancePath === '' ? 'the body' : instancePath} ${error.message}.`;
 }
 
-const isType = (problem: Schema, type: string) => problem.type === `urn:notebridge:problem:${type}`;
-
 function faultOfUnknownRoute({ headers, text }: Checked) {
-  const isProblem = mediaTypeOf(headers.get('content-type') ?? undefined) === PROBLEM;
-  const isUnknown = isProblem && UNKNOWN_ROUTE.some((type) => isType(JSON.parse(text), type));
+  const mediaType = mediaTypeOf(headers.get('content-type') ?? undefined);
+  const isError = mediaType === PROBLEM || mediaType === FHIR_JSON;
+  const problem = isError ? problemTypeIn(JSON.parse(text)) : undefined;
+  const isUnknown = problem !== undefined && UNKNOWN_ROUTE.includes(problem);
   return isUnknown ? undefined : 'the operation is not described.';
 }
 

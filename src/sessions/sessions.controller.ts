@@ -8,7 +8,8 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { Scopes } from '../access/identity/scopes.js';
+import { AnswerVisibility } from '../access/guard/visible-to.js';
+import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import { Unaudited } from '../audit/audit.interceptor.js';
 import { Clock } from '../config/clock.js';
 import { Problems, type ProblemTypes } from '../http/problem/described-problems.js';
@@ -68,6 +69,7 @@ export class SessionsController {
     private readonly requests: SessionRequests,
     private readonly updates: SessionUpdates,
     private readonly clock: Clock,
+    private readonly visibility: AnswerVisibility,
   ) {}
 
   /** Sessions by last change, oldest first by default */
@@ -211,6 +213,7 @@ export class SessionsController {
   @ApiExtraModels(NotesResponse)
   @ApiOkResponse({ description: 'The notes in the format of Accept', content: NOTE_CONTENT })
   async notes(
+    @Caller() caller: Principal,
     @Param('id') id: string,
     @Headers('accept') accept: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -220,7 +223,8 @@ export class SessionsController {
     const { session, notes } = await this.reader.notes(id);
     reply.type(`${format}; charset=utf-8`);
     if (format === 'text/markdown') return notesAsMarkdown(notes);
-    return format === 'application/json' ? notes : notesAsFhir(session, notes, this.clock.now());
+    if (format === 'application/json') return notes;
+    return notesAsFhir(this.visibility.ofModel(SessionResponse, caller, session), notes, this.clock.now());
   }
 
   /** The fetched versions of one document, newest first */

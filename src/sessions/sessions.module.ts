@@ -47,7 +47,7 @@ import { SessionUpdates } from './update/session-updates.js';
     SessionUpdates,
     SessionsHealth,
   ],
-  exports: [SessionSeal, SessionRecords, SessionEventsRepository, RefreshRepository, RequestOutcomes],
+  exports: [SessionSeal, SessionReader, SessionRecords, SessionEventsRepository, RefreshRepository, RequestOutcomes],
 })
 export class SessionsModule {}
 

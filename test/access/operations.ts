@@ -75,6 +75,8 @@ const TABLE: Record<
     GET /v1/sessions/{id}/insights
     GET /v1/sessions/{id}/recording-url
     GET /v1/processing-sessions/{processingId}
+    GET /fhir/DocumentReference
+    GET /fhir/DocumentReference/{id}
   `,
   recorder: `
     POST /v1/recorder/launches
@@ -126,6 +128,7 @@ const TABLE: Record<
   `,
   nothing: `
     GET /v1/sign-in/methods
+    GET /fhir/metadata
     GET /health/live
     GET /health/ready
     POST /webhooks/platform

@@ -1,3 +1,4 @@
+import { problemTypeIn } from '../../harness/problem-type.js';
 import { ApiDescription } from '../../harness/world/api-description.js';
 import type { Scope } from '../../src/access/identity/scope.js';
 import { ADMIN_KEY } from '../support/app.js';
@@ -45,7 +46,7 @@ export function useAccess() {
         text,
       });
     const json = type.includes('json') && !type.includes('ndjson') ? JSON.parse(text) : {};
-    const problem: string | undefined = json.type?.split('urn:notebridge:problem:')[1];
+    const problem = problemTypeIn(json);
     return { status: response.status, headers: response.headers, text, body: json as Body & Problem, problem };
   }
 

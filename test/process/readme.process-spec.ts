@@ -27,6 +27,7 @@ const pages = [
   'docs/connect-the-platform.md',
   'docs/command-line.md',
   'docs/ehr.md',
+  'docs/fhir.md',
   'docs/recorder.md',
   'docs/imports.md',
   'docs/retention.md',

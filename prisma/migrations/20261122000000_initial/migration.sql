@@ -492,6 +492,8 @@ CREATE INDEX "sessions_partner_appointment_id_idx" ON "sessions"("partner_appoin
 -- What is due, counted, told and watched: a few rows of many.
 CREATE INDEX "sessions_due_idx" ON "sessions"("lane", "due_at", "id") WHERE "due_at" IS NOT NULL;
 CREATE INDEX "sessions_incomplete_idx" ON "sessions"("fetched_at") WHERE "incomplete" <> '{}';
+-- Sessions that have documents, as FHIR searches read them.
+CREATE INDEX "sessions_with_notes_idx" ON "sessions"("updated_at", "id") WHERE "notes_revision" > 0;
 CREATE INDEX "sessions_changed_idx" ON "sessions"("id") WHERE "changed";
 CREATE INDEX "sessions_accepted_at_idx" ON "sessions"("accepted_at") WHERE "accepted_at" IS NOT NULL;
 CREATE INDEX "sessions_correlation_id_provider_user_id_idx" ON "sessions"("correlation_id", "provider_user_id") WHERE "correlation_id" IS NOT NULL;
@@ -529,6 +531,7 @@ CREATE TABLE "document_revisions" (
     "removed_at" TIMESTAMPTZ(3),
     CONSTRAINT "document_revisions_pkey" PRIMARY KEY ("document","revision")
 );
+CREATE INDEX "document_revisions_fetched_at_document_idx" ON "document_revisions"("fetched_at", "document");
 CREATE INDEX "document_revisions_fetched_at_idx" ON "document_revisions"("fetched_at") WHERE "notes" IS NOT NULL;
 
 CREATE TABLE "session_insights" (

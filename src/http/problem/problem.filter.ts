@@ -14,13 +14,33 @@ const ALWAYS = Object.fromEntries(BROWSER_HEADERS);
 /** Bytes of an unread body that are read for nothing. */
 const DRAINED_BYTES = 1024 ** 2;
 
-/** Answers every error as RFC 9457 problem details; unexpected ones with nothing but a reference to the log. */
+/** The form of the errors of some paths. */
+export interface ErrorForm {
+  isOf(path: string): boolean;
+  readonly mediaType: string;
+  /** The body, which becomes JSON. */
+  body(problem: Problem): object;
+}
+
+/** RFC 9457 problem details, the form of all other errors. */
+const PROBLEM_DETAILS: Omit<ErrorForm, 'isOf'> = {
+  mediaType: 'application/problem+json',
+  body: (problem) => problem.details(),
+};
+
+/** Answers every error in the form of its path; unexpected ones with nothing but a reference to the log. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   private readonly log = new Logger('Http');
 
-  /** @param beforeAnswer is told first; what it throws is answered instead */
-  constructor(private readonly beforeAnswer?: (error: unknown, request: FastifyRequest) => Promise<void>) {}
+  /**
+   * @param forms of paths whose errors are not problem details
+   * @param beforeAnswer is told first; what it throws is answered instead
+   */
+  constructor(
+    private readonly forms: readonly ErrorForm[] = [],
+    private readonly beforeAnswer?: (error: unknown, request: FastifyRequest) => Promise<void>,
+  ) {}
 
   async catch(error: unknown, host: ArgumentsHost): Promise<void> {
     const http = host.switchToHttp();
@@ -37,11 +57,18 @@ export class ProblemFilter implements ExceptionFilter {
       return;
     }
     if (request.raw.httpVersionMajor < 2 && isLongUnread(request)) reply.header('connection', 'close');
+    const { mediaType, body } = this.formOf(request);
     void reply
       .code(problem.status)
       .headers({ ...ALWAYS, ...problem.headers() })
-      .type('application/problem+json; charset=utf-8')
-      .send(JSON.stringify(problem.details()));
+      .type(`${mediaType}; charset=utf-8`)
+      .send(JSON.stringify(body(problem)));
+  }
+
+  /** By the route, or by the path if it leads to none. */
+  private formOf({ url, routeOptions }: FastifyRequest): Omit<ErrorForm, 'isOf'> {
+    const [path = ''] = (routeOptions?.url ?? url).split('?', 1);
+    return this.forms.find((form) => form.isOf(path)) ?? PROBLEM_DETAILS;
   }
 
   private unexpected(error: unknown, request: FastifyRequest): Problem {

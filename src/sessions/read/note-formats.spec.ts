@@ -36,6 +36,7 @@ function sessionOf(more: Partial<SessionResponse> = {}): SessionResponse {
     providerUserId: 'u-1',
     clientUserIds: ['u-2'],
     state: 'Done',
+    updatedAt: new Date('2026-03-01T10:00:01.000Z'),
   };
   return { ...session, ...more } as SessionResponse;
 }
@@ -103,6 +104,7 @@ function resourcesOf(bundle: FhirElement): Resource[] {
 
 /** Empty texts, arrays and objects, which FHIR R4 forbids (hl7.org/fhir/R4/json.html). */
 function emptyParts(value: FhirElement[string], path = ''): string[] {
+  if (typeof value === 'number' || typeof value === 'boolean') return [];
   if (typeof value === 'string') return value.trim() === '' ? [path] : [];
   if (Array.isArray(value))
     return value.length === 0 ? [path] : value.flatMap((item, i) => emptyParts(item, `${path}/${i}`));
@@ -146,6 +148,8 @@ describe('notes as FHIR R4', () => {
       type: loinc,
       subject: { type: 'Patient', identifier: { value: 'c-1' } },
       author: [{ type: 'Practitioner', identifier: { value: 'p-1' } }],
+      meta: { versionId: '1772359201000', lastUpdated: '2026-03-01T10:00:01.000Z' },
+      context: { encounter: [{ type: 'Encounter', identifier: { value: 'appointment-1' } }] },
     });
     const [content] = (reference?.content ?? []) as { attachment: { data: string } }[];
     expect(Buffer.from(content?.attachment.data ?? '', 'base64').toString()).toContain('- Sleep');
@@ -171,7 +175,8 @@ describe('notes as FHIR R4', () => {
     const bundle = notesAsFhir(session, notesOf([note('Plan', 'x')]), NOW);
     expect(faultsOf(bundle)).toEqual([]);
     expect(resourcesOf(bundle)[0]).not.toHaveProperty('subject');
-    expect(resourcesOf(bundle)[0]).toMatchObject({ author: [{ identifier: { value: 'u-1' } }] });
+    const related = [session.id, 'c-1', 'c-2', 'appointment-1'].map((value) => ({ identifier: { value } }));
+    expect(resourcesOf(bundle)[0]).toMatchObject({ author: [{ identifier: { value: 'u-1' } }], context: { related } });
   });
 
   test('are a bundle without entries if there are none, because FHIR forbids empty arrays', () => {

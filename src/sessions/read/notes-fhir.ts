@@ -2,7 +2,11 @@ import type { DocumentResponse, NotesResponse, SessionResponse } from '../model/
 import { documentAsMarkdown } from './notes-markdown.js';
 
 /** Any FHIR element. */
-type FhirElement = { [name: string]: string | FhirElement | FhirElement[] };
+export type FhirElement = { [name: string]: string | number | boolean | FhirElement | (string | FhirElement)[] };
+
+/** The systems of identifiers of the EHR. */
+export const CLIENT_SYSTEM = 'urn:notebridge:client';
+export const APPOINTMENT_SYSTEM = 'urn:notebridge:appointment';
 
 /** LOINC code of a mental health note. */
 const NOTE_TYPE: FhirElement = {
@@ -30,22 +34,27 @@ export function notesAsFhir(session: SessionResponse, notes: NotesResponse, now:
   };
 }
 
-function documentReference(session: SessionResponse, document: DocumentResponse): FhirElement {
-  const appointment = session.partnerAppointmentId;
-  const [client, another] = session.clients;
-  // A note has one subject, which is omitted if the session has several clients, or none known to the EHR.
-  const hasOneClient = client !== undefined && another === undefined && session.clientUserIds.length <= 1;
+/**
+ * Renders the current version of a document as a DocumentReference (hl7.org/fhir/R4/documentreference.html). Its id stays
+ * the same for all versions. `meta` changes with every change of the session, so it never misses one of the document.
+ */
+export function documentReference(session: SessionResponse, document: DocumentResponse): FhirElement {
+  const { clients, updatedAt, partnerAppointmentId: appointment } = session;
+  // A note has one subject. The clients of a session with several are related to the note instead.
+  const hasOneClient = clients.length === 1 && session.clientUserIds.length <= 1;
+  const patients = clients.map((client) => patientOf(client));
   // An unfinished note is preliminary; a final note that changed is amended.
   const final = document.revision === 1 ? 'final' : 'amended';
   return {
     resourceType: 'DocumentReference',
     id: document.documentId,
+    meta: { versionId: String(updatedAt.getTime()), lastUpdated: updatedAt.toISOString() },
     masterIdentifier: identifierOf('document-revision', `${document.documentId}/${document.revision}`),
     identifier: [identifierOf('platform-document', document.sessionDocumentId)],
     status: document.supersededAt === null ? 'current' : 'superseded',
     docStatus: session.state === 'Done' ? final : 'preliminary',
     type: NOTE_TYPE,
-    ...(hasOneClient && { subject: { type: 'Patient', identifier: identifierOf('client', client) } }),
+    ...(hasOneClient && { subject: patients[0] }),
     date: document.fetchedAt.toISOString(),
     author: [authorOf(session)],
     description: `Therapy session note, template ${document.noteTemplateId}, revision ${document.revision}`,
@@ -60,14 +69,22 @@ function documentReference(session: SessionResponse, document: DocumentResponse)
       },
     ],
     context: {
+      ...(appointment !== null && {
+        encounter: [{ type: 'Encounter', identifier: { system: APPOINTMENT_SYSTEM, value: appointment } }],
+      }),
       related: [
         { identifier: identifierOf('session', session.id) },
+        ...(hasOneClient ? [] : patients),
         ...(appointment === null
           ? []
-          : [{ type: 'Appointment', identifier: identifierOf('appointment', appointment) }]),
+          : [{ type: 'Appointment', identifier: { system: APPOINTMENT_SYSTEM, value: appointment } }]),
       ],
     },
   };
+}
+
+function patientOf(client: string): FhirElement {
+  return { type: 'Patient', identifier: { system: CLIENT_SYSTEM, value: client } };
 }
 
 function authorOf({ provider, providerUserId }: SessionResponse): FhirElement {

@@ -28,7 +28,7 @@ import {
   UNKNOWN_CHOICES,
 } from '../model/session-view.js';
 import { numberSessions } from './session-numbering.js';
-import { listStatement, WITH_PEOPLE } from './session-statements.js';
+import { DOCUMENT_COLUMNS, listStatement, WITH_PEOPLE } from './session-statements.js';
 import type { SessionsQuery } from './sessions.dto.js';
 
 /** A session's row with the external ids of its people. */
@@ -37,14 +37,12 @@ export interface ReadSession extends Omit<SessionRow, 'request'> {
   clients: string[];
 }
 
-/** A document with its newest revision. */
-type StoredDocument = Omit<DocumentResponse, 'notes' | 'unreadable'> & { notes: Buffer | null };
+/** A document with its newest revision, as `DOCUMENT_COLUMNS` selects it. */
+export type StoredDocument = Omit<DocumentResponse, 'notes' | 'unreadable'> & { notes: Buffer | null };
 
 /** OFFSET 0 keeps the planner from reading all revisions. */
 const CURRENT_DOCUMENTS = `
-  SELECT d.id AS "documentId", d.session_document_id AS "sessionDocumentId", d.note_template_id AS "noteTemplateId",
-    d.revision, d.incomplete, r.fetched_at AS "fetchedAt", d.superseded_at AS "supersededAt", r.removed_at AS "removedAt",
-    r.notes
+  SELECT ${DOCUMENT_COLUMNS}
   FROM session_documents d CROSS JOIN LATERAL (
     SELECT * FROM document_revisions WHERE document = d.id AND revision = d.revision OFFSET 0) AS r
   WHERE d.session = $1 ORDER BY d.superseded_at DESC NULLS FIRST, d.position, d.id`;
@@ -121,9 +119,7 @@ export class SessionReader {
       const found = await this.find(id, tx);
       return { row: found, documents: (await tx.query<StoredDocument>(CURRENT_DOCUMENTS, [found.id])).rows };
     });
-    const shown = documents.map(({ notes: sealed, ...document }) => {
-      return { ...document, ...this.openNotes(row.id, { ...document, notes: sealed }) };
-    });
+    const shown = documents.map((document) => this.openDocument(row.id, document));
     const notes = { sessionId: row.sessionId, notesRevision: row.notesRevision, documents: shown };
     return { session: this.view(row), notes };
   }
@@ -196,6 +192,11 @@ export class SessionReader {
     throw new Problem(404, 'no-recording', 'The platform has no recording of this session.');
   }
 
+  /** Decrypts the notes of a document. @param session id of its row */
+  openDocument(session: string, { notes, ...document }: StoredDocument): DocumentResponse {
+    return { ...document, ...this.openNotes(session, { ...document, notes }) };
+  }
+
   /** Empty if they were removed, or if the version was changed or moved, so that it does not hide the others. */
   private openNotes(
     session: string,
@@ -216,14 +217,19 @@ export class SessionReader {
     return { ...(Object.fromEntries(opened) as Record<Part, unknown>), removedAt: sealed?.removedAt ?? null };
   }
 
-  private async usersOf(kind: 'provider' | 'client', externalId: string): Promise<string[]> {
+  /**
+   * All platform users of a person.
+   *
+   * @throws {Problem} 409 `renamed` or `merged` if it is a former id
+   */
+  async usersOf(kind: 'provider' | 'client', externalId: string): Promise<string[]> {
     const users = await usersOf(this.database.pool, { kind, externalId });
     if (users.length === 0) await this.formerIds.refuse(kind, [externalId]);
     return users;
   }
 
   /** Adds a session and its people to the audit entry of the request. */
-  private auditOf(session: ReadSession): void {
+  auditOf(session: ReadSession): void {
     this.audit.about('session', session.shownId);
     this.audit.about('platform-session', session.sessionId);
     this.audit.about('provider', session.provider);

@@ -5,6 +5,11 @@ import type { SessionsQuery } from './sessions.dto.js';
 /** SQL of the columns of sessions `t` without the request, which may be large, and the external ids of their people. */
 export const WITH_PEOPLE = `${allColumns('Session', 't', 'request')}, ${SHOWN_PEOPLE}`;
 
+/** SQL of the columns of a document `d` with its newest revision `r`. */
+export const DOCUMENT_COLUMNS = `d.id AS "documentId", d.session_document_id AS "sessionDocumentId",
+  d.note_template_id AS "noteTemplateId", d.revision, d.incomplete, r.fetched_at AS "fetchedAt",
+  d.superseded_at AS "supersededAt", r.removed_at AS "removedAt", r.notes`;
+
 /** The filters of a list; people are identified by their platform users. */
 interface ListFilter extends Pick<SessionsQuery, 'appointment' | 'state' | 'updatedSince' | 'order'> {
   providerUsers: string[] | undefined;

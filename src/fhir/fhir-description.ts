@@ -1,0 +1,71 @@
+import { applyDecorators } from '@nestjs/common';
+import { ApiHeader, ApiOkResponse, type ApiQueryOptions, type OpenAPIObject } from '@nestjs/swagger';
+import { FHIR_ERRORS, FHIR_JSON } from './operation-outcome.js';
+import { MAX_COUNT } from './search/note-search.js';
+
+/** Documents that a route answers with a resource. */
+export function ApiResource(resourceType: string, description: string): MethodDecorator {
+  const schema = {
+    type: 'object',
+    description,
+    properties: { resourceType: { type: 'string', enum: [resourceType] } },
+    required: ['resourceType'],
+    additionalProperties: true,
+  };
+  return ApiOkResponse({ description, content: { [FHIR_JSON]: { schema } } });
+}
+
+/** Documents `Prefer: handling=strict`. */
+export const ApiHandling = (): MethodDecorator =>
+  applyDecorators(
+    ApiHeader({
+      name: 'Prefer',
+      required: false,
+      description: '`handling=strict` rejects unknown search parameters; otherwise they are ignored',
+      schema: { type: 'string', example: 'handling=strict' },
+    }),
+  );
+
+/** A search parameter, which may be absent. */
+const query = (name: string, description: string, schema: object): ApiQueryOptions =>
+  ({ name, description, required: false, schema }) as ApiQueryOptions;
+
+const TEXT = { type: 'string' };
+const TEXTS = { type: 'array', items: TEXT };
+
+/** The parameters of a search, for OpenAPI. */
+export const SEARCH_QUERY: readonly ApiQueryOptions[] = [
+  query('patient.identifier', "The EHR's id of a client: `value` or `urn:notebridge:client|value`", TEXT),
+  query('encounter.identifier', "The EHR's id of an appointment: `value` or `urn:notebridge:appointment|value`", TEXT),
+  query('date', 'When the newest version was fetched, such as `ge2026-01-31`; several must all hold', TEXTS),
+  query('_lastUpdated', 'When the note or its session changed last, as `date`; results are in this order', TEXTS),
+  query('_count', `Notes on a page, at most ${MAX_COUNT}`, { type: 'integer', minimum: 1, default: 20 }),
+  query('_cursor', 'As in the `next` link of a page', TEXT),
+];
+
+interface Response {
+  readonly $ref?: string;
+  readonly description?: string;
+}
+
+/** Describes the errors of all operations below `/fhir` as OperationOutcomes. */
+export function describeOutcomes(document: OpenAPIObject): OpenAPIObject {
+  const shared = (document.components?.responses ?? {}) as Record<string, Response>;
+  const schema = {
+    type: 'object',
+    properties: { resourceType: { type: 'string', enum: ['OperationOutcome'] } },
+    required: ['resourceType', 'issue'],
+    additionalProperties: true,
+  };
+  for (const [path, item] of Object.entries(document.paths)) {
+    if (!FHIR_ERRORS.isOf(path)) continue;
+    for (const { responses } of Object.values(item) as { responses: Record<string, Response> }[]) {
+      for (const [status, { $ref, ...own }] of Object.entries(responses)) {
+        if (status < '4') continue;
+        const { description } = $ref === undefined ? own : (shared[$ref.slice($ref.lastIndexOf('/') + 1)] ?? own);
+        responses[status] = { description, content: { [FHIR_JSON]: { schema } } } as Response;
+      }
+    }
+  }
+  return document;
+}

@@ -1,0 +1,107 @@
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { AnswerVisibility } from '../access/guard/visible-to.js';
+import type { Principal } from '../access/identity/scopes.js';
+import { Database } from '../database/database.js';
+import { Problem } from '../http/problem/problem.js';
+import { decodeCursor, type Page, pageOf } from '../http/request/page.js';
+import { UUID } from '../http/request/uuid-param.js';
+import { SessionResponse } from '../sessions/model/session-view.js';
+import { documentReference, type FhirElement } from '../sessions/read/notes-fhir.js';
+import { numberSessions } from '../sessions/read/session-numbering.js';
+import { type ReadSession, SessionReader, type StoredDocument } from '../sessions/read/session-reader.js';
+import { WITH_PEOPLE } from '../sessions/read/session-statements.js';
+import {
+  type ChangeKey,
+  type DateKey,
+  type DocumentFilter,
+  isByDate,
+  ONE_DOCUMENT,
+  statementByChange,
+  statementByDate,
+} from './search/document-statement.js';
+import type { NoteSearch } from './search/note-search.js';
+
+/** A document, and our id of its session's row. */
+type FoundDocument = StoredDocument & { session: string; updatedAt?: Date };
+
+/** A note as a resource, with what its headers say. */
+export interface ReadNote {
+  readonly resource: FhirElement;
+  readonly updatedAt: Date;
+}
+
+/** Reads documents of all sessions as DocumentReferences, as far as their caller may see them. */
+@Injectable()
+export class NoteReader {
+  constructor(
+    private readonly database: Database,
+    private readonly sessions: SessionReader,
+    private readonly visibility: AnswerVisibility,
+  ) {}
+
+  /** One document. @throws {Problem} 404 `unknown-document` */
+  async read(id: string, caller: Principal): Promise<ReadNote> {
+    await numberSessions(this.database);
+    const found = async (tx: PoolClient) => (await tx.query<FoundDocument>(ONE_DOCUMENT, [id])).rows;
+    const [note] = UUID.test(id) ? await this.resources(found, caller) : [];
+    if (note) return note;
+    throw new Problem(404, 'unknown-document', 'No note has this id.');
+  }
+
+  /**
+   * A page of documents.
+   *
+   * @throws {Problem} 400 `bad-cursor`; 403 `forbidden-scope`; 409 `renamed` or `merged` if it names a former id
+   */
+  async search(search: NoteSearch, caller: Principal): Promise<Page<FhirElement>> {
+    requireSessions(search, caller);
+    if (search.matchesNone) return { items: [], nextCursor: null };
+    const { client, appointment, date, lastUpdated, count, cursor } = search;
+    const clientUsers = client === undefined ? undefined : await this.sessions.usersOf('client', client);
+    const filter: DocumentFilter = { clientUsers, appointment, date, lastUpdated, limit: count + 1 };
+    const byDate = isByDate(filter);
+    const { settings, text, values } = byDate
+      ? statementByDate(filter, decodeCursor<DateKey>(cursor, 'time', 'uuid'))
+      : statementByChange(filter, decodeCursor<ChangeKey>(cursor, 'time', 'uuid', 'uuid'));
+    await numberSessions(this.database);
+    let page: Page<FoundDocument> = { items: [], nextCursor: null };
+    const found = async (tx: PoolClient) => {
+      if (settings !== '') await tx.query(settings);
+      const { rows } = await tx.query<FoundDocument>(text, values);
+      page = pageOf(rows, count, ({ documentId, session, fetchedAt, updatedAt = fetchedAt }) =>
+        byDate ? [fetchedAt.toISOString(), documentId] : [updatedAt.toISOString(), session, documentId],
+      );
+      return page.items;
+    };
+    const notes = await this.resources(found, caller);
+    return { items: notes.map(({ resource }) => resource), nextCursor: page.nextCursor };
+  }
+
+  /** Reads documents and their sessions in one snapshot. The audit entry of the request names each session. */
+  private async resources(find: (tx: PoolClient) => Promise<FoundDocument[]>, caller: Principal): Promise<ReadNote[]> {
+    const [documents, sessions] = await this.database.transaction(async (tx) => {
+      await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      const found = await find(tx);
+      const ids = [...new Set(found.map(({ session }) => session))];
+      const select = `SELECT ${WITH_PEOPLE} FROM sessions t WHERE t.id = ANY ($1::uuid[])`;
+      return [found, (await tx.query<ReadSession>(select, [ids])).rows] as const;
+    });
+    const rows = new Map(sessions.map((row) => [row.id, row]));
+    return documents.flatMap(({ session: id, updatedAt: _, ...document }) => {
+      const row = rows.get(id);
+      if (!row) return [];
+      this.sessions.auditOf(row);
+      const session = this.visibility.ofModel(SessionResponse, caller, this.sessions.view(row));
+      const resource = documentReference(session, this.sessions.openDocument(id, document));
+      return [{ resource, updatedAt: row.updatedAt }];
+    });
+  }
+}
+
+/** Requires `sessions:read` for a search that would tell the client or the appointment of a session. */
+function requireSessions({ client, appointment }: NoteSearch, { scopes }: Principal): void {
+  if (scopes.has('sessions:read') || (client === undefined && appointment === undefined)) return;
+  const detail = 'A search by patient or encounter needs a key with the scope sessions:read, too.';
+  throw new Problem(403, 'forbidden-scope', detail, { extensions: { scope: 'sessions:read' } });
+}

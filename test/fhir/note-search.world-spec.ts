@@ -1,0 +1,259 @@
+import type { Page } from '../../src/http/request/page.js';
+import { useArrivingSessions } from '../sessions/arriving-sessions.js';
+import { useWorld } from '../world/use-world.js';
+import { linkOf, type Note, notesIn, textOf, useFhir } from './fhir-calls.js';
+
+const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
+const sessions = useArrivingSessions(world);
+const { newSession, toEnd, show, notesOf, regenerate } = sessions;
+const { fhir, page, all, fault, keyWith } = useFhir(world);
+
+/** A finished session with two notes, and their ids. */
+async function finished(more: Parameters<typeof newSession>[0] = {}) {
+  const session = newSession(more);
+  toEnd(session);
+  await world.settle();
+  const { documents } = await notesOf(session.sessionId);
+  const ids = documents.map(({ documentId }) => documentId).sort();
+  expect(ids).toHaveLength(2);
+  return { session, ids };
+}
+
+const idsOf = (notes: Note[]) => notes.map(({ id }) => id);
+const found = async (query: string) => idsOf(await all(query)).sort();
+
+describe('a search for notes', () => {
+  it('is a valid searchset with the current version of each document', async () => {
+    const { session, ids } = await finished({ partnerAppointmentId: 'a-1' });
+    const bundle = await page('patient.identifier=c-1');
+    const { id } = await show(session.sessionId);
+    expect(idsOf(notesIn(bundle)).sort()).toEqual(ids);
+    expect(bundle).toMatchObject({
+      link: [{ relation: 'self', url: `${world.url}/fhir/DocumentReference?patient.identifier=c-1` }],
+      entry: notesIn(bundle).map((note) => ({
+        fullUrl: `${world.url}/fhir/DocumentReference/${note.id}`,
+        search: { mode: 'match' },
+      })),
+    });
+    expect(bundle).not.toHaveProperty('total');
+    const [note] = notesIn(bundle);
+    expect(note).toMatchObject({
+      ...{ resourceType: 'DocumentReference', status: 'current', docStatus: 'final' },
+      subject: { type: 'Patient', identifier: { system: 'urn:notebridge:client', value: 'c-1' } },
+      author: [{ identifier: { system: 'urn:notebridge:provider', value: 'p-1' } }],
+      context: {
+        encounter: [{ identifier: { system: 'urn:notebridge:appointment', value: 'a-1' } }],
+        related: [{ identifier: { system: 'urn:notebridge:session', value: id } }, expect.anything()],
+      },
+    });
+    expect(note && textOf(note)).toContain('### Plan'.slice(1));
+  });
+
+  it('is valid for each kind of document of the simulator, from a recording and from a text', async () => {
+    const templates = ['1', '2', '3'].map((digit) => '11111111-1111-4111-8111-111111111111'.replaceAll('1', digit));
+    for (const input of [
+      { kind: 'recording', urls: ['https://files.example.test/1.wav'], content: 'Recording' },
+      { kind: 'text', text: '# Slept <better>; *keeps* the plan.\r\n\u0000\u{1f642}' },
+    ] as const) {
+      const more = { noteTemplateIds: templates, input, externalTreatmentPlan: '## Plan' } as object;
+      const session = newSession(more);
+      toEnd(session);
+      await world.settle();
+    }
+    expect((await all('')).map(textOf).filter((text) => text.length > 100)).toHaveLength(6);
+  });
+
+  it('finds notes by patient and encounter, with and without a system', async () => {
+    const first = await finished({ partnerAppointmentId: 'a-1' });
+    const second = await finished({ partnerAppointmentId: 'a-2', clientUserIds: [] });
+    const both = [...first.ids, ...second.ids].sort();
+    const expected: Record<string, string[]> = {
+      '': both,
+      'patient.identifier=c-1': first.ids,
+      'patient:identifier=urn:notebridge:client|c-1': first.ids,
+      'patient.identifier=urn:other|c-1': [],
+      'patient.identifier=|c-1': [],
+      'patient.identifier=c-2': [],
+      'patient.identifier=nobody': [],
+      'encounter.identifier=a-2': second.ids,
+      'encounter:identifier=urn:notebridge:appointment|a-2': second.ids,
+      'encounter.identifier=a-3': [],
+      'patient.identifier=c-1&encounter.identifier=a-1': first.ids,
+      'patient.identifier=c-1&encounter.identifier=a-2': [],
+    };
+    for (const [query, ids] of Object.entries(expected)) expect([query, await found(query)]).toEqual([query, ids]);
+  });
+
+  it('finds notes by date and last change, within the bounds of each prefix', async () => {
+    const first = await finished();
+    await world.advance('1 h');
+    const second = await finished();
+    const both = [...first.ids, ...second.ids].sort();
+    const [early, late] = [(await all('')).at(0), (await all('')).at(-1)];
+    for (const [name, from, to] of [
+      ['date', early?.date, late?.date],
+      ['_lastUpdated', early?.meta.lastUpdated, late?.meta.lastUpdated],
+    ]) {
+      const expected: Record<string, string[]> = {
+        [`${name}=ge${from}`]: both,
+        [`${name}=gt${from}`]: second.ids,
+        [`${name}=${from}`]: first.ids,
+        [`${name}=le${from}`]: first.ids,
+        [`${name}=lt${from}`]: [],
+        [`${name}=lt${to}`]: first.ids,
+        [`${name}=gt${from}&${name}=lt${to}`]: [],
+        [`${name}=ge${from}&${name}=lt${to}`]: first.ids,
+        [`${name}=${String(from).slice(0, 4)}`]: both,
+        [`${name}=le9999`]: both,
+        [`${name}=ge0001`]: both,
+        [`patient.identifier=c-1&${name}=ge${to}`]: second.ids,
+        [`date=le${late?.date}&_lastUpdated=ge${late?.meta.lastUpdated}&${name}=ge${to}`]: second.ids,
+      };
+      for (const [query, ids] of Object.entries(expected)) expect([query, await found(query)]).toEqual([query, ids]);
+    }
+  });
+
+  it.each(['', 'patient.identifier=c-1', 'date=ge2000', '_lastUpdated=ge2000'])(
+    'gives each note once, page by page: %s',
+    async (query) => {
+      const made = [await finished(), await finished(), await finished()];
+      const expected = made.flatMap(({ ids }) => ids).sort();
+      for (const count of [1, 2, 4, 6]) {
+        const paged = await all(`${query}&_count=${count}`);
+        expect([count, idsOf(paged).sort()]).toEqual([count, expected]);
+      }
+      const first = await page(`${query}&_count=4`);
+      expect(notesIn(first)).toHaveLength(4);
+      const next = new URL(linkOf(first, 'next') ?? '').searchParams;
+      const given = [...new URLSearchParams(query).keys()].filter(Boolean);
+      expect([...next.keys()].sort()).toEqual([...given, '_count', '_cursor'].sort());
+      expect(Buffer.from(next.get('_cursor') ?? '', 'base64url').toString()).toMatch(
+        /^\["[\dTZ:.-]+"(,"[\da-f-]{36}")+\]$/,
+      );
+    },
+  );
+
+  it('loses no note while notes change between its pages', async () => {
+    const made = [await finished(), await finished(), await finished()];
+    const first = await page('_count=2');
+    regenerate(made[0]?.session as never);
+    regenerate(made[1]?.session as never);
+    await world.settle();
+    const rest = await all(new URL(linkOf(first, 'next') ?? '').search.slice(1));
+    const seen = new Set([...idsOf(notesIn(first)), ...idsOf(rest)]);
+    expect([...seen].sort()).toEqual(made.flatMap(({ ids }) => ids).sort());
+  });
+
+  it('shows a new version under the same id, after a reader’s last page', async () => {
+    const { session, ids } = await finished();
+    const before = await all('');
+    const since = before.at(-1)?.meta.lastUpdated;
+    expect(await all(`_lastUpdated=gt${since}`)).toEqual([]);
+    regenerate(session);
+    await world.settle();
+    const changed = await all(`_lastUpdated=gt${since}`);
+    expect(idsOf(changed).sort()).toEqual(ids);
+    const amended = changed.find(({ docStatus }) => docStatus === 'amended');
+    const old = before.find(({ id }) => id === amended?.id);
+    expect(amended && textOf(amended)).toContain('Generation 2');
+    expect(Number(amended?.meta.versionId)).toBeGreaterThan(Number(old?.meta.versionId));
+  });
+
+  it('names each client of a session with several, and finds its notes by each', async () => {
+    const other = world.platform.simulator.state.users.add({
+      ...{ role: 'Client', firstName: 'Di', lastName: 'Fox', providerUserIds: [sessions.provider] },
+    } as never).userId;
+    await world.sql("UPDATE people SET platform_user_id = $1, state = 'synced' WHERE external_id = 'c-2'", [other]);
+    const { ids } = await finished({ clientUserIds: [sessions.client, other] });
+    for (const client of ['c-1', 'c-2']) {
+      const [note, ...more] = await all(`patient.identifier=${client}`);
+      expect(idsOf([note as Note, ...more]).sort()).toEqual(ids);
+      expect(note).not.toHaveProperty('subject');
+      const patients = note?.context.related.filter(({ type }) => type === 'Patient');
+      expect(patients?.map(({ identifier }) => identifier?.value)).toEqual(['c-1', 'c-2']);
+    }
+  });
+});
+
+describe('a search by a former id', () => {
+  it('is 409 with the id to use, as in lists of sessions', async () => {
+    const { ids } = await finished();
+    expect((await world.call('POST', '/v1/clients/c-1/rename', { body: { externalId: 'c-9' } })).status).toBe(200);
+    expect(await fault('/fhir/DocumentReference?patient.identifier=c-1')).toEqual([409, 'conflict', 'renamed']);
+    const { text } = await fhir('/fhir/DocumentReference?patient.identifier=c-1');
+    expect(text).toContain('externalId: c-9');
+    expect(await found('patient.identifier=c-9')).toEqual(ids);
+  });
+});
+
+describe('a single note', () => {
+  it('is read by its id, with its version', async () => {
+    const { ids } = await finished();
+    const [listed] = (await all('')).filter(({ id }) => id === ids[0]);
+    const { body, headers } = await fhir<Note>(`/fhir/DocumentReference/${ids[0]}`);
+    expect(body).toEqual(listed);
+    expect(headers.get('etag')).toBe(`W/"${body.meta.versionId}"`);
+    expect(Date.parse(headers.get('last-modified') ?? '')).toBe(
+      Math.floor(Date.parse(body.meta.lastUpdated) / 1000) * 1000,
+    );
+  });
+
+  it.each(['x', '00000000-0000-4000-8000-000000000000', 'a'.repeat(100), '%00'])('%s is not found', async (id) => {
+    expect(await fault(`/fhir/DocumentReference/${id}`)).toEqual([404, 'not-found', 'unknown-document']);
+  });
+});
+
+describe('what a caller sees', () => {
+  it('without sessions:read has no people and no appointment, here and at /v1', async () => {
+    const { session, ids } = await finished({ partnerAppointmentId: 'a-1' });
+    const key = await keyWith('notes:read');
+    const notes = await all('', { key });
+    expect(idsOf(notes).sort()).toEqual(ids);
+    notes.push((await fhir<Note>(`/fhir/DocumentReference/${ids[0]}`, { key })).body);
+    const path = `/v1/sessions/${session.sessionId}/notes`;
+    notes.push(...notesIn((await fhir<never>(path, { key, accept: 'application/fhir+json' })).body));
+    expect(notes).toHaveLength(5);
+    for (const note of notes) {
+      expect(note).not.toHaveProperty('subject');
+      expect(note.author).toEqual([{ type: 'Practitioner', display: 'Unknown' }]);
+      expect(JSON.stringify(note)).not.toMatch(/"(c-1|p-1|a-1)"/);
+    }
+    for (const query of ['patient.identifier=c-1', 'encounter.identifier=a-1'])
+      expect(await fault(`/fhir/DocumentReference?${query}`, { key })).toEqual([403, 'forbidden', 'forbidden-scope']);
+  });
+
+  it('is in the audit log: each shown session with its people, as of the notes at /v1', async () => {
+    const first = await finished({ partnerAppointmentId: 'a-1' });
+    await finished({ clientUserIds: [] });
+    interface Entry {
+      action: string;
+      outcome: string;
+      subjects: Record<string, string[]>;
+    }
+    const newest = async () => {
+      const { items } = (await world.call<Page<Entry>>('GET', '/v1/audit?limit=5')).body;
+      return items.find(({ action }) => action !== 'GET /v1/audit');
+    };
+    await notesOf(first.session.sessionId);
+    const { subjects } = (await newest()) as Entry;
+    expect(Object.keys(subjects).sort()).toEqual(['client', 'platform-session', 'provider', 'session']);
+    await page('patient.identifier=c-1');
+    expect(await newest()).toMatchObject({ action: 'GET /fhir/DocumentReference', outcome: 'ok', subjects });
+    await fhir(`/fhir/DocumentReference/${first.ids[0]}`);
+    expect(await newest()).toMatchObject({ action: 'GET /fhir/DocumentReference/:id', outcome: 'ok', subjects });
+    await page('');
+    expect((await newest())?.subjects.session).toHaveLength(2);
+  });
+});
+
+describe('notes of a deleted client', () => {
+  it('are shown as removed if the setting erases them', async () => {
+    await world.restart({ ERASE_NOTES_OF_DELETED_CLIENTS: 'erase' });
+    const { ids } = await finished();
+    expect((await world.call('DELETE', '/v1/clients/c-1', { wait: 60 })).status).toBe(200);
+    await world.settle();
+    const notes = await all('patient.identifier=c-1');
+    expect(idsOf(notes).sort()).toEqual(ids);
+    for (const note of notes) expect(textOf(note)).toContain('These notes were removed');
+  });
+});
