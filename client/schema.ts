@@ -249,7 +249,7 @@ export interface paths {
         /**
          * Hold or release all calls to the platform that change something
          * @description While held, everything is received and read, and only reading calls leave. People and requests wait with the
-         *     code `held`; calls that cannot wait are 503 `sending-held`. A release after a restore raises the epoch of the feed, so
+         *     code `held`, pushes to subscriptions wait, too; calls that cannot wait are 503 `sending-held`. A release after a restore raises the epoch of the feed, so
          *     that earlier cursors are 410 `cursor-gone`.
          *
          *     Needs a key with the scope `admin`.
@@ -306,7 +306,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Delete a subscription; deleting it again changes nothing
+         * Delete a subscription, so that nothing more is pushed
          * @description Needs a key with the scope `subscriptions`.
          */
         delete: operations["Subscriptions.remove"];
@@ -5532,7 +5532,7 @@ export interface operations {
         responses: {
             /**
              * @description While held, everything is received and read, and only reading calls leave. People and requests wait with the
-             *     code `held`; calls that cannot wait are 503 `sending-held`. A release after a restore raises the epoch of the feed, so
+             *     code `held`, pushes to subscriptions wait, too; calls that cannot wait are 503 `sending-held`. A release after a restore raises the epoch of the feed, so
              *     that earlier cursors are 410 `cursor-gone`.
              */
             200: {
@@ -5700,7 +5700,7 @@ export interface operations {
             400: components["responses"]["400.body.caller.bad-id"];
             401: components["responses"]["401.caller"];
             403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
+            404: components["responses"]["404.unknown-subscription"];
             408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
