@@ -43,6 +43,14 @@ test.each(blocksOf(readPage('client/README.md'), 'js').map((block, at) => [at + 
   },
 );
 
+test('examples/ehr.mjs prints the notes that a push announced, and deletes its subscription', async () => {
+  const printed = await node(path.join(folder, 'node_modules/notebridge-client/examples/ehr.mjs'));
+  expect(printed).toMatch(/plan for the week/);
+  const headers = { authorization: `Bearer ${ADMIN_KEY}` };
+  const left = (await (await fetch(`${service.url}/v1/subscriptions`, { headers })).json()) as { items: unknown[] };
+  expect(left.items).toEqual([]);
+});
+
 test('the types of the package fit the calls of its users', async () => {
   const source = `import { createClient, NotebridgeError, verifyWebhook } from 'notebridge-client';
 const client = createClient({ url: 'http://localhost', key: 'key' });
