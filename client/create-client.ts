@@ -96,8 +96,12 @@ function methodsOf(call: Call): Methods {
  * Makes a client. A request without an answer, and one with 408, 429, 500, 502, 503 or 504, is sent again with increasing
  * backoff and after `Retry-After`, if it may be repeated: every GET, PUT and DELETE, and each POST that takes an
  * `Idempotency-Key`. The client makes that key, once for each call, unless the caller passes the header.
+ *
+ * @throws {TypeError} if `url` is not a complete address, for example because a setting is missing
  */
 export function createClient(options: ClientOptions): Client {
+  if (!URL.canParse(options.url))
+    throw new TypeError('createClient needs the address of notebridge as url, such as https://notebridge.example.');
   const call = callerOf(options, options.attempts ?? DEFAULT_ATTEMPTS);
   const methods = methodsOf(call);
   const patient = methodsOf(callerOf(options, Number.POSITIVE_INFINITY));

@@ -12,22 +12,28 @@ import { root } from './processes.mjs';
 
 const require = createRequire(import.meta.url);
 
-/** The SQL that would lead from the migration to schema.prisma. Empty if they agree. */
-export async function findSchemaDrift() {
+/** Runs work on a database with every migration, which is gone afterwards. @param work its URL */
+export async function withMigratedDatabase(work) {
   const { startEmbeddedPostgres } = require('../dist/src/embedded-postgres/embedded-postgres.js');
   const { applyMigrations } = require('../dist/src/database/migrations.js');
   const dataRoot = mkdtempSync(path.join(os.tmpdir(), 'notebridge-schema-'));
   const server = await startEmbeddedPostgres(dataRoot, ['fsync=off']);
-  const pool = new CatalogPool({ connectionString: server.url, max: 1 });
   try {
     await applyMigrations(server.url);
-    return await missingSql(pool);
+    return await work(server.url);
   } finally {
-    await pool.end();
     await server.release();
     rmSync(server.home, { recursive: true, force: true });
     rmSync(dataRoot, { recursive: true, force: true });
   }
+}
+
+/** The SQL that would lead from the migration to schema.prisma. Empty if they agree. */
+export async function findSchemaDrift() {
+  return withMigratedDatabase(async (url) => {
+    const pool = new CatalogPool({ connectionString: url, max: 1 });
+    return missingSql(pool).finally(() => pool.end());
+  });
 }
 
 async function missingSql(pool) {

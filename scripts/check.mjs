@@ -1,5 +1,6 @@
 // npm run check: everything that can be said about the code without running it. It shows all faults, not only the first.
 import path from 'node:path';
+import { findStaleClientTypes } from './check-client-schema.mjs';
 import { findConsoleExcess } from './check-console-size.mjs';
 import { findPackageFaults } from './check-packages.mjs';
 import { findSchemaDrift } from './check-schema.mjs';
@@ -32,6 +33,7 @@ const checks = {
   ),
   "the console's first page is small": async () => findConsoleExcess(root).join('\n'),
   'every package has its checksum and an allowed licence': async () => findPackageFaults(root).join('\n'),
+  'the types of the client are those of the API': findStaleClientTypes,
   'the migration gives exactly schema.prisma': findSchemaDrift,
 };
 

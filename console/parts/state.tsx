@@ -52,7 +52,7 @@ export const DELIVERY: Tones<Schemas['DeliveryResponse']['state']> = {
 export const SUBSCRIPTION: Tones<Schemas['SubscriptionResponse']['state']> = {
   active: 'good',
   retrying: 'warn',
-  paused: 'quiet',
+  paused: 'bad',
   'cursor-expired': 'bad',
   altered: 'bad',
 };

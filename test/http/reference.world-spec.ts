@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { clientSchema } from '../../harness/client-schema.js';
 import { Metrics } from '../../src/http/server/metrics.js';
 import { contractJsonSchema } from '../../src/platform/contract/contract-json-schema.js';
 import { openApiDocument } from '../../src/setup.js';
-import { clientSchema } from '../support/reference/client-schema.js';
 import { contractPage } from '../support/reference/contract.js';
 import { problemsPage } from '../support/reference/problems.js';
 import { eventsPage, metricsPage, operationsPage } from '../support/reference/service-pages.js';

@@ -31,9 +31,8 @@ export default function SubscriptionsPage() {
           ['Endpoint', (subscription) => <Endpoint subscription={subscription} />, 'text'],
           ['State', (subscription) => <StateOf subscription={subscription} />],
           ['Behind', ({ behind }) => number(behind), 'number'],
-          ['Oldest event that waits', (subscription) => <Next subscription={subscription} />],
+          ['Next event', (subscription) => <Next subscription={subscription} />],
           ['Last answer', (subscription) => <LastAnswer subscription={subscription} />],
-          ['Next attempt', ({ nextAttemptAt }) => <Moment at={nextAttemptAt} />],
           ['Actions', (subscription) => <Actions subscription={subscription} />],
         ]}
       />
@@ -45,10 +44,15 @@ function Endpoint({ subscription: { id, url, types, description } }: { subscript
   const { host, pathname } = new URL(url);
   return (
     <>
-      <strong>{description ?? host}</strong>
+      <strong>{description ?? host + pathname}</strong>
       <br />
-      {host}
-      {pathname} <Copyable text={id} name="the id" />
+      {description && (
+        <>
+          {host + pathname}
+          <br />
+        </>
+      )}
+      <Copyable text={id} name="the id" />
       <br />
       <span className="quiet">{types === null ? 'All types' : types.join(', ')}</span>
     </>
@@ -58,7 +62,7 @@ function Endpoint({ subscription: { id, url, types, description } }: { subscript
 function StateOf({ subscription: { state, pausedReason } }: { subscription: Subscription }) {
   return (
     <>
-      <State tone={SUBSCRIPTION[state]}>{state}</State>
+      <State tone={pausedReason === 'requested' ? 'quiet' : SUBSCRIPTION[state]}>{state}</State>
       {pausedReason && <p className="help">{PAUSE_REASONS[pausedReason]}</p>}
     </>
   );
@@ -73,12 +77,16 @@ function Next({ subscription: { next } }: { subscription: Subscription }) {
   );
 }
 
-function LastAnswer({ subscription: { lastAnswer, failures } }: { subscription: Subscription }) {
+function LastAnswer({ subscription: { lastAnswer, failures, nextAttemptAt } }: { subscription: Subscription }) {
   if (!lastAnswer) return null;
   return (
     <>
       {answerInWords(lastAnswer)}, <Moment at={lastAnswer.at} />
-      {failures > 1 && <p className="help">{number(failures)} attempts failed in a row.</p>}
+      {failures > 0 && nextAttemptAt && (
+        <p className="help">
+          Failed attempts: {number(failures)}. Next attempt <Moment at={nextAttemptAt} />.
+        </p>
+      )}
     </>
   );
 }
@@ -120,7 +128,7 @@ function Actions({ subscription }: { subscription: Subscription }) {
       )}
       {next && state !== 'active' && state !== 'altered' && (
         <ConfirmedAction
-          label="Skip an event"
+          label="Skip"
           title={`Skip ${next.type}, ${next.cursor}?`}
           isDangerous
           run={() => api.POST('/v1/subscriptions/{id}/skip', { params, body: { cursor: next.cursor } })}

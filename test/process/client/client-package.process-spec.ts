@@ -43,6 +43,11 @@ test.each(blocksOf(readPage('client/README.md'), 'js').map((block, at) => [at + 
   },
 );
 
+test('the blocks of docs/ehr.md are one program, which gets two versions of a note', async () => {
+  writeFileSync(path.join(folder, 'day.mjs'), blocksOf(readPage('docs/ehr.md'), 'js').join('\n'));
+  expect(await node('day.mjs')).toMatch(/^synced\n[\s\S]*Subjective[\s\S]*\n2\nsession.created\nstore 1-\d+\n/);
+});
+
 test('examples/ehr.mjs prints the notes that a push announced, and deletes its subscription', async () => {
   const printed = await node(path.join(folder, 'node_modules/notebridge-client/examples/ehr.mjs'));
   expect(printed).toMatch(/plan for the week/);
