@@ -1,6 +1,6 @@
 import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
-import type { FeedType } from '../../src/feed/feed.js';
 import { numberOf } from '../../src/feed/feed-cursor.js';
+import type { FeedType } from '../../src/feed/feed-types.js';
 import type { World } from '../world.js';
 
 /** Reads the change feed from its beginning for as long as faults go on, as an EHR that never sleeps. */

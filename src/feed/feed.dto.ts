@@ -3,7 +3,8 @@ import { Transform } from 'class-transformer';
 import { IsIn, IsOptional, IsString, type ValidationArguments } from 'class-validator';
 import { OptionalText } from '../http/request/fields.js';
 import { PageQuery, PageResponse } from '../http/request/page.js';
-import { FEED_TYPES, type FeedType, type PendingFeedEvents } from './feed.js';
+import { type PendingFeedEvents } from './feed.js';
+import { FEED_TYPES, type FeedType } from './feed-types.js';
 
 const TYPES = Object.keys(FEED_TYPES);
 
@@ -39,7 +40,7 @@ export class FeedQuery extends PageQuery {
 }
 
 /** The events that a reader asks for. */
-export type FeedFilter = Pick<FeedQuery, 'types' | 'subject'>;
+export type FeedFilter = { [Name in 'types' | 'subject']?: FeedQuery[Name] | undefined };
 
 /** An event as the EHR reads it. */
 export class FeedEventResponse {

@@ -28,11 +28,10 @@ import {
 /** Events that one claim pushes at most. */
 const PAGE = 100;
 
-/** When a row that cannot be used is looked at again. */
-const UNUSABLE = `clock_timestamp() + interval '1 hour'`;
+/** SQL of the time when a row that cannot be used is looked at again. */
+const IN_AN_HOUR = `clock_timestamp() + interval '1 hour'`;
 
-/** SQL assignment of a subscription whose events are pushed later: of a process that stops, or while sending is held. */
-const DUE_NOW = 'due_at = clock_timestamp()';
+const NOW = 'clock_timestamp()';
 
 /** The name of the poll that makes a subscription due for new events. */
 const NEW_EVENTS = 'events to push';
@@ -96,16 +95,16 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
   protected override async work(claim: Leased<SubscriptionRow>): Promise<void> {
     const { row } = claim;
     const secrets = this.secretsOf(row);
-    if (!secrets) return this.settle(claim, `due_at = ${UNUSABLE}`);
+    if (row.paused !== null || !secrets) return this.settle(claim, dueUnlessPaused(IN_AN_HOUR));
     const page = await this.read(row);
     if (!page) return this.expire(claim);
     // After the events are read, so that none of a restored database is pushed.
-    if (page.items.length > 0 && !(await this.sending.isAllowed())) return this.settle(claim, DUE_NOW);
+    if (page.items.length > 0 && !(await this.sending.isAllowed())) return this.settle(claim, dueUnlessPaused(NOW));
     let reached = cursorOfRow(row);
     for (const event of page.items) {
-      if (!this.parts.worker.mayWork()) return this.settle(claim, DUE_NOW);
+      if (!this.parts.worker.mayWork()) return this.settle(claim, dueUnlessPaused(NOW));
       const answer = await this.endpoint.deliver({ url: row.url, secrets }, messageOf(event), this.shutdown.signal);
-      if (!answer) return this.settle(claim, DUE_NOW);
+      if (!answer) return this.settle(claim, dueUnlessPaused(NOW));
       const outcome = answer.fault ?? 'delivered';
       this.pushes.inc({ outcome });
       annotate({ 'notebridge.outcome': outcome });
@@ -135,7 +134,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
   /** The next events; undefined if the feed no longer has all of them. */
   private async read(row: SubscriptionRow): Promise<FeedPageResponse | undefined> {
     try {
-      return await this.reader.read(cursorOfRow(row), PAGE, { types: row.types as never });
+      return await this.reader.read(cursorOfRow(row), PAGE, { types: row.types ?? undefined });
     } catch (error) {
       if (error instanceof Problem && error.type === 'cursor-gone') return undefined;
       throw error;
@@ -160,7 +159,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
        WHERE id = $8 AND ${isHeld('$9', '$10')} RETURNING version <> $5 OR ${this.sending.heldSql} AS "isOver"`,
       [...moved(row, from, to), status, PUSH_TIMEOUT_MS, lease.key, lease.owner, lease.no],
     );
-    if (rows[0]?.isOver) await this.settle(claim, dueUnlessPaused('clock_timestamp()'));
+    if (rows[0]?.isOver) await this.settle(claim, dueUnlessPaused(NOW));
     return rows[0]?.isOver === false;
   }
 
@@ -192,7 +191,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
       const set = `answered_at = clock_timestamp(), answer_status = $1, answer_fault = $2`;
       const values = [answer.status, answer.fault];
       if (row.version !== claim.row.version) {
-        await this.due.settle(tx, claim.lease, { set: `${set}, ${dueUnlessPaused('clock_timestamp()')}`, values });
+        await this.due.settle(tx, claim.lease, { set: `${set}, ${dueUnlessPaused(NOW)}`, values });
         return;
       }
       const { failures, failingSince, now } = row;
@@ -216,7 +215,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
       const row = await this.due.lock(tx, claim.lease);
       if (!row) return;
       if (row.version === claim.row.version) return this.storePause(tx, claim, 'cursor-expired', 'failures = 0', []);
-      await this.due.settle(tx, claim.lease, { set: dueUnlessPaused('clock_timestamp()'), values: [] });
+      await this.due.settle(tx, claim.lease, { set: dueUnlessPaused(NOW), values: [] });
     });
   }
 

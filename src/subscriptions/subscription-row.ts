@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { type GrantRow, GrantTable } from '../access/identity/grants.js';
 import type { DueColumns } from '../due-rows/due-loop.js';
 import { cursorOf } from '../feed/feed-cursor.js';
+import type { FeedType } from '../feed/feed-types.js';
 import type { Macs } from '../vault/macs.js';
 import { SealedColumn, Vault } from '../vault/vault.js';
 import type { PushFault } from './endpoint.js';
@@ -12,7 +13,7 @@ import type { PauseReason } from './push-rules.js';
 interface Grant {
   id: string;
   url: string;
-  types: string[] | null;
+  types: FeedType[] | null;
   secretHash: Buffer;
   formerHash: Buffer | null;
   formerUntil: Date | null;

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import type { FeedEventResponse } from '../feed/feed.dto.js';
-import type { FeedType } from '../feed/feed.js';
 import { numberOf, positionOf } from '../feed/feed-cursor.js';
 import { FeedReader } from '../feed/feed-reader.js';
 import { Macs } from '../vault/macs.js';
@@ -18,7 +17,7 @@ export class SubscriptionView {
   /** The first event that the endpoint has not taken; undefined if there is none. @throws {Problem} 410 `cursor-gone` */
   async nextOf(row: SubscriptionRow): Promise<FeedEventResponse | undefined> {
     for (let after: string | null = cursorOfRow(row); after !== null; ) {
-      const page = await this.reader.read(after, 1, row.types ? { types: row.types as FeedType[] } : {});
+      const page = await this.reader.read(after, 1, { types: row.types ?? undefined });
       if (page.items[0]) return page.items[0];
       after = page.nextCursor;
     }
@@ -35,7 +34,7 @@ export class SubscriptionView {
     return {
       id: row.id,
       url: row.url,
-      types: row.types as FeedType[] | null,
+      types: row.types,
       description: row.description,
       state: stateOf(this.macs, row),
       pausedReason: row.paused,

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { ArrayNotEmpty, ArrayUnique, IsBoolean, IsIn, IsOptional, IsString, Matches } from 'class-validator';
-import { FEED_TYPES, type FeedType } from '../feed/feed.js';
+import { FEED_TYPES, type FeedType } from '../feed/feed-types.js';
 import { MaxCharacters, OptionalText } from '../http/request/fields.js';
 import { PageResponse } from '../http/request/page.js';
 import { PUSH_FAULTS, type PushFault } from './endpoint.js';

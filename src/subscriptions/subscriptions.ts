@@ -108,8 +108,9 @@ export class Subscriptions {
 
   /** @throws {Problem} 404 `unknown-subscription` */
   async find(id: string): Promise<SubscriptionResponse> {
+    const row = await this.read(id);
     this.audit.about('subscription', id);
-    return this.views.of(await this.read(id));
+    return this.views.of(row);
   }
 
   /**

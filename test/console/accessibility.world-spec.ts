@@ -57,6 +57,12 @@ describeInBrowser('every page of the console', () => {
     await sessions.read(session, 1);
     const person = { firstName: LONG, lastName: LONG, email: 'noor@example.org', providers: ['p-1'] };
     for (const id of ['C-1', LONG]) await world.call('PUT', `/v1/clients/${id}`, { body: person });
+    const { body } = await world.call<{ id: string }>('POST', '/v1/subscriptions', {
+      body: { url: 'http://127.0.0.1:9/hook', after: '0' },
+    });
+    await world.settle();
+    await world.call('POST', '/v1/subscriptions', { body: { url: 'https://ehr.example.org/hook', description: LONG } });
+    await world.call('POST', `/v1/subscriptions/${body.id}/test`);
     world.platform.simulator.state.deliveries.send({ eventType: 'SESSION_TELEPORTED' } as never);
     await fetch(`${world.url}/webhooks/platform`, { method: 'POST', body: '{}' });
     const columns = 'externalId,email,firstName,lastName';

@@ -1,6 +1,6 @@
 import { PushReceiver, status } from '../../harness/push-receiver.js';
 import type { World } from '../../harness/world/world.js';
-import type { FeedType } from '../../src/feed/feed.js';
+import type { FeedType } from '../../src/feed/feed-types.js';
 import type { NewSubscriptionResponse, SubscriptionResponse } from '../../src/subscriptions/subscriptions.dto.js';
 
 /** Subscriptions of a world, and the endpoint that they push to. */

@@ -262,6 +262,15 @@ test('another process continues only when the last attempt of a dead one can no 
   expect(pushes.receiver.taken).toEqual(cursors(1, 2));
 });
 
+test('nothing is pushed to a paused endpoint, whatever its due time', async () => {
+  const { id } = await pushes.subscribe();
+  await pushes.patch(id, { paused: true });
+  await pushes.append(1);
+  await world.sql('UPDATE subscriptions SET due_at = now()');
+  await world.settle();
+  expect(pushes.receiver.attempts).toEqual([]);
+});
+
 test('a hold during a delivery stops the next event', async () => {
   await pushes.subscribe();
   await pushes.append(3);

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { FEED_TYPES } from '../../feed/feed.js';
+import { FEED_TYPES } from '../../feed/feed-types.js';
 import type {
   NewSubscriptionResponse,
   PushAnswerResponse,

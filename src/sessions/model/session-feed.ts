@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { Feed, type FeedType } from '../../feed/feed.js';
+import { Feed } from '../../feed/feed.js';
+import { type FeedType } from '../../feed/feed-types.js';
 import { SubjectIds } from '../../feed/subject-ids.js';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
 import { SHOWN_PEOPLE } from './session-columns.js';

@@ -1,5 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { FEED_TYPES } from '../../../src/feed/feed.js';
+import { FEED_TYPES } from '../../../src/feed/feed-types.js';
 
 /** What prom-client keeps of a metric, and does not declare. */
 interface Declared {
