@@ -25,7 +25,7 @@ const order = {
   feed: {},
   sending: {},
   platform: { contract: {}, http: {}, 'rate-limit': {}, upload: {}, clients: {}, fetch: {}, send: {} },
-  subscriptions: {},
+  subscriptions: { push: {} },
   webhooks: { receive: {}, process: {}, admin: {} },
   people: { model: {}, store: {}, reconcile: {}, api: {} },
   sessions: { model: {}, read: {}, refresh: {}, create: {}, update: {} },

@@ -82,7 +82,7 @@ export class PushWork {
       await this.append(2);
       await this.world.reach(`the endpoint answers with: ${what}`, () => this.planned.length === 0);
       this.world.counts.faults += 1;
-      if (what === 'gone') await this.resume();
+      if (what === 'gone') await this.resume(respond);
     }
     const { port } = this.noTls.address() as AddressInfo;
     await this.change({ url: `https://127.0.0.1:${port}/hook` });
@@ -106,8 +106,17 @@ export class PushWork {
     await this.receiver.close();
   }
 
-  private async resume(): Promise<void> {
-    await this.world.reach('the subscription is paused', async () => (await this.read())?.state === 'paused');
+  /** Resumes once the service knows of the 410. A process that is killed before it stores one sends the event again. */
+  private async resume(gone: Respond): Promise<void> {
+    await this.world.reach('the subscription is paused', async () => {
+      const subscription = await this.read();
+      if (subscription?.state === 'paused') return true;
+      if (subscription?.behind === 0) {
+        this.planned.push(gone);
+        await this.append(1);
+      }
+      return false;
+    });
     await this.change({ paused: false });
   }
 

@@ -12,7 +12,7 @@ import type { QueueName } from '../../src/queue/backend/queue-names.js';
 import { RequestSender } from '../../src/sessions/create/request-sender.js';
 import { ProcessingRefresher } from '../../src/sessions/refresh/processing-refresher.js';
 import { SessionRefresher } from '../../src/sessions/refresh/refresh.repository.js';
-import { PushLoop } from '../../src/subscriptions/push-loop.js';
+import { PushLoop } from '../../src/subscriptions/push/push-loop.js';
 import { InboxLoop } from '../../src/webhooks/process/inbox-loop.js';
 
 /** Calls after which the reconciler counts as one that never runs out of work. */

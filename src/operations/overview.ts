@@ -33,6 +33,7 @@ const HEALTHY: Record<string, string> = {
   sending: 'Calls go to the platform.',
   'session-requests': 'Session requests are sent.',
   sessions: 'Sessions and their notes are fetched.',
+  subscriptions: 'Events are pushed to the endpoints of the EHR.',
   vault: 'Encrypted data is readable.',
   webhooks: 'The signatures of webhooks are valid.',
   worker: 'A process with the role worker is running.',

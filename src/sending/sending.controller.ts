@@ -23,7 +23,7 @@ export class SendingController {
    * Hold or release all calls to the platform that change something
    *
    * @remarks While held, everything is received and read, and only reading calls leave. People and requests wait with the
-   * code `held`, pushes to subscriptions wait, too; calls that cannot wait are 503 `sending-held`. A release after a restore raises the epoch of the feed, so
+   * code `held`. Pushes to subscriptions wait, too; calls that cannot wait are 503 `sending-held`. A release after a restore raises the epoch of the feed, so
    * that earlier cursors are 410 `cursor-gone`.
    */
   @Put()

@@ -1,10 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import type { FeedEventResponse } from '../feed/feed.dto.js';
+import type { FeedEventResponse, FeedPageResponse } from '../feed/feed.dto.js';
 import { numberOf, positionOf } from '../feed/feed-cursor.js';
 import { FeedReader } from '../feed/feed-reader.js';
+import { Problem } from '../http/problem/problem.js';
 import { Macs } from '../vault/macs.js';
-import { cursorOfRow, type SubscriptionRow, stateOf } from './subscription-row.js';
+import { cursorOfRow, type SubscriptionRow, stateOf } from './push/subscription-row.js';
 import type { SubscriptionResponse } from './subscriptions.dto.js';
+
+/** Maximum pages in which the next event is looked for, of 1,000 events each if types are chosen. */
+const MAX_PAGES = 5;
 
 /** Shows subscriptions, with what waits for them in the feed. */
 @Injectable()
@@ -14,11 +18,20 @@ export class SubscriptionView {
     private readonly macs: Macs,
   ) {}
 
-  /** The first event that the endpoint has not taken; undefined if there is none. @throws {Problem} 410 `cursor-gone` */
+  /**
+   * The first event that the endpoint has not taken; undefined if there is none among the next 5,000, or if the feed no
+   * longer has all of them.
+   */
   async nextOf(row: SubscriptionRow): Promise<FeedEventResponse | undefined> {
-    for (let after: string | null = cursorOfRow(row); after !== null; ) {
-      const page = await this.reader.read(after, 1, { types: row.types ?? undefined });
-      if (page.items[0]) return page.items[0];
+    let after: string | null = cursorOfRow(row);
+    for (let pages = 0; after !== null && pages < MAX_PAGES; pages += 1) {
+      const page: FeedPageResponse | undefined = await this.reader
+        .read(after, 1, { types: row.types ?? undefined })
+        .catch((error: unknown) => {
+          if (error instanceof Problem && error.type === 'cursor-gone') return undefined;
+          throw error;
+        });
+      if (!page || page.items[0]) return page?.items[0];
       after = page.nextCursor;
     }
     return undefined;
@@ -30,7 +43,7 @@ export class SubscriptionView {
     const head = await this.reader.head();
     const isSameEpoch = positionOf(head)?.epoch === positionOf(cursor)?.epoch;
     const behind = isSameEpoch ? Math.max(0, Number(numberOf(head) - numberOf(cursor))) : 0;
-    const next = behind === 0 ? undefined : await this.nextOf(row).catch(() => undefined);
+    const next = behind === 0 ? undefined : await this.nextOf(row);
     return {
       id: row.id,
       url: row.url,

@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
 import { Macs } from '../vault/macs.js';
-import { SUBSCRIPTION_COLUMNS, type SubscriptionRow, stateOf } from './subscription-row.js';
+import { SUBSCRIPTION_COLUMNS, type SubscriptionRow, stateOf } from './push/subscription-row.js';
 
-/** Shorter faults, such as a restart of the EHR, end without anybody. */
+/** Shorter faults, such as a restart of the EHR, resolve themselves. */
 const WORTH_A_LOOK_MS = 10 * 60_000;
 
 /** Maximum ids in a sentence of health. */

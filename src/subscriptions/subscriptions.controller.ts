@@ -56,6 +56,7 @@ export class SubscriptionsController {
 
   /** Change where, what and whether events are pushed, or where to continue */
   @Patch(':id')
+  @StepUp(({ url, types, after }) => url !== undefined || types !== undefined || after !== undefined)
   @Problems({ 404: ['unknown-subscription'], 409: ['cursor-expired', 'subscription-altered'], 410: ['cursor-gone'] })
   change(@UuidParam() id: string, @Body() body: ChangeSubscriptionRequest): Promise<SubscriptionResponse> {
     return this.subscriptions.change(id, body);
@@ -64,7 +65,7 @@ export class SubscriptionsController {
   /**
    * Make a new secret, which is shown only this once
    *
-   * @remarks For 24 hours the former one signs, too: `webhook-signature` then has two signatures.
+   * @remarks For 24 hours the former one signs, too: `webhook-signature` then has several signatures.
    */
   @Post(':id/rotate-secret')
   @StepUp()
@@ -91,7 +92,7 @@ export class SubscriptionsController {
   /**
    * Leave out the next event, which the endpoint cannot take
    *
-   * @remarks 409 `not-next` if another event is the next one, so that a repeated request leaves out only one.
+   * @remarks 409 `not-next` unless `cursor` names the next event, so a repeated request leaves out no second one.
    */
   @Post(':id/skip')
   @HttpCode(200)

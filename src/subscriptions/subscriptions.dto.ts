@@ -3,9 +3,9 @@ import { ArrayNotEmpty, ArrayUnique, IsBoolean, IsIn, IsOptional, IsString, Matc
 import { FEED_TYPES, type FeedType } from '../feed/feed-types.js';
 import { MaxCharacters, OptionalText } from '../http/request/fields.js';
 import { PageResponse } from '../http/request/page.js';
-import { PUSH_FAULTS, type PushFault } from './endpoint.js';
-import { PAUSE_REASONS, type PauseReason } from './push-rules.js';
-import { STATES, type State } from './subscription-row.js';
+import { PUSH_FAULTS, type PushFault } from './push/endpoint.js';
+import { PAUSE_REASONS, type PauseReason } from './push/push-rules.js';
+import { STATES, type State } from './push/subscription-row.js';
 
 const TYPES = Object.keys(FEED_TYPES);
 const URL_CHARACTERS = 2_000;
@@ -104,8 +104,8 @@ export class SubscriptionResponse {
 
   /**
    * `retrying`: the last attempt failed, and is repeated. `cursor-expired`: retention deleted events that were not pushed,
-   * or the database was restored; PATCH `after` to choose where to continue. `altered`: another than this service wrote the
-   * row, so nothing is pushed; delete it
+   * or the database was restored; PATCH `after` to choose where to continue. `altered`: this service did not write the row, so
+   * nothing is pushed; delete it
    */
   @ApiProperty({ enum: STATES })
   state!: State;

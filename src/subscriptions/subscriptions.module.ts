@@ -1,7 +1,8 @@
 import { Module } from '@nestjs/common';
-import { Endpoint } from './endpoint.js';
-import { PushLoop, PushProcessor } from './push-loop.js';
-import { SubscriptionSeal } from './subscription-row.js';
+import { Endpoint } from './push/endpoint.js';
+import { PushProcessor } from './push/push.processor.js';
+import { PushLoop } from './push/push-loop.js';
+import { SubscriptionSeal } from './push/subscription-row.js';
 import { SubscriptionView } from './subscription-view.js';
 import { SubscriptionsController } from './subscriptions.controller.js';
 import { Subscriptions } from './subscriptions.js';

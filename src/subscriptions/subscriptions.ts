@@ -6,26 +6,26 @@ import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Random } from '../config/random.js';
 import { Database } from '../database/database.js';
-import type { FeedEventResponse } from '../feed/feed.dto.js';
 import { FeedBell } from '../feed/feed-bell.js';
 import { LATEST, positionOf } from '../feed/feed-cursor.js';
 import { FeedReader } from '../feed/feed-reader.js';
 import { requestFault } from '../http/body/validation.js';
-import { Problem } from '../http/problem/problem.js';
 import { decodeCursor, pageOf } from '../http/request/page.js';
 import { Sending } from '../sending/sending.js';
 import { Macs } from '../vault/macs.js';
-import { Endpoint } from './endpoint.js';
-import { checkEndpointUrl } from './endpoint-url.js';
-import { newSecret, testMessage } from './message.js';
-import { MAX_SUBSCRIPTIONS, pauseAfter } from './push-rules.js';
+import { Endpoint } from './push/endpoint.js';
+import { checkEndpointUrl } from './push/endpoint-url.js';
+import { newSecret, testMessage } from './push/message.js';
+import { MAX_SUBSCRIPTIONS, pauseAfter } from './push/push-rules.js';
 import {
-  hashOfSecret,
+  cursorOfRow,
+  hashOf,
   SUBSCRIPTION_COLUMNS,
   SUBSCRIPTION_GRANTS,
   type SubscriptionRow,
   SubscriptionSeal,
-} from './subscription-row.js';
+} from './push/subscription-row.js';
+import { altered, held, notChosen, notNext, tooMany, unknown } from './subscription-problems.js';
 import { SubscriptionView } from './subscription-view.js';
 import type {
   ChangeSubscriptionRequest,
@@ -38,8 +38,11 @@ import type {
 
 const SECRET_BYTES = 32;
 
-/** How long the former secret signs after a rotation. */
-const FORMER_SECRET_SQL = `clock_timestamp() + interval '24 hours'`;
+/** How long a secret signs after its rotation, in milliseconds. */
+const FORMER_MS = 24 * 3_600_000;
+
+/** Maximum former secrets: more rotations in a day end the oldest one. */
+const MAX_FORMER = 4;
 
 /** Any fixed number: the key of the advisory lock under which subscriptions are counted. */
 const COUNT_LOCK = 727_042;
@@ -70,9 +73,9 @@ export class Subscriptions {
    *
    * @throws {Problem} 400 `validation`, 409 `too-many-subscriptions`, 410 `cursor-gone`
    */
-  async create({ url, types, description, after = LATEST }: NewSubscriptionRequest): Promise<NewSubscriptionResponse> {
+  async create({ url, types, description, after }: NewSubscriptionRequest): Promise<NewSubscriptionResponse> {
     this.checkUrl(url);
-    const start = await this.reader.startAt(after);
+    const start = await this.reader.startAt(after ?? LATEST);
     const id = randomUUID();
     const secret = newSecret(this.random.bytes(SECRET_BYTES));
     const sealed = this.seal.secret.seal(id, secret);
@@ -82,7 +85,7 @@ export class Subscriptions {
       if ((rows[0]?.count ?? 0) >= MAX_SUBSCRIPTIONS) throw tooMany();
       const insert = `INSERT INTO subscriptions (id, url, types, description, secret, secret_hash, epoch, position, due_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())`;
-      const values = [id, url, types ?? null, description ?? null, sealed, hashOfSecret(secret)];
+      const values = [id, url, types ?? null, description ?? null, sealed, hashOf(secret)];
       const made = await this.write(tx, insert, [...values, start.epoch, start.number]);
       return this.stored(tx, made as SubscriptionRow);
     });
@@ -120,8 +123,8 @@ export class Subscriptions {
    *   `cursor-gone`
    */
   async change(id: string, { url, types, paused, after }: ChangeSubscriptionRequest): Promise<SubscriptionResponse> {
-    if (url !== undefined) this.checkUrl(url);
-    const start = after === undefined ? undefined : await this.reader.startAt(after);
+    if (url != null) this.checkUrl(url);
+    const start = after == null ? undefined : await this.reader.startAt(after);
     const row = await this.changed(id, async (tx, old) => {
       this.requireGenuine(old);
       const pause = pauseAfter(old.paused, paused, start !== undefined);
@@ -140,7 +143,7 @@ export class Subscriptions {
   }
 
   /**
-   * Replaces the secret; the former one signs, too, for 24 hours.
+   * Replaces the secret; the former ones sign, too, each for 24 hours, because an answer may have been lost.
    *
    * @throws {Problem} 404 `unknown-subscription`, 409 `subscription-altered`
    */
@@ -148,17 +151,20 @@ export class Subscriptions {
     const secret = newSecret(this.random.bytes(SECRET_BYTES));
     const row = await this.changed(id, async (tx, old) => {
       this.requireGenuine(old);
-      const former = this.seal.secret.open(id, old.secret);
+      const until = new Date(old.now.getTime() + FORMER_MS);
+      const current = { secret: this.seal.secret.open(id, old.secret), until: until.toISOString() };
+      const former = [current, ...this.seal.formerOf(old)].slice(0, MAX_FORMER);
       return this.write(
         tx,
-        `UPDATE subscriptions SET secret = $2, secret_hash = $3, former_secret = $4, former_hash = $5,
-           former_until = ${FORMER_SECRET_SQL}, version = version + 1 WHERE id = $1`,
+        `UPDATE subscriptions SET secret = $2, secret_hash = $3, former_secret = $4, former_hash = $5, former_until = $6,
+           version = version + 1 WHERE id = $1`,
         [
           id,
           this.seal.secret.seal(id, secret),
-          hashOfSecret(secret),
-          this.seal.formerSecret.seal(id, former),
-          old.secretHash,
+          hashOf(secret),
+          this.seal.former.seal(id, former),
+          hashOf(former),
+          until,
         ],
       );
     });
@@ -187,9 +193,11 @@ export class Subscriptions {
    * @throws {Problem} 404 `unknown-subscription`, 409 `not-next`, 410 `cursor-gone`
    */
   async skip(id: string, cursor: string): Promise<SubscriptionResponse> {
+    // Before the transaction, which must not wait for a second connection.
+    const seen = await this.read(id);
+    const next = await this.views.nextOf(seen);
     const row = await this.changed(id, async (tx, old) => {
-      const next = await this.views.nextOf(old);
-      if (next?.cursor !== cursor) throw notNext(next);
+      if (next?.cursor !== cursor || cursorOfRow(old) !== cursorOfRow(seen)) throw notNext(next);
       const { rows } = await tx.query<SubscriptionRow>(
         `UPDATE subscriptions SET epoch = $2, position = $3, version = version + 1, ${DUE_NOW} WHERE id = $1
          RETURNING ${SUBSCRIPTION_COLUMNS}`,
@@ -258,38 +266,6 @@ export class Subscriptions {
 
   /** @throws {Problem} 409 `subscription-altered` */
   private requireGenuine(row: SubscriptionRow): void {
-    if (SUBSCRIPTION_GRANTS.isGenuine(this.macs, row)) return;
-    const detail = 'This service did not write this subscription as it is. Delete it, and make a new one.';
-    throw new Problem(409, 'subscription-altered', detail);
+    if (!SUBSCRIPTION_GRANTS.isGenuine(this.macs, row)) throw altered();
   }
-}
-
-function unknown(): Problem {
-  return new Problem(
-    404,
-    'unknown-subscription',
-    'There is no subscription with this id; GET /v1/subscriptions lists them.',
-  );
-}
-
-function tooMany(): Problem {
-  const detail = `There are ${MAX_SUBSCRIPTIONS} subscriptions already. Delete one, or let one endpoint take more types.`;
-  return new Problem(409, 'too-many-subscriptions', detail);
-}
-
-function notChosen(): Problem {
-  const detail =
-    'Events after its cursor are gone. Read the current state of what you mirror, then send `after`: 0 or latest.';
-  return new Problem(409, 'cursor-expired', detail, { pointer: '/after' });
-}
-
-function notNext(next: FeedEventResponse | undefined): Problem {
-  const detail = next
-    ? 'Another event is next: `next` is its cursor. GET the subscription shows it.'
-    : 'No event waits, so there is nothing to leave out.';
-  return new Problem(409, 'not-next', detail, { extensions: { next: next?.cursor ?? null } });
-}
-
-function held(): Problem {
-  return new Problem(503, 'sending-held', 'Sending is held, so nothing is pushed. GET /v1/sending says by whom.');
 }

@@ -17,6 +17,9 @@ const TABLE: [operation: string, body?: object, harmless?: object][] = [
   ['POST /v1/clients/C-1/resolve', { action: 'delete' }, { action: 'retry' }],
   ['POST /v1/providers/P-1/resolve', { action: 'delete' }, { action: 'retry' }],
   ['POST /v1/clients/C-1/merge', { into: 'C-2', deletePlatformUser: true }, { into: 'C-2' }],
+  ['POST /v1/subscriptions', { url: 'http://127.0.0.1:9/hook' }],
+  [`PATCH /v1/subscriptions/${ID}`, { after: '0' }, { paused: true }],
+  [`POST /v1/subscriptions/${ID}/rotate-secret`],
   [`POST /v1/imports/${ID}/apply`, { override: ['deletes'] }, {}],
 ];
 

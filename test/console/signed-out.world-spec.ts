@@ -10,7 +10,7 @@ const world = useWorld();
 const CONTENT = 'externalId,email,firstName,lastName\nP-1,p1@mail.example,Noor,Haddad\n';
 
 /** Without `operations`, whose stream of events would end and show it first. */
-const SCOPES = ['admin', 'imports', 'people:read', 'sessions:read', 'webhooks'];
+const SCOPES = ['admin', 'imports', 'people:read', 'sessions:read', 'subscriptions', 'webhooks'];
 
 describeInBrowser('the end of a session while a page is open', () => {
   const browser = useBrowser();
@@ -138,7 +138,7 @@ describeInBrowser('the end of a session while a page is open', () => {
       await route.fulfill({ status: 503, body: 'a proxy says no' });
     });
     await page.reload();
-    await page.getByText('answered 503 without a reason').waitFor();
+    await page.getByText('status 503 and gives no reason').waitFor();
     expect(refused).toBeGreaterThan(2);
     await page.unroute(/v1\/(overview|browser-session)$/);
     await page.getByRole('button', { name: 'Try again' }).click();

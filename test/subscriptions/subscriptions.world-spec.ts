@@ -30,6 +30,15 @@ test.each([
   expect(JSON.stringify(answer.body)).toContain(pointer);
 });
 
+test('null means the same as nothing: a subscription starts with new events, and a change moves no cursor', async () => {
+  await pushes.append(1);
+  const { id, cursor } = await pushes.subscribe({ after: null, types: null, description: null });
+  expect(cursor).toBe('1-1');
+  await pushes.append(1);
+  await world.settle();
+  expect((await pushes.patch(id, { after: null, url: null, paused: null })).body).toMatchObject({ cursor: '1-2' });
+});
+
 test('a cursor that is ahead of the feed is refused', async () => {
   const answer = await world.call('POST', '/v1/subscriptions', { body: { url: pushes.receiver.url, after: '1-9' } });
   expect(answer).toMatchObject({ status: 410, body: problem('cursor-gone') });
@@ -43,11 +52,14 @@ test('there are at most 20, also when many are made at once', async () => {
   expect(answers.map((answer) => answer.status).sort()).toEqual([...Array(20).fill(201), 409, 409]);
 });
 
-test('after a rotation both secrets sign for 24 hours, then only the new one', async () => {
-  const { id, secret: former } = await pushes.subscribe();
-  const rotated = await world.call<NewSubscriptionResponse>('POST', `/v1/subscriptions/${id}/rotate-secret`);
-  const { secret, formerSecretUntil } = rotated.body;
+test('every secret signs for 24 hours after its rotation, because the answer to a rotation may be lost', async () => {
+  const { id, secret: first } = await pushes.subscribe();
+  const rotate = async () =>
+    (await world.call<NewSubscriptionResponse>('POST', `/v1/subscriptions/${id}/rotate-secret`)).body;
+  const { secret: second, formerSecretUntil } = await rotate();
   expect(formerSecretUntil).not.toBeNull();
+  await world.advance('12 h');
+  const { secret: third } = await rotate();
   const signedBy = async () => {
     await pushes.append(1);
     await world.settle();
@@ -55,13 +67,14 @@ test('after a rotation both secrets sign for 24 hours, then only the new one', a
     const { headers, body } = last as NonNullable<typeof last>;
     const at = new Date(Number(headers['webhook-timestamp']) * 1_000);
     const given = String(headers['webhook-signature']).split(' ');
-    return [former, secret].map((each) =>
-      given.includes(new Webhook(each).sign(String(headers['webhook-id']), at, body)),
-    );
+    const signs = (secret: string) => given.includes(new Webhook(secret).sign(String(headers['webhook-id']), at, body));
+    return [first, second, third].map(signs);
   };
-  expect(await signedBy()).toEqual([true, true]);
-  await world.advance('24 h');
-  expect(await signedBy()).toEqual([false, true]);
+  expect(await signedBy()).toEqual([true, true, true]);
+  await world.advance('12 h');
+  expect(await signedBy()).toEqual([false, true, true]);
+  await world.advance('12 h');
+  expect(await signedBy()).toEqual([false, false, true]);
 });
 
 test('a test event is sent at once, signed, and changes nothing', async () => {

@@ -4,7 +4,16 @@ import { useWorld } from '../world/use-world.js';
 
 /** The scopes of the provider's groups. */
 const GROUPS = {
-  admins: ['admin', 'operations', 'people:read', 'people:write', 'sessions:read', 'notes:read', 'imports'],
+  admins: [
+    'admin',
+    'operations',
+    'people:read',
+    'people:write',
+    'sessions:read',
+    'notes:read',
+    'imports',
+    'subscriptions',
+  ],
   clinic: ['people:read'],
 };
 

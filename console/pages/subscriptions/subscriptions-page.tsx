@@ -41,14 +41,14 @@ export default function SubscriptionsPage() {
 }
 
 function Endpoint({ subscription: { id, url, types, description } }: { subscription: Subscription }) {
-  const { host, pathname } = new URL(url);
+  const address = addressOf(url);
   return (
     <>
-      <strong>{description ?? host + pathname}</strong>
+      <strong>{description ?? address}</strong>
       <br />
       {description && (
         <>
-          {host + pathname}
+          {address}
           <br />
         </>
       )}
@@ -94,7 +94,7 @@ function LastAnswer({ subscription: { lastAnswer, failures, nextAttemptAt } }: {
 function Actions({ subscription }: { subscription: Subscription }) {
   const { id, url, state, next, behind } = subscription;
   const params = { path: { id } };
-  const { host } = new URL(url);
+  const host = addressOf(url);
   const change = (body: Schemas['ChangeSubscriptionRequest']) => api.PATCH('/v1/subscriptions/{id}', { params, body });
   return (
     <div className="buttons">
@@ -117,7 +117,9 @@ function Actions({ subscription }: { subscription: Subscription }) {
           title={`Where should ${host} continue?`}
           run={(given) => change({ after: given.get('after') === 'latest' ? 'latest' : '0' })}
         >
-          <p>Events that it had not taken are gone. Let the EHR read the current state of what it mirrors.</p>
+          <p>
+            Events that were not delivered have been deleted. Let the EHR read the current state of what it mirrors.
+          </p>
           <label>
             <input type="radio" name="after" value="0" defaultChecked /> With the oldest event that is left
           </label>
@@ -146,4 +148,11 @@ function Actions({ subscription }: { subscription: Subscription }) {
       </ConfirmedAction>
     </div>
   );
+}
+
+/** Host and path of an endpoint: its query may hold a token. The whole text of one that was changed in the database. */
+function addressOf(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const { host, pathname } = new URL(url);
+  return host + pathname;
 }

@@ -21,8 +21,8 @@ export function answerInWords({ status, fault }: Pick<Answer, 'status' | 'fault'
 
 /** Why nothing is pushed. */
 export const PAUSE_REASONS: Record<NonNullable<Schemas['SubscriptionResponse']['pausedReason']>, string> = {
-  requested: 'Somebody paused it.',
+  requested: 'Paused by a user.',
   'endpoint-gone': 'The endpoint answered 410.',
   'no-success': 'No attempt succeeded for five days.',
-  'cursor-expired': 'Events that it had not taken are gone.',
+  'cursor-expired': 'Events that were not delivered have been deleted.',
 };

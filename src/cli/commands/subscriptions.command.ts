@@ -27,18 +27,17 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
   const subscriptions = program.command('subscriptions').description('endpoints of the EHR to which events are pushed');
   const list = subscriptions
     .command('list', { isDefault: true })
-    .description('list them with their last answers')
+    .description('list subscriptions with the last answer')
     .addHelpText('after', examples('subscriptions'));
   listing<SubscriptionResponse>(list, api, {
     from: SUBSCRIPTIONS,
     limit: 50,
     row: (subscription) => {
       const { id, url, state, behind, next, lastAnswer, nextAttemptAt } = subscription;
-      const { host, pathname } = new URL(url);
       const [waits, answer] = [next && `${next.type} ${next.cursor}`, lastAnswer && inWords(lastAnswer)];
       return {
         id,
-        endpoint: host + pathname,
+        endpoint: addressOf(url),
         state,
         behind,
         waits,
@@ -54,7 +53,7 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
     .description('push events to an endpoint, and show its secret this once')
     .argument('<url>', 'https, or http to this machine')
     .addOption(new Option('--types <types...>', 'only events of these types').choices(Object.keys(FEED_TYPES)))
-    .option('--description <text>', 'what it is for; not a person')
+    .option('--description <text>', 'purpose, without personal data')
     .addOption(after('latest by default'))
     .option(...JSON_ANSWER)
     .addHelpText(
@@ -80,7 +79,7 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
 
   subscriptions
     .command('pause')
-    .description('let events wait; none is lost')
+    .description('pause pushes; events are kept')
     .argument('<id>')
     .option(...JSON_ANSWER)
     .addHelpText('after', examples(`subscriptions pause ${ID}`))
@@ -92,7 +91,7 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
     .command('resume')
     .description('push again, after the last event that the endpoint took')
     .argument('<id>')
-    .addOption(after('needed only where events are gone'))
+    .addOption(after('needed only for cursor-expired'))
     .option(...JSON_ANSWER)
     .addHelpText('after', examples(`subscriptions resume ${ID}`, `subscriptions resume ${ID} --after 0`))
     .action(async (id: string, { json, after: cursor }: JsonOption & { after?: string }) => {
@@ -145,3 +144,10 @@ const change = (api: Api, id: string, body: object): Promise<SubscriptionRespons
 /** What an endpoint answered: `204`, or `error-status (500)`. */
 const inWords = ({ status, fault }: Pick<PushAnswerResponse, 'status' | 'fault'>): string =>
   fault === null ? String(status) : `${fault}${status === null ? '' : ` (${status})`}`;
+
+/** Host and path of an endpoint, because its query may hold a token. */
+function addressOf(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const { host, pathname } = new URL(url);
+  return host + pathname;
+}

@@ -71,7 +71,9 @@ export function statementByChange(filter: DocumentFilter, after: ChangeKey | und
   if (appointment !== undefined) rare.push(`partner_appointment_id = ${parameter(appointment)}`);
   const isRare = rare.length > 0;
   const found = `found AS MATERIALIZED (SELECT * FROM sessions WHERE ${rare.join(' AND ')})`;
-  const conditions = ['t.notes_revision > 0', ...within('t.updated_at', lastUpdated), ...within('r.fetched_at', date)];
+  // A session changes with each fetch of a version, so neither is needed of older sessions.
+  const changed = { ...lastUpdated, from: Math.max(lastUpdated.from, date.from) };
+  const conditions = ['t.notes_revision > 0', ...within('t.updated_at', changed), ...within('r.fetched_at', date)];
   if (after) {
     const [at, session, document] = after.map(parameter);
     conditions.push(`(t.updated_at, t.id) >= (${at}::timestamptz, ${session}::uuid)`);

@@ -1,19 +1,18 @@
-import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { DueLoop, DueParts } from '../due-rows/due-loop.js';
-import { DueRows, type DueTable, type Leased } from '../due-rows/due-rows.js';
-import { isHeld } from '../due-rows/lease.js';
-import type { FeedPageResponse } from '../feed/feed.dto.js';
-import { Feed } from '../feed/feed.js';
-import { FeedBell } from '../feed/feed-bell.js';
-import { positionOf } from '../feed/feed-cursor.js';
-import { FeedReader } from '../feed/feed-reader.js';
-import { errorTrace } from '../http/problem/error-trace.js';
-import { Problem } from '../http/problem/problem.js';
-import type { Metrics } from '../http/server/metrics.js';
-import { Sending } from '../sending/sending.js';
-import { annotate } from '../tracing/trace.js';
-import { Macs } from '../vault/macs.js';
+import { DueLoop, DueParts } from '../../due-rows/due-loop.js';
+import { DueRows, type DueTable, type Leased } from '../../due-rows/due-rows.js';
+import { isHeld } from '../../due-rows/lease.js';
+import type { FeedPageResponse } from '../../feed/feed.dto.js';
+import { Feed } from '../../feed/feed.js';
+import { positionOf } from '../../feed/feed-cursor.js';
+import { FeedReader } from '../../feed/feed-reader.js';
+import { errorTrace } from '../../http/problem/error-trace.js';
+import { Problem } from '../../http/problem/problem.js';
+import type { Metrics } from '../../http/server/metrics.js';
+import { Sending } from '../../sending/sending.js';
+import { annotate } from '../../tracing/trace.js';
+import { Macs } from '../../vault/macs.js';
 import { Endpoint, PUSH_FAULTS, PUSH_TIMEOUT_MS, type PushAnswer } from './endpoint.js';
 import { messageOf } from './message.js';
 import { afterFailure, MAX_SUBSCRIPTIONS, type PauseReason } from './push-rules.js';
@@ -33,14 +32,20 @@ const IN_AN_HOUR = `clock_timestamp() + interval '1 hour'`;
 
 const NOW = 'clock_timestamp()';
 
-/** The name of the poll that makes a subscription due for new events. */
-const NEW_EVENTS = 'events to push';
+/** How long an attempt may take effect after its lease was extended: a process that lost its heartbeat notices within 5 s. */
+const EFFECT_MS = PUSH_TIMEOUT_MS + 5_000;
 
-/** SQL condition of a row that rests: the feed has an event that it has not considered. Each part reads one row of an index. */
+/** SQL assignment of a lease that covers the next attempt. */
+const EXTEND = `lease_safe_at = clock_timestamp() + ${EFFECT_MS} * interval '1 millisecond'`;
+
+/** The name of the poll that makes a subscription due for new events. */
+export const NEW_EVENTS = 'events to push';
+
+/** SQL condition: a resting subscription is behind the feed. Each part reads one row of an index (no EXISTS: it drops ORDER BY). */
 const IS_BEHIND = `paused IS NULL AND due_at IS NULL
   AND (position < (SELECT coalesce(max(cursor), 0) FROM feed_events)
     OR epoch <> (SELECT coalesce(max(epoch), 1) FROM feed_epochs)
-    OR EXISTS (SELECT FROM feed_events WHERE cursor IS NULL ORDER BY id LIMIT 1))`;
+    OR (SELECT id FROM feed_events WHERE cursor IS NULL ORDER BY id LIMIT 1) IS NOT NULL)`;
 
 const OUTCOMES = ['delivered', ...PUSH_FAULTS] as const;
 
@@ -63,7 +68,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
       columns: SUBSCRIPTION_COLUMNS,
       key: 'id',
       lanes: [{ lane: 0 }],
-      effectMs: PUSH_TIMEOUT_MS,
+      effectMs: EFFECT_MS,
       held: sending.heldSql,
     };
     super(
@@ -95,11 +100,12 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
   protected override async work(claim: Leased<SubscriptionRow>): Promise<void> {
     const { row } = claim;
     const secrets = this.secretsOf(row);
-    if (row.paused !== null || !secrets) return this.settle(claim, dueUnlessPaused(IN_AN_HOUR));
+    if (row.paused !== null) return this.settle(claim, dueUnlessPaused(NOW)); // resumed, unless it is paused still
+    if (!secrets) return this.settle(claim, dueUnlessPaused(IN_AN_HOUR));
     const page = await this.read(row);
     if (!page) return this.expire(claim);
     // After the events are read, so that none of a restored database is pushed.
-    if (page.items.length > 0 && !(await this.sending.isAllowed())) return this.settle(claim, dueUnlessPaused(NOW));
+    if (page.items.length > 0 && !(await this.mayBegin(claim))) return this.settle(claim, dueUnlessPaused(NOW));
     let reached = cursorOfRow(row);
     for (const event of page.items) {
       if (!this.parts.worker.mayWork()) return this.settle(claim, dueUnlessPaused(NOW));
@@ -116,7 +122,17 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
     await this.rest(claim, reached, page);
   }
 
-  /** The secrets of a row; undefined if another than this service wrote it, or a key is missing. */
+  /** Extends the lease for the first attempt, unless sending is held or a caller changed the subscription. */
+  private async mayBegin({ row, lease }: Leased<SubscriptionRow>): Promise<boolean> {
+    if (!(await this.sending.isAllowed())) return false;
+    const { rowCount } = await this.parts.database.pool.query(
+      `UPDATE subscriptions SET ${EXTEND} WHERE id = $1 AND ${isHeld('$2', '$3')} AND version = $4`,
+      [lease.key, lease.owner, lease.no, row.version],
+    );
+    return rowCount === 1;
+  }
+
+  /** The secrets of a row; undefined if this service did not write it, or a key is missing. */
   private secretsOf(row: SubscriptionRow): string[] | undefined {
     if (!SUBSCRIPTION_GRANTS.isGenuine(this.macs, row)) return undefined;
     try {
@@ -155,9 +171,9 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
   ): Promise<boolean> {
     const { row, lease } = claim;
     const { rows } = await this.parts.database.pool.query<{ isOver: boolean }>(
-      `UPDATE subscriptions SET ${MOVE}, ${delivered('$6')}, lease_safe_at = clock_timestamp() + $7 * interval '1 millisecond'
-       WHERE id = $8 AND ${isHeld('$9', '$10')} RETURNING version <> $5 OR ${this.sending.heldSql} AS "isOver"`,
-      [...moved(row, from, to), status, PUSH_TIMEOUT_MS, lease.key, lease.owner, lease.no],
+      `UPDATE subscriptions SET ${MOVE}, ${delivered('$6')}, ${EXTEND} WHERE id = $7 AND ${isHeld('$8', '$9')}
+       RETURNING version <> $5 OR (epoch, position) <> ($3::bigint, $4::bigint) OR ${this.sending.heldSql} AS "isOver"`,
+      [...moved(row, from, to), status, lease.key, lease.owner, lease.no],
     );
     if (rows[0]?.isOver) await this.settle(claim, dueUnlessPaused(NOW));
     return rows[0]?.isOver === false;
@@ -214,7 +230,8 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
     await this.parts.database.transaction(async (tx) => {
       const row = await this.due.lock(tx, claim.lease);
       if (!row) return;
-      if (row.version === claim.row.version) return this.storePause(tx, claim, 'cursor-expired', 'failures = 0', []);
+      if (row.version === claim.row.version)
+        return this.storePause(tx, claim, 'cursor-expired', 'failures = 0, failing_since = NULL', []);
       await this.due.settle(tx, claim.lease, { set: dueUnlessPaused(NOW), values: [] });
     });
   }
@@ -246,8 +263,8 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
 }
 
 /** SQL assignments of the position, unless a caller has chosen another one. Their values are `moved`. */
-const MOVE = `epoch = CASE WHEN (epoch, position) = ($1::bigint, $2::bigint) THEN $3 ELSE epoch END,
-  position = CASE WHEN (epoch, position) = ($1::bigint, $2::bigint) THEN $4 ELSE position END`;
+const MOVE = `epoch = CASE WHEN (epoch, position) = ($1::bigint, $2::bigint) THEN $3::bigint ELSE epoch END,
+  position = CASE WHEN (epoch, position) = ($1::bigint, $2::bigint) THEN $4::bigint ELSE position END`;
 
 /** The first five values of a statement that moves a subscription; the last one is its version at the claim. */
 function moved({ version }: SubscriptionRow, from: string, to: string): unknown[] {
@@ -262,33 +279,3 @@ const delivered = (status: string): string =>
 
 /** SQL assignment of the next due time. @param due SQL */
 const dueUnlessPaused = (due: string): string => `due_at = CASE WHEN paused IS NULL THEN ${due} END`;
-
-/** Starts the pushes, when events come and when retries are due. */
-@Injectable()
-export class PushProcessor implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
-  constructor(
-    private readonly loop: PushLoop,
-    private readonly parts: DueParts,
-    private readonly bell: FeedBell,
-  ) {}
-
-  onModuleInit(): void {
-    const { poller } = this.parts;
-    poller.whenDue(
-      this.loop.name,
-      (bind) => this.loop.nextDue(bind),
-      () => this.loop.trigger(),
-    );
-    poller.whenDue(NEW_EVENTS, this.loop.newEventsSince, this.loop.noticeEvents);
-  }
-
-  /** Events of other processes are noticed by the poller, at most five seconds later. */
-  onApplicationBootstrap(): void {
-    this.bell.onRing(() => this.parts.poller.runNow(NEW_EVENTS));
-  }
-
-  async onModuleDestroy(): Promise<void> {
-    this.loop.stop();
-    await this.loop.finished();
-  }
-}

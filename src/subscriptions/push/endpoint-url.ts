@@ -1,7 +1,7 @@
 import type { LookupFunction } from 'node:net';
-import type { Env } from '../config/env.js';
-import { isLoopbackHost } from '../config/setting-rules.js';
-import { checkPublicUrl, guardedLookup } from '../platform/upload/public-url.js';
+import type { Env } from '../../config/env.js';
+import { isLoopbackHost } from '../../config/setting-rules.js';
+import { checkPublicUrl, guardedLookup } from '../../platform/upload/public-url.js';
 
 /** The settings that decide where events may be pushed to. */
 type HostSettings = Pick<Env, 'SUBSCRIPTION_HOSTS_ALLOWED' | 'isPlatformHere'>;
@@ -27,5 +27,5 @@ export function checkEndpointUrl(text: string, settings: HostSettings): string |
   return isPlain ? 'must begin with https://' : undefined;
 }
 
-/** The `lookup` of connections to an endpoint, which refuses addresses that its host may not have. */
+/** The `lookup` of connections to an endpoint, which refuses private addresses unless its host may have one. */
 export const lookupFor = (isPrivate: boolean): LookupFunction => guardedLookup({ privateHostsAllowed: isPrivate });

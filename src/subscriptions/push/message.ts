@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { FeedEventResponse } from '../feed/feed.dto.js';
+import type { FeedEventResponse } from '../../feed/feed.dto.js';
 
 const SECRET_PREFIX = 'whsec_';
 

@@ -2,14 +2,14 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { AgentOptions, RequestOptions } from 'node:https';
 import { urlToHttpOptions } from 'node:url';
 import { Injectable } from '@nestjs/common';
-import { Clock } from '../config/clock.js';
-import { Env } from '../config/env.js';
-import { codeOf } from '../http/problem/fault.js';
-import { isTlsFault } from '../http/problem/tls-fault.js';
-import { PlatformError } from '../platform/contract/platform-errors.js';
-import { type ConnectionWatch, resettableAgents, sendWithin } from '../platform/http/connections.js';
-import { retryAfterMs } from '../platform/http/platform-answer.js';
-import { ADDRESS_NOT_PUBLIC } from '../platform/upload/public-url.js';
+import { Clock } from '../../config/clock.js';
+import { Env } from '../../config/env.js';
+import { codeOf } from '../../http/problem/fault.js';
+import { isTlsFault } from '../../http/problem/tls-fault.js';
+import { PlatformError } from '../../platform/contract/platform-errors.js';
+import { type ConnectionWatch, resettableAgents, sendWithin } from '../../platform/http/connections.js';
+import { retryAfterMs } from '../../platform/http/platform-answer.js';
+import { ADDRESS_NOT_PUBLIC } from '../../platform/upload/public-url.js';
 import { checkEndpointUrl, lookupFor, mayBePrivate } from './endpoint-url.js';
 import { headersOf, type Message } from './message.js';
 
@@ -45,7 +45,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
 /** Time for the whole attempt. */
 export const PUSH_TIMEOUT_MS = 15_000;
 
-/** Bytes of an answer that are read, so that its connection can be used again. A longer answer ends the connection. */
+/** Maximum bytes read of an answer, so that its connection can be reused. A longer answer closes the connection. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 /** Time after which an unused connection is closed, before most servers close it (5 s is the default of Node). */
@@ -123,7 +123,9 @@ class StaleConnection extends Error {}
 
 function attempt(connection: ConnectionWatch, options: RequestOptions, body: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
+    let isAnswered = false;
     const request: ClientRequest = connection.request(options, (response) => {
+      isAnswered = true;
       const answer = { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] };
       discard(response, () => resolve(answer));
     });
@@ -131,6 +133,8 @@ function attempt(connection: ConnectionWatch, options: RequestOptions, body: str
       const isStale = request.reusedSocket && /^(ECONNRESET|EPIPE)$/.test(codeOf(error));
       reject(isStale ? new StaleConnection('', { cause: error }) : error);
     });
+    // An answer of another protocol (101) ends the connection without an error.
+    request.once('close', () => isAnswered || reject(new Error('closed without an answer')));
     request.end(body);
   });
 }

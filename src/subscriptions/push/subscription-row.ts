@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { type GrantRow, GrantTable } from '../access/identity/grants.js';
-import type { DueColumns } from '../due-rows/due-loop.js';
-import { cursorOf } from '../feed/feed-cursor.js';
-import type { FeedType } from '../feed/feed-types.js';
-import type { Macs } from '../vault/macs.js';
-import { SealedColumn, Vault } from '../vault/vault.js';
+import { type GrantRow, GrantTable } from '../../access/identity/grants.js';
+import type { DueColumns } from '../../due-rows/due-loop.js';
+import { cursorOf } from '../../feed/feed-cursor.js';
+import type { FeedType } from '../../feed/feed-types.js';
+import type { Macs } from '../../vault/macs.js';
+import { SealedColumn, Vault } from '../../vault/vault.js';
 import type { PushFault } from './endpoint.js';
 import type { PauseReason } from './push-rules.js';
 
@@ -53,7 +53,7 @@ export const SUBSCRIPTION_COLUMNS = `id, url, types, description, secret, secret
   answer_status AS "answerStatus", answer_fault AS "answerFault", delivered_at AS "deliveredAt", due_at AS "dueAt",
   created_at AS "createdAt", ARRAY[]::text[] AS traceparents, clock_timestamp() AS now`;
 
-/** The states of a subscription: `altered` if another than this service wrote its row, so that nothing is pushed. */
+/** The states of a subscription: `altered` if this service did not write the row, so that nothing is pushed. */
 export const STATES = ['active', 'retrying', 'paused', 'cursor-expired', 'altered'] as const;
 export type State = (typeof STATES)[number];
 
@@ -67,29 +67,42 @@ export function stateOf(macs: Macs, row: SubscriptionRow): State {
 export const cursorOfRow = ({ epoch, position }: Pick<SubscriptionRow, 'epoch' | 'position'>): string =>
   cursorOf(BigInt(epoch), BigInt(position));
 
-export const hashOfSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest();
+/** SHA-256 of a secret or of former secrets, as JSON. */
+export const hashOf = (value: unknown): Buffer => createHash('sha256').update(JSON.stringify(value)).digest();
+
+/** A secret that was replaced. */
+export interface FormerSecret {
+  secret: string;
+  /** Until when it signs, in ISO 8601. */
+  until: string;
+}
 
 /** Encrypts the secrets of subscriptions. */
 @Injectable()
 export class SubscriptionSeal {
   readonly secret: SealedColumn<string>;
-  readonly formerSecret: SealedColumn<string>;
+  readonly former: SealedColumn<FormerSecret[]>;
 
   constructor(vault: Vault) {
     this.secret = new SealedColumn(vault, 'subscriptions', 'secret');
-    this.formerSecret = new SealedColumn(vault, 'subscriptions', 'former_secret');
+    this.former = new SealedColumn(vault, 'subscriptions', 'former_secret');
   }
 
   /** The secrets that sign now, the current one first. @throws {Error} if a value is not the one that the MAC covers */
   secretsOf(row: SubscriptionRow): string[] {
     const current = checked(this.secret.open(row.id, row.secret), row.secretHash);
-    const isFormerValid = row.formerUntil !== null && row.formerUntil > row.now;
-    if (!isFormerValid || row.formerSecret === null || row.formerHash === null) return [current];
-    return [current, checked(this.formerSecret.open(row.id, row.formerSecret), row.formerHash)];
+    return [current, ...this.formerOf(row).map(({ secret }) => secret)];
+  }
+
+  /** The former secrets that sign still, the newest first. @throws {Error} as `secretsOf` */
+  formerOf({ id, formerSecret, formerHash, now }: SubscriptionRow): FormerSecret[] {
+    if (formerSecret === null || formerHash === null) return [];
+    const former = checked(this.former.open(id, formerSecret), formerHash);
+    return former.filter(({ until }) => new Date(until) > now);
   }
 }
 
-function checked(secret: string, hash: Buffer): string {
-  if (hashOfSecret(secret).equals(hash)) return secret;
+function checked<Value>(value: Value, hash: Buffer): Value {
+  if (hashOf(value).equals(hash)) return value;
   throw new Error('The secret of a subscription is not the one that its MAC covers.');
 }

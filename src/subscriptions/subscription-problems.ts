@@ -1,0 +1,38 @@
+import type { FeedEventResponse } from '../feed/feed.dto.js';
+import { Problem } from '../http/problem/problem.js';
+import { MAX_SUBSCRIPTIONS } from './push/push-rules.js';
+
+export function unknown(): Problem {
+  return new Problem(
+    404,
+    'unknown-subscription',
+    'There is no subscription with this id; GET /v1/subscriptions lists them.',
+  );
+}
+
+export function tooMany(): Problem {
+  const detail = `There are ${MAX_SUBSCRIPTIONS} subscriptions already. Delete one, or let one endpoint take more types.`;
+  return new Problem(409, 'too-many-subscriptions', detail);
+}
+
+export function altered(): Problem {
+  const detail = 'This service did not write this subscription as it is. Delete it, and make a new one.';
+  return new Problem(409, 'subscription-altered', detail);
+}
+
+export function notChosen(): Problem {
+  const detail =
+    'Events after its cursor are gone. Read the current state of what you mirror, then send `after`: 0 or latest.';
+  return new Problem(409, 'cursor-expired', detail, { pointer: '/after' });
+}
+
+export function notNext(next: FeedEventResponse | undefined): Problem {
+  const detail = next
+    ? 'Another event is next: `next` is its cursor. GET the subscription shows it.'
+    : 'No event waits, so there is nothing to leave out.';
+  return new Problem(409, 'not-next', detail, { extensions: { next: next?.cursor ?? null } });
+}
+
+export function held(): Problem {
+  return new Problem(503, 'sending-held', 'Sending is held, so nothing is pushed. GET /v1/sending says by whom.');
+}
