@@ -113,7 +113,22 @@ describe('events()', () => {
     expect(saved).toEqual(['1-1']);
   });
 
-  test('waits for a slow save before the next event, and ends with an error of save', async () => {
+  test('waits for a slow save before the next event', async () => {
+    await append(2);
+    const steps: string[] = [];
+    const save = async (cursor: string) => {
+      steps.push(`saving ${cursor}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      steps.push(`saved ${cursor}`);
+    };
+    for await (const { cursor } of follow({ save })) {
+      steps.push(`read ${cursor}`);
+      if (cursor === '1-2') break;
+    }
+    expect(steps).toEqual(['read 1-1', 'saving 1-1', 'saved 1-1', 'read 1-2']);
+  });
+
+  test('ends with an error of save', async () => {
     await append(2);
     const fault = new Error('disk full');
     const read: string[] = [];
