@@ -215,7 +215,8 @@ describe("a fault of the caller's file", () => {
     const options = { type: 'audio/wav', length: 5 };
     expect(await typeOf(client.upload('/v1/recordings', open, options))).toEqual(['no-answer', 0]);
     expect(streams).toHaveLength(2);
-    for (const stream of streams) if (!stream.closed) await new Promise((resolve) => stream.once('close', resolve));
+    for (const stream of streams)
+      if (!stream.closed) await new Promise<void>((resolve) => stream.once('close', resolve));
   });
 
   test.each([4, 6])('that has 5 bytes and not %d says so', async (length) => {
