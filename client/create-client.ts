@@ -20,6 +20,11 @@ export interface ClientOptions {
   purpose?: string | undefined;
   /** How often a request that may be repeated is sent. Defaults to 6, which takes about 15 seconds. */
   attempts?: number;
+  /**
+   * How long a request without a file may wait for the beginning of its answer. Defaults to 90 000, as `Prefer: wait` takes
+   * up to 60 seconds. Infinite for a `fetch` that waits for a person.
+   */
+  answerTimeoutMs?: number;
   /** Defaults to the `fetch` of the platform. */
   fetch?: typeof globalThis.fetch;
 }
@@ -33,6 +38,7 @@ export interface Client extends Methods {
   waitFor<Kind extends keyof Waited>(kind: Kind, id: string, options?: WaitOptions<Kind>): Promise<Waited[Kind]>;
 }
 
+const ANSWER_TIMEOUT_MS = 90_000;
 const IDEMPOTENCY_KEY = 'idempotency-key';
 
 /** Options of one call, as openapi-fetch takes them. */
@@ -50,7 +56,8 @@ type Call = (
 ) => Promise<{ data?: unknown; response: Response }>;
 
 /** Sends requests of any type. */
-function callerOf({ url, key, onBehalfOf, purpose, fetch }: ClientOptions, attempts: number): Call {
+function callerOf(options: ClientOptions, attempts: number): Call {
+  const { url, key, onBehalfOf, purpose, fetch, answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
   const api = openApiFetch<object>({
     baseUrl: url,
     headers: {
@@ -68,15 +75,21 @@ function callerOf({ url, key, onBehalfOf, purpose, fetch }: ClientOptions, attem
       return send(built, {
         fetch: fetch ?? ((input, init) => globalThis.fetch(input, init)),
         attempts: sendings,
+        answerTimeoutMs,
         signal,
         upload,
-        isStreamed: parseAs !== 'json' && parseAs !== 'text',
+        isStreamed: parseAs === 'stream',
         isJson: parseAs === 'json',
       });
     };
     const { data, response } = await request(method, path, { ...options, parseAs, fetch: sendBuilt });
     return { data, response };
   };
+}
+
+/** False for `localhost:3000`, which is an address with the scheme `localhost:`. */
+function isWebAddress(url: string): boolean {
+  return URL.canParse(url) && ['http:', 'https:'].includes(new URL(url).protocol);
 }
 
 /** 128 random bits. `crypto.randomUUID` is missing in pages that a browser got by plain HTTP. */
@@ -95,12 +108,13 @@ function methodsOf(call: Call): Methods {
 /**
  * Makes a client. A request without an answer, and one with 408, 429, 500, 502, 503 or 504, is sent again with increasing
  * backoff and after `Retry-After`, if it may be repeated: every GET, PUT and DELETE, and each POST that takes an
- * `Idempotency-Key`. The client makes that key, once for each call, unless the caller passes the header.
+ * `Idempotency-Key`. The client makes that key, once for each call, unless the caller passes the header. A DELETE whose
+ * answer was lost is done if its repetition is answered 404: then its `data` is undefined.
  *
- * @throws {TypeError} if `url` is not a complete address, for example because a setting is missing
+ * @throws {TypeError} if `url` is not a complete http or https address, for example because a setting is missing
  */
 export function createClient(options: ClientOptions): Client {
-  if (!URL.canParse(options.url))
+  if (!isWebAddress(options.url))
     throw new TypeError('createClient needs the address of notebridge as url, such as https://notebridge.example.');
   const call = callerOf(options, options.attempts ?? DEFAULT_ATTEMPTS);
   const methods = methodsOf(call);

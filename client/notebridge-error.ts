@@ -57,10 +57,13 @@ export class NotebridgeError extends Error {
 
 const PREFIX = 'urn:notebridge:problem:';
 
-/** Reads the problem details (RFC 9457) of a failed answer. A proxy may have given the answer, so it may have none. */
+/**
+ * Reads the problem details (RFC 9457) of a failed answer. A proxy may have given the answer, so it may have none.
+ *
+ * @throws the error of the connection if the answer is cut off
+ */
 export async function errorOfAnswer(response: Response): Promise<NotebridgeError> {
-  const text = await response.text().catch(() => '');
-  return errorOf(response.status, text, response.headers.get('retry-after'));
+  return errorOf(response.status, await response.text(), response.headers.get('retry-after'));
 }
 
 /**

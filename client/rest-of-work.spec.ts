@@ -1,6 +1,7 @@
 import { REST_OF, type Rest, type Waited } from './rest-of-work.js';
 
-const nameOf = (rest: Rest) => (typeof rest === 'object' ? `${rest.state} ${rest.code}` : rest);
+const nameOf = ({ isGood, bad }: Rest) =>
+  [isGood && 'good', bad && `${bad.state} ${bad.code}`].filter(Boolean).join(' and ') || 'going-on';
 const FAILED = { code: 'email-taken', message: 'Another person has this email.', platformMessage: null };
 
 test.each([
@@ -30,6 +31,9 @@ test.each([
   [{ state: 'Requested' }, 'going-on'],
   [{ state: 'Done' }, 'going-on'],
   [{ state: 'Processing', notesRevision: 1 }, 'good'],
+  [{ state: 'Error', notesRevision: 1, error: { code: 'failed', message: null } }, 'good and Error failed'],
+  [{ state: 'Unknown', notesRevision: 1 }, 'good and Unknown null'],
+  [{ state: 'Done', notesRevision: 1, goneAt: '2026-11-27T10:00:00Z' }, 'good and gone null'],
   [{ state: 'Done', aiNotesEnabled: false }, 'going-on'],
   [{ state: 'Done', aiNotesEnabled: false, aiNotesFinal: true }, 'good'],
   [{ state: 'Done', aiNotesEnabled: true, aiNotesFinal: true }, 'going-on'],
@@ -54,20 +58,31 @@ test.each([
   expect(nameOf(REST_OF.import({ state } as Waited['import']))).toBe(rest);
 });
 
+const error = (code: string) => ({ code, message: '' });
+const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+
 test.each([
   [{ state: 'Requested' }, 'going-on'],
+  [{ state: 'Requested', error: error('held') }, 'going-on'],
+  [{ state: 'Requested', error: error('platform-unavailable') }, 'going-on'],
   [{ state: 'Submitted' }, 'going-on'],
+  [{ state: 'Submitted', error: error('maybe-gone') }, 'going-on'],
+  [{ state: 'Submitted', error: error('gone') }, 'Submitted gone'],
   [{ state: 'Completed', result: null }, 'going-on'],
+  [{ state: 'Completed', result: null, error: error('unreadable-answer') }, 'going-on'],
+  [{ state: 'Completed', result: null, error: error('result-unreadable') }, 'Completed result-unreadable'],
   [{ state: 'Completed', result: {} }, 'good'],
   [{ state: 'Completed' }, 'good'],
-  [
-    { state: 'Completed', result: null, error: { code: 'result-unreadable', message: '' } },
-    'Completed result-unreadable',
-  ],
-  [{ state: 'Failed', error: { code: 'failed', message: '' } }, 'Failed failed'],
+  [{ state: 'Completed', result: null, removedAt: minutesAgo(1) }, 'good'],
+  [{ state: 'Completed', result: null, unreadable: ['result'] }, 'Completed result-undecryptable'],
+  [{ state: 'Completed', result: null, unreadable: ['files'] }, 'going-on'],
+  [{ state: 'Completed', result: null, updatedAt: minutesAgo(64) }, 'going-on'],
+  [{ state: 'Completed', result: null, updatedAt: minutesAgo(66) }, 'Completed no-result'],
+  [{ state: 'Failed', error: error('failed') }, 'Failed failed'],
   [{ state: 'Unknown' }, 'Unknown null'],
   [{ state: 'Rejected' }, 'Rejected null'],
   [{ state: 'Abandoned' }, 'Abandoned null'],
 ])('a compliance job with %j: %s', (members, rest) => {
-  expect(nameOf(REST_OF['compliance-job']({ error: null, ...members } as Waited['compliance-job']))).toBe(rest);
+  const job = { error: null, removedAt: null, updatedAt: minutesAgo(0), ...members } as Waited['compliance-job'];
+  expect(nameOf(REST_OF['compliance-job'](job))).toBe(rest);
 });

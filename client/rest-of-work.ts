@@ -9,40 +9,71 @@ export interface Waited {
   'compliance-job': Schemas['ComplianceJobResponse'];
 }
 
-/** The stage of work: it continues, it has ended well, or it has ended badly, with the reason. */
-export type Rest = 'going-on' | 'good' | { state: string; code: string | null; message: string };
+/** Why work has ended badly. */
+export interface BadEnd {
+  state: string;
+  code: string | null;
+  message: string;
+}
+
+/** The stage of work. A session can have both ends: it has notes, and then it fails or goes. With neither it continues. */
+export interface Rest {
+  isGood: boolean;
+  bad: BadEnd | null;
+}
 
 type ErrorOfWork = { code: string; message: string | null } | null;
 
+const GOING_ON: Rest = { isGood: false, bad: null };
+const GOOD: Rest = { isGood: true, bad: null };
+
 const bad = (state: string, error: ErrorOfWork): Rest => ({
-  state,
-  code: error?.code ?? null,
-  message: error?.message ?? `It ended as ${state}.`,
+  isGood: false,
+  bad: { state, code: error?.code ?? null, message: error?.message ?? `It ended as ${state}.` },
 });
 
+/** Errors of a compliance job that no lookup solves. All others pass by themselves: it is held, postponed or looked up again. */
+const FINAL_JOB_CODES: ReadonlySet<string> = new Set(['result-unreadable', 'gone']);
+
+/** The service asks for a review of a job whose result it cannot read for an hour; it does not if it cannot look up jobs. */
+const RESULT_WAIT_MS = 65 * 60_000;
+
 function restOfPerson({ sync: { state, error } }: Waited['client']): Rest {
-  if (state === 'synced' || state === 'deleted') return 'good';
-  return state === 'failed' || state === 'needs-review' ? bad(state, error) : 'going-on';
+  if (state === 'synced' || state === 'deleted') return GOOD;
+  return state === 'failed' || state === 'needs-review' ? bad(state, error) : GOING_ON;
 }
 
 function restOfSession(session: Waited['session']): Rest {
   const { state, error, goneAt, notesRevision, aiNotesEnabled, aiNotesFinal } = session;
-  if (notesRevision > 0) return 'good';
-  if (['Error', 'Rejected', 'Unknown'].includes(state)) return bad(state, error);
-  if (goneAt !== null) return bad('gone', error);
-  return state === 'Done' && aiNotesEnabled === false && aiNotesFinal ? 'good' : 'going-on';
+  const isGood = notesRevision > 0;
+  if (['Error', 'Rejected', 'Unknown'].includes(state)) return { ...bad(state, error), isGood };
+  if (goneAt !== null) return { ...bad('gone', error), isGood };
+  return isGood || (state === 'Done' && aiNotesEnabled === false && aiNotesFinal) ? GOOD : GOING_ON;
 }
 
 function restOfImport({ state }: Waited['import']): Rest {
   if (state === 'failed' || state === 'cancelled') return bad(state, null);
-  return state === 'staging' || state === 'running' ? 'going-on' : 'good';
+  return state === 'staging' || state === 'running' ? GOING_ON : GOOD;
 }
 
-function restOfJob({ state, error, result }: Waited['compliance-job']): Rest {
+function restOfJob(job: Waited['compliance-job']): Rest {
+  const { state, error } = job;
   if (['Failed', 'Rejected', 'Abandoned', 'Unknown'].includes(state)) return bad(state, error);
-  if (error !== null) return bad(state, error);
+  if (error !== null && FINAL_JOB_CODES.has(error.code)) return bad(state, error);
+  return state === 'Completed' ? restOfCompleted(job) : GOING_ON;
+}
+
+/** A completed job still waits for its result. One that retention has removed was there; one that cannot be had ends badly. */
+function restOfCompleted({ state, result, removedAt, unreadable, updatedAt }: Waited['compliance-job']): Rest {
   // Absent if the key may not see it.
-  return state === 'Completed' && result !== null ? 'good' : 'going-on';
+  if (result !== null || removedAt !== null) return GOOD;
+  if (unreadable?.includes('result')) {
+    const message = 'The job is completed, but its stored result cannot be decrypted.';
+    return bad(state, { code: 'result-undecryptable', message });
+  }
+  if (Date.now() - Date.parse(updatedAt) < RESULT_WAIT_MS) return GOING_ON;
+  const message = 'The job is completed, but its result has not come. Check that the contract has getComplianceJob.';
+  return bad(state, { code: 'no-result', message });
 }
 
 /** The resting states of each kind. */

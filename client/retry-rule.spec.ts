@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../src/config/property-runs.spec-support.js';
-import { DEFAULT_ATTEMPTS, isPassing, isRepeatable, MAX_PAUSE_MS, pauseBefore } from './retry-rule.js';
+import {
+  DEFAULT_ATTEMPTS,
+  isDeleted,
+  isPassing,
+  isRepeatable,
+  MAX_NAMED_PAUSE_MS,
+  MAX_PAUSE_MS,
+  pauseBefore,
+} from './retry-rule.js';
 import { IDEMPOTENT_POSTS } from './schema.js';
 
 const failure = fc.record({
@@ -41,6 +49,18 @@ describe('pauseBefore', () => {
     );
   });
 
+  it('is at most an hour for a reader that never gives up, whatever Retry-After says', () => {
+    const seconds = fc.oneof(fc.nat(100_000), fc.nat(999_999_999), fc.double({ min: 0, noNaN: true }));
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 5_000 }), seconds, random, (sent, retryAfter, chance) => {
+        const ms = pauseBefore(sent, Number.POSITIVE_INFINITY, { status: 503, type: 'database', retryAfter }, chance);
+        expect(ms).toBeGreaterThanOrEqual(Math.min(retryAfter * 1_000, MAX_NAMED_PAUSE_MS));
+        expect(ms).toBeLessThanOrEqual(MAX_NAMED_PAUSE_MS);
+      }),
+      propertyRuns(),
+    );
+  });
+
   it('grows up to 30 seconds for a reader that never gives up', () => {
     const pauses = Array.from({ length: 10 }, (_, sent) =>
       pauseBefore(sent + 1, Number.POSITIVE_INFINITY, { status: 0, type: 'no-answer', retryAfter: undefined }, 0),
@@ -73,6 +93,23 @@ test.each([
   [504, 'unreadable-answer', true],
 ])('%i %s passes: %s', (status, type, passes) => {
   expect(isPassing({ status, type })).toBe(passes);
+});
+
+const LOST = { status: 0, type: 'no-answer' };
+const OF_PROXY = { status: 502, type: 'unreadable-answer' };
+const REFUSED = { status: 503, type: 'database-unavailable' };
+const UNKNOWN = { status: 404, type: 'client-not-found' };
+
+test.each([
+  ['DELETE', UNKNOWN, [LOST], true],
+  ['DELETE', UNKNOWN, [REFUSED, OF_PROXY, REFUSED], true],
+  ['DELETE', UNKNOWN, [], false],
+  ['DELETE', UNKNOWN, [REFUSED], false],
+  ['DELETE', { status: 404, type: 'unreadable-answer' }, [LOST], false],
+  ['DELETE', { status: 409, type: 'wrong-state' }, [LOST], false],
+  ['GET', UNKNOWN, [LOST], false],
+])('%s with %j after %j is deleted: %s', (method, error, earlier, deleted) => {
+  expect(isDeleted(method, error, earlier)).toBe(deleted);
 });
 
 test.each([

@@ -6,8 +6,14 @@ export const DEFAULT_ATTEMPTS = 6;
 const FIRST_PAUSE_MS = 500;
 export const MAX_PAUSE_MS = 30_000;
 
+/** The longest pause that `Retry-After` can ask of a reader without an end. Timers cannot wait for longer than 24 days. */
+export const MAX_NAMED_PAUSE_MS = 3_600_000;
+
 /** Statuses after which a repetition may succeed. 501 is not one: the service lacks a setting. */
 const PASSING: ReadonlySet<number> = new Set([0, 408, 429, 500, 502, 503, 504]);
+
+/** Failures that do not show whether the service has done the request. */
+const LOST: ReadonlySet<string> = new Set(['no-answer', 'unreadable-answer']);
 
 /** Methods that may always be repeated (RFC 9110 §9.2.2). A PATCH of this API may not. */
 const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'DELETE']);
@@ -21,6 +27,21 @@ export function isRepeatable(method: string, path: string, idempotentPosts: read
   return REPEATABLE.has(method) || (method === 'POST' && idempotentPosts.includes(path));
 }
 
+/**
+ * True if a repeated DELETE has found that an earlier attempt was done: that one got no answer, or a proxy's, and now the
+ * service does not know the resource.
+ *
+ * @param earlier the failures of the earlier attempts
+ */
+export function isDeleted(
+  method: string,
+  error: Pick<NotebridgeError, 'status' | 'type'>,
+  earlier: readonly Pick<NotebridgeError, 'status' | 'type'>[],
+): boolean {
+  const isUnknown = error.status === 404 && error.type !== 'unreadable-answer';
+  return method === 'DELETE' && isUnknown && earlier.some(({ type }) => LOST.has(type));
+}
+
 /** True if the same request may succeed later. */
 export function isPassing({ status, type }: Pick<NotebridgeError, 'status' | 'type'>): boolean {
   // The first attempt got no answer and still runs.
@@ -29,7 +50,8 @@ export function isPassing({ status, type }: Pick<NotebridgeError, 'status' | 'ty
 }
 
 /**
- * The pause before a request is sent again, with increasing backoff and never shorter than `Retry-After`.
+ * The pause before a request is sent again, with increasing backoff and never shorter than `Retry-After`, of which at
+ * most an hour counts.
  *
  * @param sent how often it was sent
  * @param attempts how often it may be sent; infinite for a reader of the feed
@@ -44,7 +66,7 @@ export function pauseBefore(
   random: number,
 ): number | undefined {
   if (sent >= attempts || !isPassing(error)) return undefined;
-  const namedMs = (error.retryAfter ?? 0) * 1_000;
+  const namedMs = Math.min((error.retryAfter ?? 0) * 1_000, MAX_NAMED_PAUSE_MS);
   if (namedMs > MAX_PAUSE_MS && Number.isFinite(attempts)) return undefined;
   const backoffMs = Math.min(FIRST_PAUSE_MS * 2 ** (sent - 1), MAX_PAUSE_MS) * (1 - random / 2);
   return Math.max(namedMs, backoffMs);

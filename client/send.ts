@@ -1,18 +1,19 @@
-import { errorOfAnswer, NotebridgeError } from './notebridge-error.js';
+import { checkSuccess, complete, streamed } from './answer.js';
+import { NotebridgeError } from './notebridge-error.js';
 import { pause } from './pause.js';
-import { pauseBefore } from './retry-rule.js';
-
-/** How long a request without a file may wait for the beginning of its answer. `Prefer: wait` takes up to 60 seconds. */
-const ANSWER_TIMEOUT_MS = 90_000;
+import { isDeleted, pauseBefore } from './retry-rule.js';
+import { faultOfFile, type Source, watched } from './source-of-upload.js';
 
 /** What is sent as a file or a form: each attempt reads it from its beginning. */
-export type UploadBody = Blob | FormData | (() => ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>);
+export type UploadBody = Blob | FormData | (() => Source);
 
 /** How a request is sent. */
 export interface Sending {
   fetch: typeof globalThis.fetch;
   /** How often it may be sent. */
   attempts: number;
+  /** How long a request without a file may wait for the beginning of its answer; may be infinite. */
+  answerTimeoutMs: number;
   signal: AbortSignal | undefined;
   /** Replaces the body of the request. */
   upload: UploadBody | undefined;
@@ -26,17 +27,22 @@ export interface Sending {
  * Sends a request until it has an answer, at most `attempts` times.
  *
  * @param request with its JSON, or without a body if there is an upload
- * @returns a successful answer; its body has arrived unless it is streamed
+ * @returns a successful answer; its body has arrived unless it is streamed. 204 if a DELETE finds that an attempt of it was
+ *   done whose answer was lost.
  * @throws {NotebridgeError} for every other answer, and `no-answer` without one
+ * @throws the error of the caller's file, and the reason of the signal
  */
 export async function send(request: Request, sending: Sending): Promise<Response> {
   const text = request.body === null ? '' : await request.text();
-  for (let sent = 1; ; sent += 1) {
+  const failures: NotebridgeError[] = [];
+  for (;;) {
     try {
       return await attempt(request, text === '' ? undefined : text, sending);
     } catch (error) {
       if (!(error instanceof NotebridgeError)) throw error;
-      const ms = pauseBefore(sent, sending.attempts, error, Math.random());
+      if (isDeleted(request.method, error, failures)) return new Response(null, { status: 204 });
+      failures.push(error);
+      const ms = pauseBefore(failures.length, sending.attempts, error, Math.random());
       if (ms === undefined) throw error;
       await pause(ms, sending.signal);
     }
@@ -46,40 +52,48 @@ export async function send(request: Request, sending: Sending): Promise<Response
 async function attempt(request: Request, text: string | undefined, sending: Sending): Promise<Response> {
   const { signal, upload, isStreamed, isJson } = sending;
   signal?.throwIfAborted();
-  const stopping = new AbortController();
-  const stop = () => stopping.abort(signal?.reason);
-  signal?.addEventListener('abort', stop);
-  const late = new Error(`no answer within ${ANSWER_TIMEOUT_MS / 1_000} s`);
-  const timer = upload ? undefined : setTimeout(() => stopping.abort(late), ANSWER_TIMEOUT_MS);
+  const source = typeof upload === 'function' ? watched(upload()) : undefined;
+  const body = source?.body ?? upload ?? text;
+  const stopping = stopOf(sending);
   let isOpen = false;
   try {
-    // Each attempt has its own request, because a body is read only once.
-    const body = typeof upload === 'function' ? upload() : (upload ?? text);
-    const init = { body, signal: stopping.signal, duplex: 'half' } as RequestInit;
-    const answer = await sending.fetch(new Request(request, init));
-    clearTimeout(timer);
-    if (!answer.ok) throw await errorOfAnswer(answer);
+    const answer = await sending.fetch(attemptOf(request, body, stopping.signal));
+    stopping.keep();
+    await checkSuccess(answer, request);
     isOpen = isStreamed;
-    return isStreamed ? answer : await complete(answer, isJson);
+    return isStreamed ? streamed(answer, stopping.end) : await complete(answer, isJson);
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
-    throw error instanceof NotebridgeError ? error : withoutAnswer(request, error);
+    if (error instanceof NotebridgeError) throw error;
+    const fault = source?.fault() ?? (upload && faultOfFile(error));
+    throw fault ? fault.error : withoutAnswer(request, error);
   } finally {
-    clearTimeout(timer);
-    if (!isOpen) signal?.removeEventListener('abort', stop);
+    source?.close();
+    if (!isOpen) stopping.end();
   }
 }
 
-/** Reads an answer to its end, so that an answer that is cut off is no answer. */
-async function complete(answer: Response, isJson: boolean): Promise<Response> {
-  const text = await answer.text();
-  const { status, statusText, headers } = answer;
-  const type = headers.get('content-type') ?? '';
-  if (isJson && text !== '' && !/\bjson\b/.test(type)) {
-    const detail = `The answer is not JSON but ${type || 'of no type'}. Check the address, or read it with parseAs: 'text'.`;
-    throw new NotebridgeError('unreadable-answer', status, detail);
-  }
-  return new Response(text === '' ? null : text, { status, statusText, headers });
+/** Each attempt has its own request, because a body is read only once. Only a GET that is redirected stays the same request. */
+function attemptOf(request: Request, body: unknown, signal: AbortSignal): Request {
+  const redirect = request.method === 'GET' ? 'follow' : 'manual';
+  return new Request(request, { body, signal, redirect, duplex: 'half' } as RequestInit);
+}
+
+/** Stops one attempt when the caller's signal is aborted, or without an answer in time. */
+function stopOf({ signal, upload, answerTimeoutMs }: Sending) {
+  const stopping = new AbortController();
+  const stop = () => stopping.abort(signal?.reason);
+  signal?.addEventListener('abort', stop);
+  const late = new Error(`no answer within ${answerTimeoutMs / 1_000} s`);
+  const isLimited = !upload && Number.isFinite(answerTimeoutMs);
+  const timer = isLimited ? setTimeout(() => stopping.abort(late), answerTimeoutMs) : undefined;
+  /** The answer has begun. */
+  const keep = () => clearTimeout(timer);
+  const end = () => {
+    keep();
+    signal?.removeEventListener('abort', stop);
+  };
+  return { signal: stopping.signal, keep, end };
 }
 
 function withoutAnswer({ url }: Request, error: unknown): NotebridgeError {

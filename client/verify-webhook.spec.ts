@@ -113,13 +113,25 @@ describe('a push that standardwebhooks has signed', () => {
     expect(await typeOf(verify({ ...sign(BODY), [name]: undefined }))).toBe('missing-header');
   });
 
+  it.each([event, undefined, null, [1, 2]])('is rejected if a JSON parser has read it: %j', async (parsed) => {
+    const verified = verifyWebhook(sign(BODY), parsed as unknown as string, secret, { now: NOW });
+    await expect(verified).rejects.toMatchObject({
+      type: 'bad-body',
+      message: expect.stringContaining('express.raw()'),
+    });
+  });
+
   it('is rejected if it is not JSON', async () => {
     expect(await typeOf(verify(sign('hello'), 'hello'))).toBe('bad-body');
   });
 });
 
-test.each(['', 'whsec_', 'whsec_%%%'])('the secret "%s" is rejected', async (wrong) => {
-  expect(await typeOf(verify(sign(BODY), BODY, wrong))).toBe('bad-secret');
+test.each(['', 'whsec_', 'whsec_%%%', undefined, null, [undefined]])('the secret %j is rejected', async (wrong) => {
+  expect(await typeOf(verifyWebhook(sign(BODY), BODY, wrong as string, { now: NOW }))).toBe('bad-secret');
+});
+
+test('a secret may be given without its prefix', async () => {
+  expect(await verify(sign(BODY), BODY, secret.replace('whsec_', ''))).toEqual(event);
 });
 
 test('standardwebhooks rejects the same pushes', async () => {

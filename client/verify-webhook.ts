@@ -20,7 +20,7 @@ export interface VerifyOptions {
   now?: Date;
 }
 
-const SECRET_PREFIX = 'whsec_';
+const SECRET_PREFIX = /^whsec_/;
 const SIGNATURE_PREFIX = 'v1,';
 
 /**
@@ -28,10 +28,10 @@ const SIGNATURE_PREFIX = 'v1,';
  *
  * @param headers of the request: `webhook-id`, `webhook-timestamp` and `webhook-signature`
  * @param body exactly as it arrived
- * @param secrets `whsec_…` of the subscription; several while it is being exchanged
+ * @param secrets `whsec_…` of the subscription, also without that prefix; several while it is being exchanged
  * @returns the event. Its `webhook-id` stays the same when it is sent again.
  * @throws {NotebridgeError} with the status 0: `missing-header`, `old-timestamp`, `future-timestamp`, `bad-signature`,
- *   `bad-body` if a signed body is not JSON, `bad-secret` if a secret is not `whsec_` and base64
+ *   `bad-body` if the body was parsed before, or is signed but is not JSON, `bad-secret` if a secret is missing or not base64
  */
 export async function verifyWebhook(
   headers: WebhookHeaders,
@@ -42,7 +42,7 @@ export async function verifyWebhook(
   const header = readerOf(headers);
   const [id, timestamp, signatures] = [header('webhook-id'), header('webhook-timestamp'), header('webhook-signature')];
   checkTimestamp(timestamp, toleranceSeconds, now);
-  const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body;
+  const bytes = rawOf(body);
   const signed = concat(new TextEncoder().encode(`${id}.${timestamp}.`), bytes);
   const keys = await Promise.all([secrets].flat().map((secret) => keyOf(secret)));
   const given = signatures
@@ -63,6 +63,13 @@ export async function verifyWebhook(
 
 function refusal(type: string, detail: string): NotebridgeError {
   return new NotebridgeError(type, 0, detail);
+}
+
+/** @throws {NotebridgeError} `bad-body` for what a JSON parser has made of the body */
+function rawOf(body: string | Uint8Array): Uint8Array {
+  if (typeof body === 'string') return new TextEncoder().encode(body);
+  if (ArrayBuffer.isView(body)) return body;
+  throw refusal('bad-body', 'The body is no text and no bytes. Pass it as it arrived, for example by express.raw().');
 }
 
 /** Reads single headers. @throws {NotebridgeError} `missing-header` */
@@ -86,7 +93,9 @@ function checkTimestamp(timestamp: string, toleranceSeconds: number, now: Date):
 
 /** @throws {NotebridgeError} `bad-secret` */
 async function keyOf(secret: string) {
-  const raw = bytesOf(secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : secret);
+  // A setting that is missing is undefined, whatever the type says.
+  const text: unknown = secret;
+  const raw = typeof text === 'string' ? bytesOf(text.replace(SECRET_PREFIX, '')) : undefined;
   if (!raw?.length)
     throw refusal('bad-secret', 'The secret must be whsec_ and base64, as POST /v1/subscriptions gave it.');
   return crypto.subtle.importKey('raw', raw, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);

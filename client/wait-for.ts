@@ -5,7 +5,7 @@ import { REST_OF, type Waited } from './rest-of-work.js';
 
 export interface WaitOptions<Kind extends keyof Waited> {
   signal?: AbortSignal | undefined;
-  /** Ends the wait earlier or later than its good end. A bad end always ends it. */
+  /** Replaces the good end, so that the wait ends earlier or later. A bad end ends it, too, even after the good one. */
   until?: (resource: Waited[Kind]) => boolean;
 }
 
@@ -49,7 +49,8 @@ function readersOf({ GET }: Methods): { [Kind in keyof Waited]: Reader<Waited[Ki
 
 /**
  * Waits until work is at rest: a person is synced or deleted, a session has notes or will get none, an import has ended
- * or waits for a decision (`planned`, `needs-mapping`, `paused`), a compliance job has its result.
+ * or waits for a decision (`planned`, `needs-mapping`, `paused`), a compliance job has its result (`removedAt` says that
+ * retention has removed it since). It has no time limit of its own.
  *
  * @param id the external id of a person, otherwise our id
  * @throws {NotebridgeError} `bad-end` if it failed or needs a decision of an operator; `more` has its `state`, the `code`
@@ -66,13 +67,12 @@ export async function waitFor<Kind extends keyof Waited>(
   for (;;) {
     const begun = performance.now();
     const resource = await read(id, signal);
-    const rest = REST_OF[kind](resource);
-    if (until?.(resource)) return resource;
-    if (typeof rest === 'object') {
-      const { message, ...why } = rest;
+    const { isGood, bad } = REST_OF[kind](resource);
+    if (until ? until(resource) : isGood) return resource;
+    if (bad) {
+      const { message, ...why } = bad;
       throw new NotebridgeError('bad-end', 0, message, { more: { ...why, resource } });
     }
-    if (rest === 'good' && !until) return resource;
     await pause(MIN_WAIT_MS - (performance.now() - begun), signal);
   }
 }

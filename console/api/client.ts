@@ -74,8 +74,16 @@ async function sendInSession(input: RequestInfo | URL): Promise<Response> {
   return repeated;
 }
 
-/** Every call of the API. The queries repeat what fails, and the reader everything else. */
-export const api = createClient({ url: location.origin, attempts: 1, fetch: sendInSession });
+/**
+ * Every call of the API. The queries repeat what fails, and the reader everything else. A call has no time limit, because
+ * it may wait for somebody to confirm who they are.
+ */
+export const api = createClient({
+  url: location.origin,
+  attempts: 1,
+  answerTimeoutMs: Number.POSITIVE_INFINITY,
+  fetch: sendInSession,
+});
 
 /** What a call answered; that it has a body is known from its type. */
 export async function body<T>(call: Promise<{ data: T }>): Promise<T> {

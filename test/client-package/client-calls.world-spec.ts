@@ -86,11 +86,12 @@ describe('a call', () => {
 
   test('ends with the reason of its signal, also between two attempts', async () => {
     const reason = new Error('enough');
-    expect(() => newClient().GET('/v1/clients', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    await expect(newClient().GET('/v1/clients', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect(proxy.passed).toEqual([]);
     const stopping = new AbortController();
     proxy.lose(10);
     const reading = newClient().GET('/v1/clients', { signal: stopping.signal });
-    await world.eventually('the first attempt is lost', () => proxy.passed.length > 0);
+    await world.eventually('the first answer is lost', () => proxy.lost() === 1);
     stopping.abort(reason);
     await expect(reading).rejects.toBe(reason);
     expect(proxy.passed).toHaveLength(1);
@@ -151,8 +152,8 @@ describe('a lost answer', () => {
 
   test('of a service that restarts is asked for at its new address', async () => {
     proxy.lose(1);
-    const reading = newClient().GET('/v1/clients');
-    await world.eventually('the first attempt is lost', () => proxy.passed.length > 0);
+    const reading = newClient({ attempts: 12 }).GET('/v1/clients');
+    await world.eventually('the first answer is lost', () => proxy.lost() === 1);
     await world.restart({});
     proxy.lead(world.url);
     expect((await reading).data.items).toEqual([]);

@@ -18,6 +18,10 @@ export interface LosingProxy {
   passed: Passed[];
   /** Loses the next answers: the service does its work, then the connection of the caller breaks. */
   lose(answers: number, part?: 'all' | 'end'): void;
+  /** How many answers it has lost. */
+  lost(): number;
+  /** How many requests await the service's answer. */
+  waiting(): number;
   /** Leads new requests to another address of the service. */
   lead(target: string): void;
   /** Ends the connections of all callers. */
@@ -31,19 +35,27 @@ export async function startLosingProxy(target: string): Promise<LosingProxy> {
   let leadsTo = target;
   let losses = 0;
   let losesEnd = false;
+  let lost = 0;
+  let waiting = 0;
   const server = createServer((request, response) => {
     const { method = '', url = '', headers } = request;
     passed.push({ method, path: url, ...namesIn(request) });
     const upstream = sendRequest(`${leadsTo}${url}`, { method, headers, agent: false });
     upstream.on('error', () => response.destroy());
     // A caller that is gone is gone for the service, too.
-    response.on('close', () => upstream.destroy());
+    waiting += 1;
+    response.on('close', () => {
+      waiting -= 1;
+      upstream.destroy();
+    });
     upstream.on('response', async (answer) => {
       const chunks: Buffer[] = [];
       for await (const chunk of answer) chunks.push(chunk as Buffer);
       const body = Buffer.concat(chunks);
       const isLost = losses > 0;
       losses -= isLost ? 1 : 0;
+      // Counted when the connection has ended, so that the caller learns of it at about the same time.
+      if (isLost) response.on('close', () => (lost += 1));
       if (isLost && !losesEnd) return response.destroy();
       response.writeHead(answer.statusCode ?? 0, { ...answer.headers, 'content-length': body.length });
       if (!isLost) return response.end(body);
@@ -60,6 +72,8 @@ export async function startLosingProxy(target: string): Promise<LosingProxy> {
       losses = answers;
       losesEnd = part === 'end';
     },
+    lost: () => lost,
+    waiting: () => waiting,
     lead: (next) => {
       leadsTo = next;
     },

@@ -1,0 +1,238 @@
+import { once } from 'node:events';
+import { createReadStream, mkdtempSync, openAsBlob, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createClient } from './create-client.js';
+import { NotebridgeError } from './notebridge-error.js';
+
+type Answer = (response: ServerResponse, request: IncomingMessage) => unknown;
+
+/** What the server answers, in this order; the last one again and again. */
+let answers: Answer[];
+let requests: string[];
+const server = createServer(async (request, response) => {
+  requests.push(`${request.method} ${request.url}`);
+  const answer = answers.length > 1 ? answers.shift() : answers[0];
+  // A caller may leave in the middle of its body.
+  request.on('error', () => undefined).resume();
+  if (request.method === 'POST') await once(request, 'end').catch(() => undefined);
+  answer?.(response, request);
+});
+let url: string;
+const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-client-'));
+
+beforeAll(async () => {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+beforeEach(() => {
+  requests = [];
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+  server.closeAllConnections();
+  server.close();
+});
+
+const newClient = (options = {}) => createClient({ url, attempts: 2, ...options });
+
+const json =
+  (body: string, status = 200): Answer =>
+  (response) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+
+/** Cuts the connection after half of the body. */
+const cutOff =
+  (status = 200): Answer =>
+  (response) =>
+    response
+      .writeHead(status, { 'content-type': 'application/json', 'content-length': 100 })
+      .write('{"items": [', () => response.destroy());
+
+const lost: Answer = (response) => response.destroy();
+
+const failureOf = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => 'no failure',
+    (error: unknown) => error,
+  );
+
+const typeOf = async (call: Promise<unknown>) => {
+  const error = await failureOf(call);
+  expect(error).toBeInstanceOf(NotebridgeError);
+  return [(error as NotebridgeError).type, (error as NotebridgeError).status];
+};
+
+test.each([undefined, '', 'notebridge.example', 'localhost:3000', 'ftp://notebridge.example'])(
+  'the address %j is refused',
+  (wrong) => {
+    expect(() => createClient({ url: wrong as string })).toThrow(TypeError);
+  },
+);
+
+describe('an answer', () => {
+  test.each(['{"items": [', ''])('of the JSON "%s" is unreadable-answer', async (body) => {
+    answers = [json(body)];
+    expect(await typeOf(newClient().GET('/v1/clients'))).toEqual(['unreadable-answer', 200]);
+    expect(requests).toHaveLength(1);
+  });
+
+  test('that is empty is an empty text', async () => {
+    answers = [json('')];
+    expect((await newClient().GET('/v1/clients', { parseAs: 'text' })).data).toBe('');
+  });
+
+  test.each(['json', 'text', 'blob', 'arrayBuffer'] as const)(
+    'that is cut off is asked for again, and is then no-answer (%s)',
+    async (parseAs) => {
+      answers = [cutOff(), json('{"items": []}')];
+      await newClient().GET('/v1/clients', { parseAs });
+      expect(requests).toHaveLength(2);
+      answers = [cutOff()];
+      expect(await typeOf(newClient({ attempts: 1 }).GET('/v1/clients', { parseAs }))).toEqual(['no-answer', 0]);
+    },
+  );
+
+  test('of an error that is cut off is no-answer', async () => {
+    answers = [cutOff(404)];
+    expect(await typeOf(newClient({ attempts: 1 }).GET('/v1/clients'))).toEqual(['no-answer', 0]);
+  });
+
+  test('that does not begin in time is no-answer', async () => {
+    answers = [(response) => setTimeout(() => json('{"items": []}')(response, response.req), 300)];
+    expect(await typeOf(newClient({ attempts: 1, answerTimeoutMs: 50 }).GET('/v1/clients'))).toEqual(['no-answer', 0]);
+    for (const answerTimeoutMs of [Number.POSITIVE_INFINITY, undefined])
+      expect((await newClient({ answerTimeoutMs }).GET('/v1/clients')).data).toEqual({ items: [] });
+  });
+});
+
+describe('a streamed answer', () => {
+  const read = async (data: unknown) => {
+    let text = '';
+    for await (const chunk of data as AsyncIterable<Uint8Array>) text += Buffer.from(chunk).toString();
+    return text;
+  };
+
+  test.each(['read', 'cancelled', 'cut off'])('that is %s leaves no listener at the signal', async (end) => {
+    answers = [end === 'cut off' ? cutOff() : json('{"items": []}')];
+    const { signal } = new AbortController();
+    const added = jest.spyOn(signal, 'addEventListener');
+    const removed = jest.spyOn(signal, 'removeEventListener');
+    const { data } = await newClient().GET('/v1/clients', { parseAs: 'stream', signal });
+    const ours = added.mock.calls.map(([, listener]) => listener);
+    if (end === 'cancelled') await (data as unknown as ReadableStream).cancel();
+    else if (end === 'read') expect(await read(data)).toBe('{"items": []}');
+    else await expect(read(data)).rejects.toThrow();
+    expect(ours).toHaveLength(1);
+    expect(removed.mock.calls.map(([, listener]) => listener)).toEqual(expect.arrayContaining(ours));
+  });
+
+  test('ends when its signal is aborted', async () => {
+    answers = [(response) => response.writeHead(200).write('x')];
+    const stopping = new AbortController();
+    const { data } = await newClient().GET('/v1/clients', { parseAs: 'stream', signal: stopping.signal });
+    setTimeout(() => stopping.abort(), 50);
+    await expect(read(data)).rejects.toThrow();
+  });
+});
+
+describe('a DELETE', () => {
+  const remove = () => newClient({ attempts: 3 }).DELETE('/v1/subscriptions/{id}', { params: { path: { id: '1' } } });
+  const unknown = json('{"type": "urn:notebridge:problem:unknown-subscription"}', 404);
+
+  test('whose answer was lost is done if it is then answered 404', async () => {
+    answers = [lost, unknown];
+    const { data, response } = await remove();
+    expect([data, response.status, requests.length]).toEqual([undefined, 204, 2]);
+  });
+
+  test('that is answered 404 at once fails', async () => {
+    answers = [unknown];
+    expect(await typeOf(remove())).toEqual(['unknown-subscription', 404]);
+  });
+});
+
+describe('a redirect', () => {
+  const moved: Answer = (response) => response.writeHead(301, { location: '/v2/elsewhere' }).end();
+
+  test('of a GET is followed', async () => {
+    answers = [moved, json('{"items": []}')];
+    expect((await newClient().GET('/v1/clients')).data).toEqual({ items: [] });
+    expect(requests).toEqual(['GET /v1/clients', 'GET /v2/elsewhere']);
+  });
+
+  test.each(['POST', 'PUT', 'DELETE'] as const)('of a %s is an error that names the target', async (method) => {
+    answers = [moved, json('{}')];
+    const call = newClient()[method] as (path: string, options: object) => Promise<unknown>;
+    const error = (await failureOf(call('/v1/sessions', { body: {} }))) as NotebridgeError;
+    expect([error.type, error.status]).toEqual(['unreadable-answer', 301]);
+    expect(error.message).toContain('redirects this');
+    expect(error.message).toContain('/v2/elsewhere');
+    expect(requests).toHaveLength(1);
+  });
+});
+
+describe("a fault of the caller's file", () => {
+  const upload = (body: Parameters<ReturnType<typeof newClient>['upload']>[1], length?: number) =>
+    failureOf(newClient().upload('/v1/recordings', body, { type: 'audio/wav', ...(length && { length }) }));
+
+  beforeEach(() => {
+    answers = [json('{}', 201)];
+  });
+
+  test('that is missing is thrown as it is', async () => {
+    const missing = path.join(folder, 'missing.wav');
+    expect(await upload(() => createReadStream(missing), 10)).toMatchObject({ code: 'ENOENT', path: missing });
+    expect(requests.length).toBeLessThanOrEqual(1);
+  });
+
+  test('that cannot be opened, or read to its end, is thrown as it is', async () => {
+    const fault = new Error('disk failure');
+    const opening = () => {
+      throw fault;
+    };
+    expect(await upload(opening, 10)).toBe(fault);
+    const reading = async function* () {
+      yield new Uint8Array(5);
+      throw fault;
+    };
+    expect(await upload(reading, 10)).toBe(fault);
+    expect(requests.length).toBeLessThanOrEqual(1);
+  });
+
+  test('of a service that is not there is no-answer, and closes the stream', async () => {
+    const file = path.join(folder, 'visit.wav');
+    writeFileSync(file, 'sound');
+    const streams: ReturnType<typeof createReadStream>[] = [];
+    const open = () => {
+      const stream = createReadStream(file);
+      streams.push(stream);
+      return stream;
+    };
+    const client = createClient({ url: 'http://127.0.0.1:2', attempts: 2 });
+    const options = { type: 'audio/wav', length: 5 };
+    expect(await typeOf(client.upload('/v1/recordings', open, options))).toEqual(['no-answer', 0]);
+    expect(streams).toHaveLength(2);
+    for (const stream of streams)
+      if (!stream.closed) await new Promise<void>((resolve) => stream.once('close', resolve));
+  });
+
+  test.each([4, 6])('that has 5 bytes and not %d says so', async (length) => {
+    const five = async function* () {
+      yield new Uint8Array(5);
+    };
+    expect(await upload(five, length)).toMatchObject({ code: 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH' });
+    expect(requests.length).toBeLessThanOrEqual(1);
+  });
+
+  test('that has changed since openAsBlob is thrown as it is', async () => {
+    const file = path.join(folder, 'changing.wav');
+    writeFileSync(file, 'sound');
+    const blob = await openAsBlob(file);
+    writeFileSync(file, 'another sound');
+    expect(await upload(blob)).toMatchObject({ name: 'NotReadableError' });
+    expect(requests.length).toBeLessThanOrEqual(1);
+  });
+});
