@@ -249,7 +249,7 @@ export interface paths {
         /**
          * Hold or release all calls to the platform that change something
          * @description While held, everything is received and read, and only reading calls leave. People and requests wait with the
-         *     code `held`, pushes to subscriptions wait, too; calls that cannot wait are 503 `sending-held`. A release after a restore raises the epoch of the feed, so
+         *     code `held`. Pushes to subscriptions wait, too; calls that cannot wait are 503 `sending-held`. A release after a restore raises the epoch of the feed, so
          *     that earlier cursors are 410 `cursor-gone`.
          *
          *     Needs a key with the scope `admin`.
@@ -330,7 +330,7 @@ export interface paths {
         put?: never;
         /**
          * Make a new secret, which is shown only this once
-         * @description For 24 hours the former one signs, too: `webhook-signature` then has two signatures.
+         * @description For 24 hours the former one signs, too: `webhook-signature` then has several signatures.
          *
          *     Needs a key with the scope `subscriptions`.
          */
@@ -374,7 +374,7 @@ export interface paths {
         put?: never;
         /**
          * Leave out the next event, which the endpoint cannot take
-         * @description 409 `not-next` if another event is the next one, so that a repeated request leaves out only one.
+         * @description 409 `not-next` unless `cursor` names the next event, so a repeated request leaves out no second one.
          *
          *     Needs a key with the scope `subscriptions`.
          */
@@ -2128,8 +2128,8 @@ export interface components {
             description: string | null;
             /**
              * @description `retrying`: the last attempt failed, and is repeated. `cursor-expired`: retention deleted events that were not pushed,
-             *     or the database was restored; PATCH `after` to choose where to continue. `altered`: another than this service wrote the
-             *     row, so nothing is pushed; delete it
+             *     or the database was restored; PATCH `after` to choose where to continue. `altered`: this service did not write the row, so
+             *     nothing is pushed; delete it
              * @enum {string}
              */
             state: "active" | "retrying" | "paused" | "cursor-expired" | "altered";
@@ -2186,8 +2186,8 @@ export interface components {
             description: string | null;
             /**
              * @description `retrying`: the last attempt failed, and is repeated. `cursor-expired`: retention deleted events that were not pushed,
-             *     or the database was restored; PATCH `after` to choose where to continue. `altered`: another than this service wrote the
-             *     row, so nothing is pushed; delete it
+             *     or the database was restored; PATCH `after` to choose where to continue. `altered`: this service did not write the row, so
+             *     nothing is pushed; delete it
              * @enum {string}
              */
             state: "active" | "retrying" | "paused" | "cursor-expired" | "altered";
@@ -5532,7 +5532,7 @@ export interface operations {
         responses: {
             /**
              * @description While held, everything is received and read, and only reading calls leave. People and requests wait with the
-             *     code `held`, pushes to subscriptions wait, too; calls that cannot wait are 503 `sending-held`. A release after a restore raises the epoch of the feed, so
+             *     code `held`. Pushes to subscriptions wait, too; calls that cannot wait are 503 `sending-held`. A release after a restore raises the epoch of the feed, so
              *     that earlier cursors are 410 `cursor-gone`.
              */
             200: {
@@ -5738,9 +5738,9 @@ export interface operations {
                     "application/json": components["schemas"]["SubscriptionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
+            400: components["responses"]["400.body.caller.bad-id.purpose-required"];
             401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
+            403: components["responses"]["403.caller.step-up-required"];
             404: components["responses"]["404.unknown-subscription"];
             408: components["responses"]["408.body"];
             409: components["responses"]["409.cursor-expired.subscription-altered"];
