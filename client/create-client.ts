@@ -2,10 +2,10 @@ import openApiFetch from 'openapi-fetch';
 import { type EventsOptions, type FeedEvent, readEvents } from './events.js';
 import type { Methods } from './methods.js';
 import type { Waited } from './rest-of-work.js';
-import { DEFAULT_ATTEMPTS, isRepeatable } from './retry-rule.js';
 import { IDEMPOTENT_POSTS } from './schema.js';
-import { send, type UploadBody } from './send.js';
-import { callOptions, type Upload } from './upload.js';
+import { DEFAULT_ATTEMPTS, isRepeatable } from './sending/retry-rule.js';
+import { send, type UploadBody } from './sending/send.js';
+import { callOptions, type Upload } from './sending/upload.js';
 import { type WaitOptions, waitFor } from './wait-for.js';
 
 /** Who calls which service. */

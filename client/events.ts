@@ -1,5 +1,5 @@
 import type { Methods, Schemas } from './methods.js';
-import { pause } from './pause.js';
+import { pause } from './sending/pause.js';
 
 /** An event of the feed. */
 export type FeedEvent = Schemas['FeedEventResponse'];

@@ -1,7 +1,7 @@
 import type { Methods } from './methods.js';
 import { NotebridgeError } from './notebridge-error.js';
-import { pause } from './pause.js';
 import { REST_OF, type Waited } from './rest-of-work.js';
+import { pause } from './sending/pause.js';
 
 export interface WaitOptions<Kind extends keyof Waited> {
   signal?: AbortSignal | undefined;

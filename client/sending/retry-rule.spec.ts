@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { propertyRuns } from '../src/config/property-runs.spec-support.js';
+import { propertyRuns } from '../../src/config/property-runs.spec-support.js';
+import { IDEMPOTENT_POSTS } from '../schema.js';
 import {
   DEFAULT_ATTEMPTS,
   isDeleted,
@@ -9,7 +10,6 @@ import {
   MAX_PAUSE_MS,
   pauseBefore,
 } from './retry-rule.js';
-import { IDEMPOTENT_POSTS } from './schema.js';
 
 const failure = fc.record({
   status: fc.constantFrom(0, 400, 401, 403, 404, 408, 409, 410, 422, 429, 500, 501, 502, 503, 504, 507),

@@ -1,4 +1,4 @@
-import type { NotebridgeError } from './notebridge-error.js';
+import type { NotebridgeError } from '../notebridge-error.js';
 
 /** How often a request is sent by default: with the pauses between, about 15 seconds. */
 export const DEFAULT_ATTEMPTS = 6;

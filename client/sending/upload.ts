@@ -1,4 +1,4 @@
-import type { paths } from './schema.js';
+import type { paths } from '../schema.js';
 import type { UploadBody } from './send.js';
 
 /** The paths that take files. */

@@ -1,4 +1,4 @@
-import { errorOfAnswer, NotebridgeError } from './notebridge-error.js';
+import { errorOfAnswer, NotebridgeError } from '../notebridge-error.js';
 
 /**
  * Checks that an answer is successful.

@@ -1,5 +1,5 @@
+import { NotebridgeError } from '../notebridge-error.js';
 import { checkSuccess, complete, streamed } from './answer.js';
-import { NotebridgeError } from './notebridge-error.js';
 import { pause } from './pause.js';
 import { isDeleted, pauseBefore } from './retry-rule.js';
 import { faultOfFile, type Source, watched } from './source-of-upload.js';
