@@ -230,7 +230,7 @@ export default [
     ignores: ['**/*.spec.ts'],
     rules: {
       ...restrict({
-        regex: '^(?!openapi-fetch$|\\.{1,2}/[\\w-]+(/[\\w-]+)?\\.js$)',
+        regex: '^(?!openapi-fetch$|\\./|\\.\\./[\\w-]+\\.js$)',
         message: 'The client is a separate package, also for browsers: it imports only its files and openapi-fetch.',
       }),
       'no-restricted-globals': [
