@@ -148,7 +148,7 @@ describe('a DELETE', () => {
     expect([data, response.status, requests.length]).toEqual([undefined, 204, 2]);
   });
 
-  test('that is answered 404 at once fails', async () => {
+  test('that is answered 404 immediately fails', async () => {
     answers = [unknown];
     expect(await typeOf(remove())).toEqual(['unknown-subscription', 404]);
   });
@@ -202,7 +202,7 @@ describe("a fault of the caller's file", () => {
     expect(requests.length).toBeLessThanOrEqual(1);
   });
 
-  test('of a service that is not there is no-answer, and closes the stream', async () => {
+  test('of a missing service is no-answer, and closes the stream', async () => {
     const file = path.join(folder, 'visit.wav');
     writeFileSync(file, 'sound');
     const streams: ReturnType<typeof createReadStream>[] = [];
@@ -219,7 +219,7 @@ describe("a fault of the caller's file", () => {
       if (!stream.closed) await new Promise<void>((resolve) => stream.once('close', resolve));
   });
 
-  test.each([4, 6])('that has 5 bytes and not %d says so', async (length) => {
+  test.each([4, 6])('of 5 bytes instead of %d names the difference', async (length) => {
     const five = async function* () {
       yield new Uint8Array(5);
     };

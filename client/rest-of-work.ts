@@ -32,7 +32,7 @@ const bad = (state: string, error: ErrorOfWork): Rest => ({
   bad: { state, code: error?.code ?? null, message: error?.message ?? `It ended as ${state}.` },
 });
 
-/** Errors of a compliance job that no lookup solves. All others pass by themselves: it is held, postponed or looked up again. */
+/** Errors of a compliance job that no lookup solves. All others end automatically: it is held, postponed or looked up again. */
 const FINAL_JOB_CODES: ReadonlySet<string> = new Set(['result-unreadable', 'gone']);
 
 /** The service asks for a review of a job whose result it cannot read for an hour; it does not if it cannot look up jobs. */

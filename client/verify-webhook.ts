@@ -93,7 +93,7 @@ function checkTimestamp(timestamp: string, toleranceSeconds: number, now: Date):
 
 /** @throws {NotebridgeError} `bad-secret` */
 async function keyOf(secret: string) {
-  // A setting that is missing is undefined, whatever the type says.
+  // A missing setting is undefined, although its type excludes that.
   const text: unknown = secret;
   const raw = typeof text === 'string' ? bytesOf(text.replace(SECRET_PREFIX, '')) : undefined;
   if (!raw?.length)

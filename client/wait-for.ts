@@ -50,7 +50,7 @@ function readersOf({ GET }: Methods): { [Kind in keyof Waited]: Reader<Waited[Ki
 /**
  * Waits until work is at rest: a person is synced or deleted, a session has notes or will get none, an import has ended
  * or waits for a decision (`planned`, `needs-mapping`, `paused`), a compliance job has its result (`removedAt` says that
- * retention has removed it since). It has no time limit of its own.
+ * retention has removed it since). It has no time limit: pass a `signal`.
  *
  * @param id the external id of a person, otherwise our id
  * @throws {NotebridgeError} `bad-end` if it failed or needs a decision of an operator; `more` has its `state`, the `code`

@@ -49,7 +49,7 @@ describe('pauseBefore', () => {
     );
   });
 
-  it('is at most an hour for a reader that never gives up, whatever Retry-After says', () => {
+  it('is at most an hour for a reader that never gives up, even if Retry-After asks for more', () => {
     const seconds = fc.oneof(fc.nat(100_000), fc.nat(999_999_999), fc.double({ min: 0, noNaN: true }));
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5_000 }), seconds, random, (sent, retryAfter, chance) => {

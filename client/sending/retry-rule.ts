@@ -50,8 +50,8 @@ export function isPassing({ status, type }: Pick<NotebridgeError, 'status' | 'ty
 }
 
 /**
- * The pause before a request is sent again, with increasing backoff and never shorter than `Retry-After`, of which at
- * most an hour counts.
+ * The pause before a request is sent again, with increasing backoff and never shorter than `Retry-After`, which counts
+ * for at most an hour.
  *
  * @param sent how often it was sent
  * @param attempts how often it may be sent; infinite for a reader of the feed

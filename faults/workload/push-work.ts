@@ -51,7 +51,7 @@ export class PushWork {
       // After a misbehaviour comes a good answer, because waits grow with each failure.
       const respond = this.isSound ? this.planned.shift() : undefined;
       this.isSound = respond === undefined;
-      // Whoever sees a 2xx may count the event as taken, however the answer ends.
+      // The service may count the event as taken from its status on.
       const write = answer.writeHead.bind(answer);
       answer.writeHead = ((code: number, ...more: never[]) => {
         if (code < 300) this.taken = Math.max(this.taken, number);

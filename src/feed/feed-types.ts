@@ -2,7 +2,7 @@
 export const FEED_TYPES = {
   'person.synced': 'The platform has the provider or client as you want it.',
   'person.needs-review':
-    'The provider or client does not go on by itself; `code` says why. Show it to an administrator (console, People).',
+    'The provider or client needs a decision; `code` says why. Show it to an administrator (console, People).',
   'person.failed':
     'The platform rejects the provider or client, and the call is not repeated; `code` says why. Correct the data and PUT it again.',
   'person.deleted': "The provider or client is deleted here, and the platform's user with it.",

@@ -30,7 +30,7 @@ export function capabilityStatement(base: string, version: string): FhirElement 
             type: 'DocumentReference',
             documentation: 'A note in its newest version. A search by patient or encounter needs sessions:read, too',
             interaction: [{ code: 'read' }, { code: 'search-type' }],
-            versioning: 'no-version',
+            versioning: 'versioned',
             searchParam: SEARCH_PARAMETERS.map((parameter) => ({ ...parameter })),
           },
         ],

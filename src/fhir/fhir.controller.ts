@@ -11,7 +11,7 @@ import { capabilityStatement } from './capability-statement.js';
 import { ApiHandling, ApiResource, SEARCH_QUERY } from './fhir-description.js';
 import { NoteReader } from './note-reader.js';
 import { FHIR_JSON } from './operation-outcome.js';
-import { notAcceptable, readNoteSearch } from './search/note-search.js';
+import { isJsonFormat, notAcceptable, readNoteSearch } from './search/note-search.js';
 import { searchset } from './search/searchset.js';
 
 const CONTENT_TYPE = `${FHIR_JSON}; charset=utf-8`;
@@ -37,7 +37,7 @@ export class FhirController {
   @Header('content-type', CONTENT_TYPE)
   @ApiResource('CapabilityStatement', 'A FHIR R4 CapabilityStatement')
   metadata(@Req() request: FastifyRequest, @Headers('accept') accept: string | undefined): object {
-    requireJson(accept);
+    requireJson(accept, request);
     return capabilityStatement(this.baseOf(request), this.version);
   }
 
@@ -59,7 +59,7 @@ export class FhirController {
     @Headers() headers: Record<string, string | undefined>,
     @Query() query: Record<string, unknown>,
   ): Promise<object> {
-    requireJson(headers.accept);
+    requireJson(headers.accept, request);
     const search = readNoteSearch(query, STRICT.test(headers.prefer ?? ''));
     return searchset(this.baseOf(request), search, await this.notes.search(search, caller));
   }
@@ -72,11 +72,12 @@ export class FhirController {
   @ApiResource('DocumentReference', 'A FHIR R4 DocumentReference')
   async read(
     @Caller() caller: Principal,
+    @Req() request: FastifyRequest,
     @Param('id') id: string,
     @Headers('accept') accept: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<object> {
-    requireJson(accept);
+    requireJson(accept, request);
     const { resource, updatedAt } = await this.notes.read(id, caller);
     reply.header('etag', `W/"${updatedAt.getTime()}"`).header('last-modified', updatedAt.toUTCString());
     return resource;
@@ -88,9 +89,15 @@ export class FhirController {
   }
 }
 
-/** @throws {Problem} 406 `not-acceptable` */
-function requireJson(accept: string | undefined): void {
-  if (!preferredType(accept, [FHIR_JSON, 'application/json'])) throw notAcceptable();
+/**
+ * Checks that JSON is wanted. `_format` overrides Accept (FHIR R4 §3.1.0.1.11).
+ *
+ * @throws {Problem} 406 `not-acceptable`
+ */
+function requireJson(accept: string | undefined, { query }: FastifyRequest): void {
+  const [format] = [(query as { _format?: string | string[] })._format].flat();
+  const isJson = format ? isJsonFormat(format) : preferredType(accept, [FHIR_JSON, 'application/json']) !== undefined;
+  if (!isJson) throw notAcceptable();
 }
 
 /** Documents the parameters of a search. */

@@ -34,5 +34,5 @@ export function notNext(next: FeedEventResponse | undefined): Problem {
 }
 
 export function held(): Problem {
-  return new Problem(503, 'sending-held', 'Sending is held, so nothing is pushed. GET /v1/sending says by whom.');
+  return new Problem(503, 'sending-held', 'Sending is held, so nothing is pushed. GET /v1/sending names who holds it.');
 }

@@ -172,7 +172,7 @@ export class Subscriptions {
   }
 
   /**
-   * Sends a test event once, whatever the subscription's state.
+   * Sends a test event once, in any state of the subscription.
    *
    * @throws {Problem} 404 `unknown-subscription`, 409 `subscription-altered`, 503 `sending-held`
    */

@@ -56,6 +56,7 @@ describe('errors below /fhir are OperationOutcomes', () => {
     ],
     ['a NUL', `${SEARCH}?patient.identifier=%00`, {}, [400, 'invalid', 'bad-value']],
     ['XML', SEARCH, { accept: 'application/fhir+xml' }, [406, 'not-supported', 'not-acceptable']],
+    ['XML by _format', '/fhir/metadata?_format=xml', {}, [406, 'not-supported', 'not-acceptable']],
     [
       'an unknown parameter with handling=strict',
       `${SEARCH}?a=1`,
@@ -105,6 +106,11 @@ describe('errors below /fhir are OperationOutcomes', () => {
     for (const path of ['/v1/none', '/fhirs'])
       expect((await world.call('GET', path)).headers.get('content-type')).toMatch(/^application\/problem\+json/);
   });
+});
+
+it('_format overrides Accept, also with a + that is not escaped', async () => {
+  const { status } = await fhir<Bundle>(`${SEARCH}?_format=application/fhir+json`, { accept: 'text/html' });
+  expect(status).toBe(200);
 });
 
 it.each(['application/json', '*/*', 'application/fhir+json;fhirVersion=4.0', undefined])(

@@ -24,7 +24,7 @@ export function usePushes(world: World) {
       (await world.call<SubscriptionResponse>('GET', `/v1/subscriptions/${id}`)).body,
     patch: (id: string, body: Record<string, unknown>) =>
       world.call<SubscriptionResponse>('PATCH', `/v1/subscriptions/${id}`, { body }),
-    /** Works until the next message is at the endpoint; all later ones are taken at once. */
+    /** Works until the next message is at the endpoint; all later ones are taken immediately. */
     inDelivery: async () => {
       const before = receiver.attempts.length;
       let answer = (_status: number) => {};

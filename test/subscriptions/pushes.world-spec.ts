@@ -141,7 +141,7 @@ test('an endpoint that does not answer within 15 seconds has failed', async () =
   expect(await pushes.read(id)).toMatchObject({ lastAnswer: { status: null, fault: 'timeout' } });
 });
 
-test('410 pauses at once, with an event and an entry in health, and resuming loses nothing', async () => {
+test('410 pauses immediately, with an event and an entry in health, and resuming loses nothing', async () => {
   const { id } = await pushes.subscribe({ types: ['person.synced'] });
   pushes.receiver.respond = status(410);
   await pushes.append(2);
@@ -183,7 +183,7 @@ test('five days without a success pause; what came since follows when it is resu
   expect(pushes.receiver.taken.filter((cursor) => cursor !== '1-3')).toEqual(['1-1', '1-2', '1-4', '1-5', '1-6']);
 });
 
-test('a subscription whose next event was deleted says so, and continues where the EHR chooses', async () => {
+test('a subscription whose next event was deleted is cursor-expired, and continues where the EHR chooses', async () => {
   const { id } = await pushes.subscribe();
   await pushes.patch(id, { paused: true });
   await pushes.append(5);
@@ -257,12 +257,12 @@ test('another process continues only when the last attempt of a dead one can no 
   expect(pushes.receiver.attempts).toHaveLength(1);
   await world.advance('2 s');
   await ended;
-  await world.advance('6 s'); // the attempt ended by itself, and is repeated 5 s later
+  await world.advance('6 s'); // the attempt timed out, and is repeated 5 s later
   await world.settle();
   expect(pushes.receiver.taken).toEqual(cursors(1, 2));
 });
 
-test('nothing is pushed to a paused endpoint, whatever its due time', async () => {
+test('nothing is pushed to a paused endpoint, even if it is due', async () => {
   const { id } = await pushes.subscribe();
   await pushes.patch(id, { paused: true });
   await pushes.append(1);

@@ -44,7 +44,7 @@ test('a cursor that is ahead of the feed is refused', async () => {
   expect(answer).toMatchObject({ status: 410, body: problem('cursor-gone') });
 });
 
-test('there are at most 20, also when many are made at once', async () => {
+test('there are at most 20, also when many are made at the same time', async () => {
   const body = { url: pushes.receiver.url };
   const answers = await Promise.all(
     Array.from({ length: 22 }, () => world.call('POST', '/v1/subscriptions', { body })),
@@ -77,7 +77,7 @@ test('every secret signs for 24 hours after its rotation, because the answer to 
   expect(await signedBy()).toEqual([false, false, true]);
 });
 
-test('a test event is sent at once, signed, and changes nothing', async () => {
+test('a test event is sent immediately, signed, and changes nothing', async () => {
   const { id } = await pushes.subscribe();
   await pushes.patch(id, { paused: true });
   pushes.receiver.respond = status(418);
@@ -104,7 +104,7 @@ test('one event that the endpoint cannot take is left out, and a repeated reques
   expect(await skip('1-3')).toMatchObject({ status: 409, body: { ...problem('not-next'), next: null } });
 });
 
-test('a change of the address counts at once, and forgets the failures of the old one', async () => {
+test('a change of the address counts immediately, and forgets the failures of the old one', async () => {
   const { id } = await pushes.subscribe({ url: 'http://127.0.0.1:1/hook' });
   await pushes.append(1);
   await world.settle();
@@ -118,7 +118,7 @@ test.each([
   ['url', `url = url || '/elsewhere'`],
   ['types', `types = '{person.synced}'`],
   ['secret', `former_secret = secret, former_hash = secret_hash, former_until = 'infinity'`],
-])('a %s that was changed in the database grants nothing, and health says so', async (_what, set) => {
+])('a %s that was changed in the database grants nothing, and health names its row', async (_what, set) => {
   const { id } = await pushes.subscribe({ types: ['person.synced', 'person.deleted'] });
   await world.sql(`UPDATE subscriptions SET ${set}`);
   await pushes.append(1);

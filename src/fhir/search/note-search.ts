@@ -73,7 +73,7 @@ export function readNoteSearch(query: Readonly<Record<string, unknown>>, isStric
   const parameters = [...read];
   const cursor = takeOne(CURSOR);
   const format = takeOne('_format');
-  if (format !== undefined && !FORMATS.includes(format)) throw notAcceptable();
+  if (format !== undefined && !isJsonFormat(format)) throw notAcceptable();
   refuseOthers([...given.keys()], isStrict);
   return {
     ...search,
@@ -83,6 +83,9 @@ export function readNoteSearch(query: Readonly<Record<string, unknown>>, isStric
     parameters,
   };
 }
+
+/** True for a value of `_format` that means JSON. A + that is not escaped in a URL arrives as a space. */
+export const isJsonFormat = (format: string): boolean => FORMATS.includes(format.replace(' ', '+'));
 
 /** The answer to a request for another format. */
 export function notAcceptable(): Problem {

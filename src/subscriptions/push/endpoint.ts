@@ -25,11 +25,11 @@ export const PUSH_FAULTS = [
 ] as const;
 export type PushFault = (typeof PUSH_FAULTS)[number];
 
-/** What became of an attempt. */
+/** The outcome of an attempt. */
 export interface PushAnswer {
   /** The HTTP status; null without an answer. */
   status: number | null;
-  /** Null for a 2xx, which is a success whatever its body. */
+  /** Null for a 2xx, which is a success with any body. */
   fault: PushFault | null;
   retryAfterMs?: number | undefined;
 }
@@ -139,7 +139,7 @@ function attempt(connection: ConnectionWatch, options: RequestOptions, body: str
   });
 }
 
-/** Reads the rest of an answer. However it ends, its status counts. */
+/** Reads the rest of an answer. Its status counts, even if it is cut off. */
 function discard(response: IncomingMessage, done: () => void): void {
   let bytes = 0;
   response.on('data', (chunk: Buffer) => {

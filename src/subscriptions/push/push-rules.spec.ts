@@ -15,7 +15,7 @@ test('Retry-After lengthens the wait, and never shortens it', () => {
   expect(after({ retryAfterMs: 1_000 })).toEqual({ paused: null, waitMs: 5_000 });
 });
 
-test('410 pauses immediately, whatever came before', () => {
+test('410 pauses immediately, even after a success', () => {
   expect(after({ status: 410, retryAfterMs: 1_000 })).toEqual({ paused: 'endpoint-gone' });
 });
 

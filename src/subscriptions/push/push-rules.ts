@@ -2,7 +2,7 @@
 export const PAUSE_REASONS = ['requested', 'endpoint-gone', 'no-success', 'cursor-expired'] as const;
 export type PauseReason = (typeof PAUSE_REASONS)[number];
 
-/** Maximum subscriptions, each of which has a slot, so that a slow endpoint delays no other. */
+/** Maximum subscriptions. Each has a slot, so that a slow endpoint delays no other. */
 export const MAX_SUBSCRIPTIONS = 20;
 
 /** Seconds until the next attempt, by the number of failures; the last value repeats. */
@@ -11,7 +11,7 @@ const BACKOFF_SECONDS = [5, 30, 120, 600, 3_600] as const;
 /** Time without a success after which a subscription is paused. */
 const PAUSE_AFTER_MS = 5 * 86_400_000;
 
-/** The status by which an endpoint says that it no longer wants events (RFC 9110, section 15.5.11). */
+/** The status of an endpoint that no longer wants events (RFC 9110, section 15.5.11). */
 const GONE = 410;
 
 /** A failed attempt, and those before it. */

@@ -94,7 +94,7 @@ export class SubscriptionSeal {
     return [current, ...this.formerOf(row).map(({ secret }) => secret)];
   }
 
-  /** The former secrets that sign still, the newest first. @throws {Error} as `secretsOf` */
+  /** The former secrets that still sign, newest first. @throws {Error} as `secretsOf` */
   formerOf({ id, formerSecret, formerHash, now }: SubscriptionRow): FormerSecret[] {
     if (formerSecret === null || formerHash === null) return [];
     const former = checked(this.former.open(id, formerSecret), formerHash);
