@@ -28,12 +28,13 @@ async function statusOf(method: string, path: string, key?: string): Promise<num
 }
 
 describe('before the body is read', () => {
-  test('every route but those of health and of signing in answers 401 without a key', async () => {
+  test('every route but those of health, of signing in and of FHIR metadata answers 401 without a key', async () => {
     const all = await operations();
     expect(all.length).toBeGreaterThan(40);
     const open = [];
     for (const [method, path] of all) if ((await statusOf(method, path)) !== 401) open.push(`${method} ${path}`);
-    expect(open.sort()).toEqual(['GET /health/live', 'GET /health/ready', 'GET /v1/sign-in/methods']);
+    const metadata = 'GET /fhir/metadata';
+    expect(open.sort()).toEqual([metadata, 'GET /health/live', 'GET /health/ready', 'GET /v1/sign-in/methods']);
   });
 
   test('every route with a scope answers 403 to a key of another scope', async () => {
@@ -48,7 +49,7 @@ describe('before the body is read', () => {
     const toAnyKey = ['DELETE', 'GET', 'POST'].map((method) => `${method} /v1/browser-session`);
     const sessions = ['DELETE /v1/browser-sessions/x', 'GET /v1/browser-sessions', 'POST /v1/browser-session/step-up'];
     const others = ['GET /v1/capabilities', 'GET /v1/sending', 'GET /v1/sign-in/methods', 'POST /webhooks/platform'];
-    const health = ['GET /health/live', 'GET /health/ready'];
+    const health = ['GET /fhir/metadata', 'GET /health/live', 'GET /health/ready'];
     expect(open.sort()).toEqual([...toAnyKey, ...sessions, ...others, ...health].sort());
   });
 });
