@@ -79,7 +79,8 @@ export function serviceOf(
         await delay(AGAIN_MS);
         return service.call<Body>(method, path, options);
       }
-      return { status: response.status, headers: response.headers, body: JSON.parse(text) as Body };
+      const parsed = text === '' ? undefined : JSON.parse(text);
+      return { status: response.status, headers: response.headers, body: parsed as Body };
     },
     async startImport(query, files) {
       const form = new FormData();
