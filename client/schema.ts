@@ -5863,7 +5863,6 @@ export interface operations {
             404: components["responses"]["404.unknown-subscription"];
             408: components["responses"]["408.body"];
             409: components["responses"]["409.not-next"];
-            410: components["responses"]["410.cursor-gone"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];

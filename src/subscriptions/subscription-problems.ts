@@ -29,7 +29,7 @@ export function notChosen(): Problem {
 export function notNext(next: FeedEventResponse | undefined): Problem {
   const detail = next
     ? 'Another event is next: `next` is its cursor. GET the subscription shows it.'
-    : 'No event waits, so there is nothing to leave out.';
+    : 'No event waits, or its types are not among the next 5,000 events. GET the subscription shows its state.';
   return new Problem(409, 'not-next', detail, { extensions: { next: next?.cursor ?? null } });
 }
 

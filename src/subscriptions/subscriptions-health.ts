@@ -1,14 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
-import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf, namesOf } from '../http/server/health-indicator.js';
 import { Macs } from '../vault/macs.js';
 import { SUBSCRIPTION_COLUMNS, type SubscriptionRow, stateOf } from './push/subscription-row.js';
 
 /** Shorter faults, such as a restart of the EHR, resolve themselves. */
 const WORTH_A_LOOK_MS = 10 * 60_000;
-
-/** Maximum ids in a sentence of health. */
-const NAMED_MAX = 3;
 
 /** Reports endpoints that take no events. */
 @Injectable()
@@ -32,7 +29,7 @@ export class SubscriptionsHealth {
     return healthOf([
       altered.length > 0 && {
         code: 'grants-altered',
-        values: { rows: altered.map(({ id }) => `subscriptions ${id}`).join(', ') },
+        values: { rows: namesOf(altered.map(({ id }) => `subscriptions ${id}`)) },
       },
       paused.length > 0 && {
         code: 'subscriptions-paused',
@@ -46,11 +43,6 @@ export class SubscriptionsHealth {
       },
     ]);
   }
-}
-
-function namesOf(names: readonly string[]): string {
-  const more = names.length - NAMED_MAX;
-  return names.slice(0, NAMED_MAX).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
 /** The earliest of these times. */

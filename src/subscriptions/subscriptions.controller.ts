@@ -97,7 +97,7 @@ export class SubscriptionsController {
   @Post(':id/skip')
   @HttpCode(200)
   @ApiOkResponse({ type: SubscriptionResponse })
-  @Problems({ 404: ['unknown-subscription'], 409: ['not-next'], 410: ['cursor-gone'] })
+  @Problems({ 404: ['unknown-subscription'], 409: ['not-next'] })
   skip(@UuidParam() id: string, @Body() { cursor }: SkipRequest): Promise<SubscriptionResponse> {
     return this.subscriptions.skip(id, cursor);
   }

@@ -190,14 +190,15 @@ export class Subscriptions {
   /**
    * Leaves out the next event.
    *
-   * @throws {Problem} 404 `unknown-subscription`, 409 `not-next`, 410 `cursor-gone`
+   * @throws {Problem} 404 `unknown-subscription`, 409 `not-next`
    */
   async skip(id: string, cursor: string): Promise<SubscriptionResponse> {
     // Before the transaction, which must not wait for a second connection.
     const seen = await this.read(id);
     const next = await this.views.nextOf(seen);
     const row = await this.changed(id, async (tx, old) => {
-      if (next?.cursor !== cursor || cursorOfRow(old) !== cursorOfRow(seen)) throw notNext(next);
+      const isMoved = cursorOfRow(old) !== cursorOfRow(seen) || old.version !== seen.version;
+      if (next?.cursor !== cursor || isMoved) throw notNext(next);
       const { rows } = await tx.query<SubscriptionRow>(
         `UPDATE subscriptions SET epoch = $2, position = $3, version = version + 1, ${DUE_NOW} WHERE id = $1
          RETURNING ${SUBSCRIPTION_COLUMNS}`,

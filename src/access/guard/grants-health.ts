@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { Clock } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
-import { type Health, HealthIndicator, healthOf } from '../../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf, namesOf } from '../../http/server/health-indicator.js';
 import { Macs } from '../../vault/macs.js';
 import { API_KEY_GRANTS } from '../keys/api-keys.js';
 import { warningsOf } from '../keys/key-rules.js';
@@ -12,9 +12,6 @@ type Sql = Pick<pg.ClientBase, 'query'>;
 
 /** The tables whose rows grant access. */
 export const GRANTS = [API_KEY_GRANTS, SESSION_GRANTS] as const;
-
-/** Maximum ids in a sentence of health. */
-const NAMED_MAX = 5;
 
 /** The rows that grant nothing because their MAC is missing or wrong: another than this service wrote them. */
 export async function rowsWithoutMac(
@@ -58,9 +55,4 @@ export class GrantsHealth {
       facts,
     );
   }
-}
-
-function namesOf(names: readonly string[]): string {
-  const more = names.length - NAMED_MAX;
-  return names.slice(0, NAMED_MAX).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }

@@ -42,3 +42,12 @@ export function healthOf(reasons: readonly (Reason | false | null | undefined)[]
   const shown = facts && { facts };
   return holding.length === 0 ? { status: 'ok', ...shown } : { status: 'degraded', reasons: holding, ...shown };
 }
+
+/** Maximum names in a sentence of health. */
+const NAMED_MAX = 5;
+
+/** The first of some names, and how many more there are. */
+export function namesOf(names: readonly string[]): string {
+  const more = names.length - NAMED_MAX;
+  return names.slice(0, NAMED_MAX).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}

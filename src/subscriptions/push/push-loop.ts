@@ -99,8 +99,9 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
 
   protected override async work(claim: Leased<SubscriptionRow>): Promise<void> {
     const { row } = claim;
+    // A caller may have resumed it since the claim.
+    if (row.paused !== null) return this.settle(claim, dueUnlessPaused(NOW));
     const secrets = this.secretsOf(row);
-    if (row.paused !== null) return this.settle(claim, dueUnlessPaused(NOW)); // resumed, unless it is paused still
     if (!secrets) return this.settle(claim, dueUnlessPaused(IN_AN_HOUR));
     const page = await this.read(row);
     if (!page) return this.expire(claim);
