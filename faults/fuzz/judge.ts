@@ -1,3 +1,4 @@
+import { problemTypeIn } from '../../harness/problem-type.js';
 import { CLINICAL_WORD, PERSON_WORD } from './fit-values.js';
 import type { FuzzRequest } from './request-maker.js';
 import type { FuzzAnswer } from './send.js';
@@ -37,7 +38,7 @@ export function brokenLaws({ key, method }: FuzzRequest, answer: FuzzAnswer, slu
   if (INSIDE.test(text)) laws.push('an error says nothing of the inside');
   if (method === 'HEAD') return status >= 500 ? [...laws, `no ${status}`] : laws;
   const slug = slugOf(answer);
-  if (slug === undefined) laws.push('an error is problem details');
+  if (slug === undefined) laws.push('an error is problem details, or an OperationOutcome of FHIR');
   else if (!slugs.has(slug)) laws.push(`the slug ${slug} is known`);
   if (status >= 500 && !EXPECTED.includes(`${status} ${slug}`)) laws.push(`no ${status} ${slug ?? ''}`);
   return laws;
@@ -54,12 +55,23 @@ function isBrokenJson({ type, text }: FuzzAnswer): boolean {
 }
 
 function slugOf({ type, text, status }: FuzzAnswer): string | undefined {
+  if (type.startsWith('application/fhir+json')) return outcomeSlugOf(text);
   if (!type.startsWith('application/problem+json')) return undefined;
   try {
     const problem = JSON.parse(text) as { type?: unknown; title?: unknown; status?: unknown; detail?: unknown };
     const isWhole =
       typeof problem.title === 'string' && typeof problem.detail === 'string' && problem.status === status;
     return isWhole && String(problem.type).startsWith(PREFIX) ? String(problem.type).slice(PREFIX.length) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The type of the problem in an OperationOutcome of FHIR. */
+function outcomeSlugOf(text: string): string | undefined {
+  try {
+    const outcome = JSON.parse(text) as Parameters<typeof problemTypeIn>[0] & { resourceType?: unknown };
+    return outcome.resourceType === 'OperationOutcome' ? problemTypeIn(outcome) : undefined;
   } catch {
     return undefined;
   }
