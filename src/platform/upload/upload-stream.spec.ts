@@ -80,6 +80,13 @@ describe('sending a file to an upload address', () => {
     expect(store.heard).toHaveLength(1);
   });
 
+  it('fails if the store answers with another protocol', async () => {
+    store.answer = (_request, response) => {
+      response.socket?.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n');
+    };
+    await expect(upload.uploadTo(store.url, file(5), options(5))).rejects.toMatchObject({ kind: 'unknown-outcome' });
+  });
+
   it('stops sending if the store rejects early', async () => {
     const early: Server = createServer((_request, response) => response.writeHead(403).end('no'));
     await new Promise<void>((resolve) => early.listen(0, '127.0.0.1', resolve));
