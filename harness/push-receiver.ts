@@ -16,6 +16,9 @@ export const status =
   (answer) =>
     void answer.writeHead(code, headers).end();
 
+/** The headers of an answer with status 101 (RFC 9110, 7.8). */
+export const SWITCH_PROTOCOL = { connection: 'upgrade', upgrade: 'other' };
+
 /** An endpoint of an EHR. It takes every message, unless a test says otherwise. */
 export class PushReceiver {
   /** Every attempt, in the order in which its body was complete. */

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { PushReceiver, type Respond, status } from '../../harness/push-receiver.js';
+import { PushReceiver, type Respond, SWITCH_PROTOCOL, status } from '../../harness/push-receiver.js';
 import type { NewSubscriptionResponse, SubscriptionResponse } from '../../src/subscriptions/subscriptions.dto.js';
 import type { World } from '../world.js';
 
@@ -16,6 +16,7 @@ const MISBEHAVIOURS: Record<string, Respond> = {
     answer.writeHead(200, { 'content-length': '1000' }).write('{');
     setTimeout(() => answer.destroy(), 20);
   },
+  'another protocol': status(101, SWITCH_PROTOCOL),
   'an error': status(500),
   'too many requests': status(429, { 'retry-after': '6' }),
   gone: status(410),

@@ -1,5 +1,5 @@
 import { Webhook } from 'standardwebhooks';
-import { status } from '../../harness/push-receiver.js';
+import { SWITCH_PROTOCOL, status } from '../../harness/push-receiver.js';
 import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
 import type { Page } from '../../src/http/request/page.js';
 import { useWorld } from '../world/use-world.js';
@@ -117,6 +117,7 @@ test('Retry-After postpones the next attempt', async () => {
 test.each([
   ['a redirect', status(307, { location: 'http://127.0.0.1:1/' }), { status: 307, fault: 'redirect' }],
   ['a client error', status(404), { status: 404, fault: 'error-status' }],
+  ['another protocol', status(101, SWITCH_PROTOCOL), { status: null, fault: 'no-answer' }],
   [
     'a closed connection',
     ((answer) => answer.destroy()) as typeof pushes.receiver.respond,

@@ -51,4 +51,10 @@ describe('the watch over a connection', () => {
     expect(await exchange(secure.url, { agent: false })).toMatchObject({ ready: 0, watched: false, end: 'failed' });
     expect(secure.heard).toHaveLength(before);
   });
+
+  it('ends a request that is answered in another protocol', async () => {
+    plain.answer = (_request, response) =>
+      void response.writeHead(101, { connection: 'upgrade', upgrade: 'other' }).end();
+    expect(await exchange(plain.url, { agent: false })).toMatchObject({ watched: true, end: 'failed' });
+  });
 });

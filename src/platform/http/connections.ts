@@ -107,7 +107,10 @@ export class ConnectionWatch {
     return this.#proxied;
   }
 
-  /** Opens a request like `http.request` or `https.request`, and watches its connection. */
+  /**
+   * Opens a request like `http.request` or `https.request`, and watches its connection. An answer that switches to another
+   * protocol (101) is an error; Node would close the request with neither an answer nor an error.
+   */
   readonly request = (options: RequestOptions, onAnswer: (answer: IncomingMessage) => void): ClientRequest => {
     const open = options.protocol === 'https:' ? httpsRequest : httpRequest;
     const onProxy = (socket: Socket) => {
@@ -116,6 +119,10 @@ export class ConnectionWatch {
     };
     const request = open({ ...options, onProxy } as RequestOptions, onAnswer);
     request.once('socket', (socket) => this.watch(socket, request.reusedSocket));
+    request.once('upgrade', (_answer, socket) => {
+      socket.destroy();
+      request.emit('error', new Error('an answer in another protocol'));
+    });
     return request;
   };
 

@@ -81,10 +81,11 @@ describe('sending a file to an upload address', () => {
   });
 
   it('fails if the store answers with another protocol', async () => {
-    store.answer = (_request, response) => {
-      response.socket?.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n');
-    };
-    await expect(upload.uploadTo(store.url, file(5), options(5))).rejects.toMatchObject({ kind: 'unknown-outcome' });
+    store.answer = (_request, response) =>
+      void response.writeHead(101, { connection: 'upgrade', upgrade: 'other' }).end();
+    const sent = file(5);
+    await expect(upload.uploadTo(store.url, sent, options(5))).rejects.toMatchObject({ kind: 'unknown-outcome' });
+    expect(sent.destroyed).toBe(true);
   });
 
   it('stops sending if the store rejects early', async () => {

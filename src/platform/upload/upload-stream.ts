@@ -97,17 +97,11 @@ export class UploadStream {
     let request: ClientRequest | undefined;
     try {
       const answer = new Promise<StoreAnswer>((resolve, reject) => {
-        let isAnswered = false;
         request = connection.request(
           { ...to, method, headers: { ...headers, 'content-length': contentLength } },
-          (response) => {
-            isAnswered = true;
-            resolve(readAnswer(response));
-          },
+          (response) => resolve(readAnswer(response)),
         );
         request.once('error', broken.blameStore).once('error', reject);
-        // An answer of another protocol (101) ends the connection without an error.
-        request.once('close', () => isAnswered || reject(new Error('closed without an answer')));
         request.setTimeout(idleMs, () => request?.destroy(Object.assign(new Error('idle'), { code: 'IDLE_TIMEOUT' })));
       });
       answer.catch(() => undefined);

@@ -123,9 +123,7 @@ class StaleConnection extends Error {}
 
 function attempt(connection: ConnectionWatch, options: RequestOptions, body: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    let isAnswered = false;
     const request: ClientRequest = connection.request(options, (response) => {
-      isAnswered = true;
       const answer = { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] };
       discard(response, () => resolve(answer));
     });
@@ -133,8 +131,6 @@ function attempt(connection: ConnectionWatch, options: RequestOptions, body: str
       const isStale = request.reusedSocket && /^(ECONNRESET|EPIPE)$/.test(codeOf(error));
       reject(isStale ? new StaleConnection('', { cause: error }) : error);
     });
-    // An answer of another protocol (101) ends the connection without an error.
-    request.once('close', () => isAnswered || reject(new Error('closed without an answer')));
     request.end(body);
   });
 }
