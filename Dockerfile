@@ -22,7 +22,7 @@ ARG NODE_IMAGE
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="notebridge" \
       org.opencontainers.image.description="Runs beside an EHR and makes an outside therapy-notes platform work for its clinicians" \
-      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.version="1.0.0" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.base.name="${NODE_IMAGE}"
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
