@@ -53,14 +53,16 @@ export function findReleaseFaults(root, changed) {
 }
 
 /** The manifest of the package: that of the clone without what only development needs. */
-function manifestOf({ scripts, devDependencies, overrides, allowScripts, ...manifest }) {
-  return manifest;
+function manifestOf({ scripts, devDependencies, allowScripts, overrides, ...manifest }) {
+  // Nested ones are of tools, and refer to other tools.
+  const shipped = Object.entries(overrides).filter(([, version]) => typeof version === 'string');
+  return { ...manifest, overrides: Object.fromEntries(shipped) };
 }
 
-/** The lockfile as npm reads it from a package, so that an installation gets the tested versions. */
+/** The lockfile without tools. `npm ci` in the unpacked package reads it, and so installs the tested versions. */
 function shrinkwrapOf({ packages, ...lockfile }) {
   const { devDependencies, ...own } = packages[''];
-  const shipped = Object.entries(packages).filter(([place, { dev }]) => place !== '' && !dev);
+  const shipped = Object.entries(packages).filter(([place, { dev, devOptional }]) => place && !dev && !devOptional);
   return { ...lockfile, packages: { '': own, ...Object.fromEntries(shipped) } };
 }
 
