@@ -37,7 +37,7 @@ function outputOf(what, { code, output }) {
 export function findReleaseFaults(root, changed) {
   const { version } = json(root, 'package.json');
   const sections = readFileSync(path.join(root, 'CHANGELOG.md'), 'utf8').split('\n## ');
-  const unreleased = sections.find((section) => section.startsWith('Unreleased\n')) ?? '';
+  const unreleased = sections.find((section) => section.startsWith('Unreleased\n')) ?? 'Unreleased';
   const faults = [];
   if (changed) faults.push(`The working tree has changes; commit or remove them:\n${changed}`);
   if (!sections.some((section) => section.startsWith(`${version} — `)))
@@ -62,7 +62,7 @@ function manifestOf({ scripts, devDependencies, allowScripts, overrides, ...mani
 /** The lockfile without tools. `npm ci` in the unpacked package reads it, and so installs the tested versions. */
 function shrinkwrapOf({ packages, ...lockfile }) {
   const { devDependencies, ...own } = packages[''];
-  const shipped = Object.entries(packages).filter(([place, { dev, devOptional }]) => place && !dev && !devOptional);
+  const shipped = Object.entries(packages).filter(([place, { dev }]) => place !== '' && !dev);
   return { ...lockfile, packages: { '': own, ...Object.fromEntries(shipped) } };
 }
 
