@@ -1,5 +1,5 @@
--- Only the migrations have what schema.prisma can't say: partial indexes, storage, the triggers of the audit log.
--- `npm run check` compares the rest with it. A released migration never changes: add a new one.
+-- What schema.prisma can't say stands only here: partial indexes, storage, the triggers of the audit log. The rest is
+-- compared with it by `npm run migration -- drift`.
 
 CREATE TYPE "person_kind" AS ENUM ('provider', 'client');
 CREATE TYPE "person_state" AS ENUM ('pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted');
@@ -486,7 +486,7 @@ CREATE UNIQUE INDEX "sessions_shown_id_key" ON "sessions"("shown_id");
 CREATE INDEX "sessions_updated_at_id_idx" ON "sessions"("updated_at", "id");
 CREATE INDEX "sessions_provider_user_id_updated_at_id_idx" ON "sessions"("provider_user_id", "updated_at", "id");
 CREATE INDEX "sessions_state_updated_at_id_idx" ON "sessions"("state", "updated_at", "id");
--- Without a pending list, which every lookup of a client would read completely.
+-- A list that is waiting to be put into the index would be read through by every look-up of a client.
 CREATE INDEX "sessions_client_user_ids_idx" ON "sessions" USING GIN ("client_user_ids") WITH (fastupdate = off);
 CREATE INDEX "sessions_partner_appointment_id_idx" ON "sessions"("partner_appointment_id");
 -- What is due, counted, told and watched: a few rows of many.
