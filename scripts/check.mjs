@@ -4,6 +4,7 @@ import { findStaleClientTypes } from './check-client-schema.mjs';
 import { findConsoleExcess } from './check-console-size.mjs';
 import { findPackageFaults } from './check-packages.mjs';
 import { findSchemaDrift } from './check-schema.mjs';
+import { findPlainWordFaults } from './check-words.mjs';
 import { findChangedMigrations } from './migration-checksums.mjs';
 import { nodeModule, quietly, root } from './processes.mjs';
 
@@ -32,6 +33,7 @@ const checks = {
     '.data/eslint',
     '.',
   ),
+  'plain words': async () => findPlainWordFaults(root).join('\n'),
   "the console's first page is small": async () => findConsoleExcess(root).join('\n'),
   'every package has its checksum and an allowed licence': async () => findPackageFaults(root).join('\n'),
   'the types of the client are those of the API': findStaleClientTypes,
