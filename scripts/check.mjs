@@ -4,6 +4,8 @@ import { findStaleClientTypes } from './check-client-schema.mjs';
 import { findConsoleExcess } from './check-console-size.mjs';
 import { findPackageFaults } from './check-packages.mjs';
 import { findSchemaDrift } from './check-schema.mjs';
+import { findPlainWordFaults } from './check-words.mjs';
+import { findChangedMigrations } from './migration-checksums.mjs';
 import { nodeModule, quietly, root } from './processes.mjs';
 
 const program =
@@ -31,10 +33,12 @@ const checks = {
     '.data/eslint',
     '.',
   ),
+  'plain words': async () => findPlainWordFaults(root).join('\n'),
   "the console's first page is small": async () => findConsoleExcess(root).join('\n'),
   'every package has its checksum and an allowed licence': async () => findPackageFaults(root).join('\n'),
   'the types of the client are those of the API': findStaleClientTypes,
-  'the migration gives exactly schema.prisma': findSchemaDrift,
+  'released migrations are unchanged': async () => findChangedMigrations(root).join('\n'),
+  'the migrations give exactly schema.prisma': findSchemaDrift,
 };
 
 /** Runs the checks one after the other, and prints each with its time. Resolves to the exit code. */

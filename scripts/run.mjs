@@ -36,6 +36,8 @@ const commands = {
   check: async () => (await import('./check.mjs')).check(),
   audit: async (args) => onlyKnown(args) && (await import('./audit.mjs')).audit(),
   sbom: async (args) => (await import('./sbom.mjs')).sbom(root, args),
+  release: async (args) =>
+    (await import('./release.mjs')).release(root, onlyKnown(args, '--without-image', '--record-migrations')),
   reference: (args) =>
     onlyKnown(args) && jest(['--forceExit', 'test/http/reference.world-spec.ts'], { WRITE_REFERENCE: '1' }),
 };

@@ -7,6 +7,7 @@ import { AnswerVisibility, documentVisibility, operationId } from './access/guar
 import { Clock } from './config/clock.js';
 import { Env } from './config/env.js';
 import { Stopping } from './config/stopping.js';
+import { version } from './config/version.js';
 import { describeOutcomes } from './fhir/fhir-description.js';
 import { FHIR_ERRORS } from './fhir/operation-outcome.js';
 import openApiMetadata from './generated/metadata.js';
@@ -112,7 +113,7 @@ export function openApiDocument(app: NestFastifyApplication): OpenAPIObject {
   const about = new DocumentBuilder()
     .setTitle('notebridge')
     .setDescription(ABOUT)
-    .setVersion('1')
+    .setVersion(version())
     .addBearerAuth({ type: 'http', scheme: 'bearer', bearerFormat: 'API key' })
     .addSecurityRequirements('bearer');
   if (address !== undefined) about.addServer(address);

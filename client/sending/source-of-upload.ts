@@ -21,7 +21,7 @@ export function watched(source: Source): WatchedSource {
     });
     return reading;
   };
-  // Begins immediately: a file that cannot be opened must not fail before anybody listens, as that ends the process.
+  // Begins immediately: a file that cannot be opened must not fail before anyone listens, as that ends the process.
   let first: Promise<IteratorResult<Uint8Array>> | undefined = read();
   const next = () => {
     const reading = first ?? read();

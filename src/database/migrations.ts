@@ -51,7 +51,7 @@ export async function applyMigrations(databaseUrl: string): Promise<string[]> {
 /**
  * The migrations that the database lacks. Any role that may read its history can ask.
  *
- * @throws {Error} if another version of notebridge made the database: its history has a migration that this version
+ * @throws {Error} if this version cannot work with the database, because its history has a migration that this version
  *   doesn't have, or has with other statements
  */
 export async function missingMigrations(client: pg.Client): Promise<Migration[]> {
@@ -61,13 +61,18 @@ export async function missingMigrations(client: pg.Client): Promise<Migration[]>
   const { rows } = await client.query<{ name: string; checksum: string }>(APPLIED);
   const ours = new Map(migrations.map(({ name, checksum }) => [name, checksum]));
   const foreign = rows.find(({ name, checksum }) => ours.get(name) !== checksum);
-  if (foreign) throw new Error(`${OTHER_VERSION} (migration ${foreign.name})`);
+  if (foreign) throw new Error(refusal(foreign.name, migrations));
   const applied = new Set(rows.map(({ name }) => name));
   return migrations.filter(({ name }) => !applied.has(name));
 }
 
-const OTHER_VERSION =
-  'The database was made by another version of notebridge, which this version cannot read: delete .data, or use an empty database';
+/** Released migrations never change, so a foreign one is of a later version, or of a clone from before the release. */
+function refusal(foreign: string, ours: readonly Migration[]): string {
+  const isNewer = ours.every(({ name }) => name < foreign);
+  return isNewer
+    ? `The database was migrated by a newer version of notebridge (migration ${foreign}): start that version, or restore the backup from before its migration`
+    : `The database was made by a development version of notebridge (migration ${foreign}): delete .data in a clone, or use an empty database`;
+}
 
 async function readMigrations(folder: string): Promise<Migration[]> {
   const entries = await readdir(folder, { withFileTypes: true });

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { ApiDescription } from '../../harness/world/api-description.js';
 import type { Answer } from '../../harness/world/request.js';
+import { version } from '../../src/config/version.js';
 import { problems } from '../support/reference/problems.js';
 import { useWorld } from '../world/use-world.js';
 
@@ -54,6 +55,7 @@ const answerOf = (status: number, type: string, text: string) => ({
 test('/openapi.json is the description that answers are checked against', async () => {
   const { body } = await world.call('GET', '/openapi.json');
   expect(body).toEqual((await described()).document);
+  expect(body).toMatchObject({ info: { version: version() } });
 });
 
 test('/contract.schema.json is the schema in docs/reference', async () => {

@@ -26,18 +26,20 @@ test('a migration that fails is named and leaves nothing behind', async () => {
   expect(await tables()).toEqual(['_prisma_migrations', 'workers']);
 });
 
+const NEWER =
+  /^The database was migrated by a newer version of notebridge \(migration \d+_later\): start that version, /;
+const DEVELOPMENT =
+  /^The database was made by a development version of notebridge \(migration \d+_\w+\): delete \.data /;
+const listed = (name: string) =>
+  `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at) VALUES ('1', '', '${name}', now())`;
+
 test.each([
-  [
-    'lists an unknown migration',
-    `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at)
-     VALUES ('1', '', '20261123193830_earlier', now())`,
-  ],
-  ['lists a migration with other statements', `UPDATE _prisma_migrations SET checksum = 'other'`],
-])('a database whose history %s is refused in one sentence', async (_, change) => {
+  ['lists a later migration', listed('29991231000000_later'), NEWER],
+  ['lists an unknown earlier migration', listed('20261101000000_earlier'), DEVELOPMENT],
+  ['lists a migration with other statements', `UPDATE _prisma_migrations SET checksum = 'other'`, DEVELOPMENT],
+])('a database whose history %s is refused in one sentence', async (_, change, refusal) => {
   database = await freshDatabase();
   await query(database, change);
-  const refusal =
-    /^The database was made by another version of notebridge, .*: delete \.data, or use an empty database/;
   await expect(applyMigrations(database.url)).rejects.toThrow(refusal);
   await expect(withClient(database.url, missingMigrations)).rejects.toThrow(refusal);
 });

@@ -160,8 +160,9 @@ test('a service that moves to another PostgreSQL finds everything there and cont
   expect(await service.kill('SIGTERM')).toBe(0);
 });
 
-test('the doctor refuses a .data folder of another version', async () => {
-  const sentence = /^.*made by another version of notebridge, .*: delete \.data, or use an empty database/m;
+test('the doctor refuses a .data folder of a development version', async () => {
+  const sentence =
+    /^.*made by a development version of notebridge .*: delete \.data in a clone, or use an empty database/m;
   expect(await run('doctor')).toEqual([1, expect.stringMatching(sentence)]);
 });
 
