@@ -40,7 +40,7 @@ interface Prepared {
  * migrations, the queue's store and the keys. What is settled is written into the environment.
  *
  * @param task what the process is for
- * @throws {Error} naming the setting to mend
+ * @throws {Error} naming the setting to fix
  */
 export async function prepare(env: Env, task: 'serve' | 'migrate' = 'serve'): Promise<Prepared> {
   const notes: string[] = [];

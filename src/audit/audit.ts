@@ -54,7 +54,7 @@ const FAILED: Reason = { code: 'audit-not-writable' };
 /** Thrown when an entry cannot be stored: nothing is read or changed without one. */
 export class AuditUnavailable extends Problem {
   constructor() {
-    const detail = 'The audit log could not be written, so nothing was read or changed; send the request again.';
+    const detail = 'The audit log could not be written, so nothing was read or changed. Send the request again.';
     super(503, 'audit-unavailable', detail, { retryAfterSeconds: RETRY_SECONDS });
   }
 }

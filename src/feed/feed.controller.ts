@@ -25,7 +25,7 @@ export class FeedController {
   ) {}
 
   /**
-   * The change feed, in order: a page, or a stream
+   * Read the change feed, in order: a page, or a stream
    *
    * @remarks A filtered page considers up to 1,000 events and may be empty: continue after its `cursor`. A cursor is 410
    * `cursor-gone` if retention deleted an event after it, if it is ahead of the feed, or if the database was restored

@@ -35,12 +35,11 @@ interface Rule {
 }
 
 /**
- * What is removed, by the kind that the audit log names, except what belongs to clients under a legal hold. Events of the
- * feed leave
- * in the order of their cursors, so that the oldest one left shows which cursors are gone; the last one stays. A plan that nobody applied is cancelled, which the imports' own count brings to its end.
- * Of a finished import the outcomes stay; what could still be retried by what its row says no longer can. Notes and
- * insights leave their row with its fingerprint, by which a later fetch finds that nothing is new; a compliance job leaves
- * its ids and its end.
+ * The rules by the kind that the audit log names. Clients under a legal hold are excluded. Events of the feed are removed
+ * in the order of their cursors, so that the oldest one left shows which cursors are gone; the newest one stays. Plans that
+ * were never applied are cancelled; the imports' own count then finishes them. Finished imports keep their outcomes, but
+ * rows that need their content can no longer be retried. Notes and insights leave a row with their fingerprint, so that a
+ * later fetch recognizes them. A compliance job keeps its ids and its end.
  */
 export function retentionRules(env: Env): Record<string, Rule> {
   const usual = env.RETENTION_DAYS;

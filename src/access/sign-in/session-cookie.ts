@@ -50,7 +50,7 @@ function setCookie(name: string, value: string | undefined, sameSite: string, se
  * that was opened since.
  */
 export function signedOut(): Problem {
-  return new Problem(401, 'signed-out', 'This session has ended, or its key was revoked; sign in again.');
+  return new Problem(401, 'signed-out', 'This session has ended, or its key was revoked. Sign in again.');
 }
 
 /** What a page must repeat in `X-CSRF-Token` with each change. It follows from the session's token, which no page sees. */

@@ -3,12 +3,12 @@ import { answeredFault, CliFault, sentenceOf, Unreachable } from './cli-fault.js
 import type { Connection } from './connection.js';
 
 interface RequestOptions {
-  /** Seconds for which the service may keep the answer back until the work is settled; 60 at most (Prefer: wait). */
+  /** How many seconds the service may delay the answer until the work is settled: at most 60 (Prefer: wait). */
   wait?: number;
   signal?: AbortSignal;
-  /** The media type that is wanted; JSON by default. */
+  /** The requested media type; defaults to JSON. */
   accept?: string;
-  /** A status beside the good ones whose answer is wanted. */
+  /** An additional status, besides 2xx, whose answer is returned. */
   also?: number;
 }
 

@@ -90,5 +90,5 @@ const BY_CODE: Record<string, (file: string) => string> = {
  */
 export function fileFault(file: string, error: unknown): CliFault {
   const { code = 'no reason given' } = error as { code?: string };
-  return new CliFault(BY_CODE[code]?.(file) ?? `${file} can not be opened (${code}).`);
+  return new CliFault(BY_CODE[code]?.(file) ?? `${file} cannot be opened (${code}).`);
 }

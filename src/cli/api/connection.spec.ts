@@ -51,7 +51,7 @@ test('without any key the fault says what to set', () => {
   expect(() => connectionFrom(env({ dataDir: '/nowhere' }))).toThrow('NOTEBRIDGE_KEY');
 });
 
-test.each(['with\nbreak', 'schlüssel', 'a b'])('a key that can not be sent is not repeated (%j)', (key) => {
+test.each(['with\nbreak', 'schlüssel', 'a b'])('never repeats a key that cannot be sent (%j)', (key) => {
   expect(() => connectionFrom(env({ key }))).toThrow(/^The key holds characters that no key has: set NOTEBRIDGE_KEY/);
 });
 

@@ -24,9 +24,9 @@ export const DEMO_NOTE = 'demo.json';
 const DEFAULT_URL = 'http://127.0.0.1:3000';
 
 /**
- * The service to speak to: as the environment says, else the demo of this clone.
+ * The service to connect to: the one in the environment, otherwise the demo of this clone.
  *
- * @throws {CliFault} when no key is to be found
+ * @throws {CliFault} if no key is found
  */
 export function connectionFrom(env: ClientEnv): Connection {
   if (env.keyFault) throw new CliFault(env.keyFault);

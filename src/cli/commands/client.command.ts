@@ -7,7 +7,7 @@ import { saveAnswer } from '../output/save-answer.js';
 
 /** `notebridge client export` and `client accounting`. */
 export function addClientCommands(program: Command, api: Api): void {
-  const group = program.command('client').description('what is held of one client, and to whom it was disclosed');
+  const group = program.command('client').description('export the data of one client, and list its disclosures');
 
   group
     .command('export')
@@ -23,7 +23,7 @@ export function addClientCommands(program: Command, api: Api): void {
   const accounting = group
     .command('accounting')
     .description(
-      'what of a client went to the platform, and which keys were given it, the newest first; repeats are one line',
+      'list the disclosures of a client to the platform and to API keys, newest first; repeats are one line',
     )
     .argument('<externalId>')
     .addHelpText('after', examples('client accounting C-1002', 'client accounting C-1002 --limit all'));
@@ -31,7 +31,7 @@ export function addClientCommands(program: Command, api: Api): void {
     from: (_query, externalId = '') => `${pathOf(externalId)}/disclosures`,
     limit: 100,
     row: disclosureRow,
-    none: 'Nothing of this client was disclosed.',
+    none: 'No disclosures of this client.',
   });
 }
 

@@ -31,7 +31,7 @@ interface SelectionOptions {
   json?: boolean;
 }
 
-const kindArgument = () => new Argument('<kind>', 'whom it is about').choices(KINDS);
+const kindArgument = () => new Argument('<kind>', 'the kind of person').choices(KINDS);
 
 /** `notebridge people` and `resolve`. */
 export function addPeopleCommands(program: Command, api: Api): void {

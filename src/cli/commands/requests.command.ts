@@ -19,7 +19,7 @@ interface RequestKind<View> {
   description: string;
   path: string;
   states: string[];
-  /** Options of the list beside --state. */
+  /** Further options of the list, besides --state. */
   filters?: Option[];
   /** Without names and without what the platform said: both may be personal. */
   row(view: View): Record<string, unknown>;
@@ -70,10 +70,10 @@ const JOBS: RequestKind<ListedJobResponse> = {
 export function addRequestCommands(program: Command, api: Api): void {
   program
     .command('refresh')
-    .description('fetch sessions from the platform again, for webhooks that never came')
+    .description('fetch sessions from the platform again, for lost webhooks')
     .addOption(momentOption('--since <moment>', 'every session recorded or changed since, such as 2026-01-31'))
     .addOption(new Option('--session <id>', "one session: its id here or the platform's").conflicts('since'))
-    .option('--no-wait', 'return at once; the service goes on by itself')
+    .option('--no-wait', 'return immediately; the work continues in the background')
     .option('--json', 'print nothing but the counts at the end')
     .addHelpText('after', examples('refresh --since 2026-01-31'))
     .action((options: RefreshOptions) => refresh(api, options));
@@ -104,7 +104,7 @@ function addCommands<View extends SessionResponse | ListedJobResponse>(
   const action = new Argument('<action>', 'link to what the platform has, create it again, or abandon it');
   group
     .command('resolve')
-    .description('say what became of one whose answer was lost; look on the platform first')
+    .description('resolve one with unknown outcome; look on the platform first')
     .argument('<id>')
     .addArgument(action.choices(['link', 'create', 'abandon']))
     .option('--to <platformId>', "the platform's id of what to link to")
@@ -136,7 +136,7 @@ async function refresh(api: Api, { since, session, wait, json }: RefreshOptions)
   if (json) console.log(JSON.stringify({ sessions, failing }));
   if (failing === 0) say('All were fetched.');
   if (!failing) return;
-  say(`${counted(failing, 'session')} could not be fetched; the service tries again by itself.`);
+  say(`${counted(failing, 'session')} could not be fetched. The service retries automatically.`);
   process.exitCode = 2;
 }
 
@@ -168,7 +168,7 @@ async function watchRefresh(
 /**
  * How far a refresh is, and how long the rest takes at the pace so far.
  *
- * @param pending sessions that are still to be fetched; events that arrive meanwhile add to them
+ * @param pending sessions not fetched yet; events that arrive during the refresh add to them
  * @param seconds since it began
  */
 export function refreshProgress(total: number, pending: number, seconds: number): Progress {

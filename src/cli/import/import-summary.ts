@@ -157,7 +157,7 @@ function advice(view: ImportResponse): string[] {
     [state === 'needs-mapping', `To choose the columns: ${mapCommand(view)}`],
     [state === 'planned' && hasWork, `Nothing was sent. To apply the plan: ${apply}`],
     [state === 'planned' && !hasWork, 'Nothing was sent, and there is nothing to do.'],
-    [state === 'paused', `To go on: npx notebridge resume ${id}`],
+    [state === 'paused', `To resume: npx notebridge resume ${id}`],
     [counts.rejected > 0, `Rejected rows, to be corrected and imported again: ${rows} --rejected-csv rejected.csv`],
     [counts.needsReview + (deletes.needsReview ?? 0) > 0, `For review, with the reason: ${rows} --outcome needsReview`],
     [state === 'planned' && planned['needs-review'], `For review: ${rows} --planned needs-review`],

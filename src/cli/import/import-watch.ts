@@ -85,9 +85,9 @@ export async function watchToEnd(api: Api, id: string, applied = false, json = f
 
 let farewell: string | undefined;
 
-/** What Ctrl-C says from now on before it ends the command. */
+/** Sets the text that Ctrl-C prints before it ends the command. */
 export function onInterrupt(text: string): void {
-  // One listener for good: a signal that arrives while listeners are exchanged is lost with the old one.
+  // The listener is never replaced, because a signal that arrives during the exchange would be lost.
   if (farewell === undefined) {
     process.on('SIGINT', () => {
       console.log(process.stdout.isTTY ? `\n${farewell}` : farewell);

@@ -14,7 +14,7 @@ test('columns are as wide as their widest cell, and what is missing is a dash', 
   expect(table(rows)).toBe('id     why\nP-101  –\n7      two lines');
 });
 
-test('rows are printed as they come, however many: 300,000 are no list', async () => {
+test('prints 300,000 rows as they arrive, without collecting them', async () => {
   let lines = 0;
   let most = 0;
   await printList(items(300_000), FORMAT, (text) => {

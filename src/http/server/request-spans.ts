@@ -18,7 +18,7 @@ export function requestSpan(
   return span;
 }
 
-/** A caller who hangs up first, as every reader of a stream does at last, is no failure. */
+/** A caller that disconnects first is not a failure: every reader of a stream does so in the end. */
 function endRequestSpan(span: Span, { raw }: FastifyReply): void {
   if (raw.headersSent) span.setAttribute('http.response.status_code', raw.statusCode);
   if (!raw.writableFinished) span.setAttribute('notebridge.cut', true);

@@ -27,9 +27,9 @@ export class CallsResponse {
   windowSeconds!: number;
   /** Calls that occupy the window now */
   used!: number;
-  /** Until then no call leaves, for the platform asked for patience */
+  /** No call is sent until then, because the platform asked for a pause */
   blockedUntil!: Date | null;
-  /** The last six hours, the oldest first, in intervals of five minutes */
+  /** The last six hours, oldest first, in intervals of five minutes */
   history!: CallIntervalResponse[];
 }
 
@@ -94,6 +94,6 @@ export class OverviewResponse {
   oldestWork!: OldestWorkResponse | null;
   /** One entry for each kind that has rows */
   decisions!: DecisionResponse[] | null;
-  /** The head of the change feed: GET /v1/events?after= goes on from here */
+  /** The head of the change feed: GET /v1/events?after= continues from here */
   feedCursor!: string | null;
 }

@@ -69,7 +69,7 @@ class Rows implements FetchWork {
   };
   storeNotFound = (_fetched: unknown, waitMs: number) => ({ set: 'not found', values: ['gone', 1, waitMs] });
 
-  /** In the place of the table. */
+  /** Replaces the table. */
   readonly due = {
     claim: async (): Promise<Leased<Row> | undefined> => {
       const row = this.rows
