@@ -12,13 +12,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All keys, including revoked ones, oldest first
+         * List all keys, including revoked ones, oldest first
          * @description Needs a key with the scope `admin`.
          */
         get: operations["ApiKeys.list"];
         put?: never;
         /**
-         * Makes a key, which is shown only once
+         * Create a key, which is shown only once
          * @description Needs a key with the scope `admin`.
          */
         post: operations["ApiKeys.create"];
@@ -38,7 +38,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Makes the successor of a key
+         * Create the successor of a key
          * @description It has the same name and scopes and is shown only once. The old key is accepted for `overlapSeconds` more.
          *
          *     Needs a key with the scope `admin`.
@@ -61,7 +61,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Revokes a key immediately; revoking it again changes nothing
+         * Revoke a key immediately; repeating it changes nothing
          * @description Also one with scopes that the calling key lacks: it takes rights away and gives none.
          *
          *     Needs a key with the scope `admin`.
@@ -80,7 +80,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Who did what and who saw what, newest first: a page, or all of it
+         * List audit entries, newest first: a page, or all of them
          * @description Accept: application/x-ndjson returns all matching entries, one per line.
          *
          *     Needs a key with the scope `admin`.
@@ -132,7 +132,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Show the key of this session again, as some operations require
+         * Confirm a session with its key again, as some operations require
          * @description A person signs in again at /v1/sign-in?fresh=true instead.
          *
          *     Any key will do.
@@ -177,7 +177,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * End a session immediately: one's own, or with the scope `admin` any
+         * End a session immediately; another person's needs the scope `admin`
          * @description Any key will do.
          */
         delete: operations["BrowserSession.end"];
@@ -194,7 +194,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How a browser can sign in
+         * List the ways in which a browser can sign in
          * @description Open to callers without a key.
          */
         get: operations["SignIn.methods"];
@@ -214,7 +214,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The change feed, in order: a page, or a stream
+         * Read the change feed, in order: a page, or a stream
          * @description A filtered page considers up to 1,000 events and may be empty: continue after its `cursor`. A cursor is 410
          *     `cursor-gone` if retention deleted an event after it, if it is ahead of the feed, or if the database was restored
          *     since. Every event of the platform’s webhooks is published as it comes, whether its subject can be fetched or not: of
@@ -242,12 +242,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether calls go to the platform, and who holds them
+         * Get whether calls to the platform are held, and by whom
          * @description Any key will do.
          */
         get: operations["Sending.read"];
         /**
-         * Hold or release all calls to the platform that change something
+         * Hold or release all calls that change the platform
          * @description While held, everything is received and read, and only reading calls leave. People and requests wait with the
          *     code `held`. Pushes to subscriptions wait, too; calls that cannot wait are 503 `sending-held`. A release after a restore raises the epoch of the feed, so
          *     that earlier cursors are 410 `cursor-gone`.
@@ -270,13 +270,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All subscriptions, oldest first
+         * List subscriptions, oldest first
          * @description Needs a key with the scope `subscriptions`.
          */
         get: operations["Subscriptions.list"];
         put?: never;
         /**
-         * Push events to an endpoint, in their order
+         * Create a subscription, which pushes events to an endpoint in order
          * @description The answer shows the secret only this once, so no `Idempotency-Key` is taken. Each event is sent as in Standard
          *     Webhooks until a 2xx comes within 15 seconds, one at a time: a throughput of one event per round trip. Failed attempts
          *     are repeated after 5 s, 30 s, 2 min, 10 min, then hourly, or after `Retry-After`. A 410, or five days without a
@@ -299,21 +299,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One subscription, with its last answer and what waits
+         * Get a subscription with its last answer and waiting events
          * @description Needs a key with the scope `subscriptions`.
          */
         get: operations["Subscriptions.get"];
         put?: never;
         post?: never;
         /**
-         * Delete a subscription, so that nothing more is pushed
+         * Delete a subscription; nothing more is pushed
          * @description Needs a key with the scope `subscriptions`.
          */
         delete: operations["Subscriptions.remove"];
         options?: never;
         head?: never;
         /**
-         * Change where, what and whether events are pushed, or where to continue
+         * Update or pause a subscription, or move its position in the feed
          * @description Needs a key with the scope `subscriptions`.
          */
         patch: operations["Subscriptions.change"];
@@ -329,7 +329,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a new secret, which is shown only this once
+         * Create a new secret, which is shown only once
          * @description For 24 hours the former one signs, too: `webhook-signature` then has several signatures.
          *
          *     Needs a key with the scope `subscriptions`.
@@ -351,7 +351,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send a `subscription.test` now, once, and show what comes back
+         * Send a `subscription.test` once, now, and return the response
          * @description It changes nothing about the subscription, and works while it is paused.
          *
          *     Needs a key with the scope `subscriptions`.
@@ -373,7 +373,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Leave out the next event, which the endpoint cannot take
+         * Skip the next event, which the endpoint cannot process
          * @description 409 `not-next` unless `cursor` names the next event, so a repeated request leaves out no second one.
          *
          *     Needs a key with the scope `subscriptions`.
@@ -393,7 +393,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Deliveries, newest first
+         * List deliveries, newest first
          * @description Needs a key with the scope `webhooks`.
          */
         get: operations["Deliveries.list"];
@@ -413,7 +413,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One delivery
+         * Get a delivery
          * @description Needs a key with the scope `webhooks`.
          */
         get: operations["Deliveries.get"];
@@ -435,7 +435,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Replays a delivery in any state
+         * Replay a delivery in any state
          * @description Needs a key with the scope `webhooks`.
          */
         post: operations["Deliveries.replay"];
@@ -455,7 +455,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ignores a delivery that was not understood
+         * Dismiss a delivery that was not understood
          * @description Health is degraded while such deliveries wait. A dismissed one is deleted when its retention period ends.
          *
          *     Needs a key with the scope `webhooks`.
@@ -477,7 +477,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Replays a selection of deliveries
+         * Replay a selection of deliveries
          * @description Count the selection with `dryRun` first, then send the returned plan to replay exactly these deliveries.
          *
          *     Needs a key with the scope `webhooks`.
@@ -497,7 +497,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Rejected requests at the receiver, counted by minute and cause
+         * Count rejected requests at the receiver by minute and cause
          * @description Needs a key with the scope `webhooks`.
          */
         get: operations["Deliveries.rejections"];
@@ -517,18 +517,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One person, with the state of its mirroring
+         * Get a person and its sync state
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["Providers.get"];
         /**
-         * Creates or changes a provider
+         * Create or update a provider
          * @description Needs a key with the scope `people:write`.
          */
         put: operations["Providers.put"];
         post?: never;
         /**
-         * Deletes a person here and on the platform
+         * Delete a person here and on the platform
          * @description Needs a key with the scope `people:write`.
          */
         delete: operations["Providers.remove"];
@@ -545,7 +545,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * People of this kind, by state; deleted people only on request
+         * List people, by state; deleted people only on request
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["Providers.list"];
@@ -567,7 +567,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resolves a person that the service could not settle
+         * Resolve a person manually
          * @description Needs a key with the scope `people:write`.
          */
         post: operations["Providers.resolve"];
@@ -585,18 +585,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One person, with the state of its mirroring
+         * Get a person and its sync state
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["Clients.get"];
         /**
-         * Creates or changes a client
+         * Create or update a client
          * @description Needs a key with the scope `people:write`.
          */
         put: operations["Clients.put"];
         post?: never;
         /**
-         * Deletes a person here and on the platform
+         * Delete a person here and on the platform
          * @description Needs a key with the scope `people:write`.
          */
         delete: operations["Clients.remove"];
@@ -614,7 +614,7 @@ export interface paths {
         };
         get?: never;
         /**
-         * Replaces the providers of a client; the first is the primary
+         * Replace the providers of a client; the first is the primary
          * @description Needs a key with the scope `people:write`.
          */
         put: operations["Clients.putProviders"];
@@ -633,7 +633,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * People of this kind, by state; deleted people only on request
+         * List people, by state; deleted people only on request
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["Clients.list"];
@@ -655,7 +655,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resolves a person that the service could not settle
+         * Resolve a person manually
          * @description Needs a key with the scope `people:write`.
          */
         post: operations["Clients.resolve"];
@@ -673,7 +673,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * People who have been in one state for too long, oldest first
+         * List people who have been in one state for too long, oldest first
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["People.stuck"];
@@ -693,7 +693,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Platform users that the EHR does not know
+         * List platform users that the EHR does not know
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["People.unknownToEhr"];
@@ -713,7 +713,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What is known of a platform user, and whose it is
+         * Get a platform user and its person
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["People.platformUser"];
@@ -735,7 +735,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Finds people by email or external id
+         * Find people by email or external id
          * @description Needs a key with the scope `people:read`.
          */
         post: operations["People.search"];
@@ -755,7 +755,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resolves a selection of people that the service could not settle
+         * Resolve a selection of people manually
          * @description Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
          *       that do not accept the action. To link people, import a CSV file with the column `platformUserId`.
          *
@@ -778,7 +778,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * The state and the next step of a person, with reasons; sends nothing
+         * Trace a person: its state, next step and reasons; sends nothing
          * @description Needs a key with the scope `people:read`.
          */
         post: operations["People.trace"];
@@ -796,7 +796,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All people with their platform users as CSV, which can be imported again
+         * Export all people with their platform users as CSV for imports
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["PeopleCsv.all"];
@@ -818,7 +818,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Gives a provider another id, and keeps everything stored and mirrored
+         * Rename a provider: only its external id changes
          * @description Needs a key with the scope `people:write`.
          */
         post: operations["Identity.renameProvider"];
@@ -838,7 +838,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Gives a client another id, and keeps everything stored and mirrored
+         * Rename a client: only its external id changes
          * @description Needs a key with the scope `people:write`.
          */
         post: operations["Identity.renameClient"];
@@ -858,7 +858,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Merges a client into another one, which then shows the sessions of both
+         * Merge a client into another one, which then shows both's sessions
          * @description Needs a key with the scope `people:write`.
          */
         post: operations["Identity.merge"];
@@ -878,7 +878,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Undoes a merge into this client while the other account is kept
+         * Undo a merge into this client while the other account exists
          * @description Needs a key with the scope `people:write`.
          */
         post: operations["Identity.unmerge"];
@@ -896,13 +896,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Sessions by last change, oldest first by default
+         * List sessions by last change, oldest first by default
          * @description Needs a key with the scope `sessions:read`.
          */
         get: operations["Sessions.list"];
         put?: never;
         /**
-         * Requests a session from a text or from recordings
+         * Request a session from a text or from recordings
          * @description 201 once the platform's id is known, otherwise 202. Without `Prefer: wait` the response waits up to 10
          *     seconds for it.
          *
@@ -923,13 +923,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The number of sessions that wait to be fetched
+         * Count the sessions that wait to be fetched
          * @description Needs a key with the scope `sessions:read`.
          */
         get: operations["Sessions.pending"];
         put?: never;
         /**
-         * Schedules sessions to be fetched again
+         * Refresh sessions from the platform
          * @description Needs a key with the scope `sessions:write`.
          */
         post: operations["Sessions.refresh"];
@@ -947,7 +947,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One session, by our id or the platform's
+         * Get a session, by our id or the platform's
          * @description Needs a key with the scope `sessions:read`.
          */
         get: operations["Sessions.show"];
@@ -957,7 +957,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Changes the sources of a session's notes
+         * Update the sources of a session's notes
          * @description Absent, null and blank fields stay unchanged; at least one field is required.
          *
          *     Needs a key with the scope `sessions:write`.
@@ -973,7 +973,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The timeline of a session, newest first
+         * List the timeline of a session, newest first
          * @description Webhook events, the EHR's request and versions of notes, without their content. Events are deleted with
          *     their deliveries.
          *
@@ -997,7 +997,7 @@ export interface paths {
         };
         get?: never;
         /**
-         * Adds or reprocesses note templates; PATCH the session instead
+         * Add or reprocess note templates; PATCH the session instead
          * @deprecated
          * @description Needs a key with the scope `sessions:write`.
          */
@@ -1019,7 +1019,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resolves a request that got no answer
+         * Resolve a request with unknown outcome
          * @description `link`: names its session on the platform. `create`: sends it again. `abandon`: ends it.
          *
          *     Needs a key with the scope `sessions:write`.
@@ -1039,7 +1039,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The notes of a session: JSON, Markdown or FHIR
+         * Get the notes of a session: JSON, Markdown or FHIR
          * @description Needs a key with the scope `notes:read`.
          */
         get: operations["Sessions.notes"];
@@ -1059,7 +1059,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The fetched versions of one document, newest first
+         * List the fetched versions of one document, newest first
          * @description Needs a key with the scope `notes:read`.
          */
         get: operations["Sessions.revisions"];
@@ -1079,7 +1079,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The transcript as the platform returned it
+         * Get the transcript as the platform returned it
          * @description Utterances with their words and speakers. `speakers` adds the EHR's ids.
          *
          *     Needs a key with the scope `notes:read`.
@@ -1101,7 +1101,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Topics, named entities and analytics as the platform returned them
+         * Get topics, named entities and analytics from the platform
          * @description `people` adds the EHR's ids.
          *
          *     Needs a key with the scope `notes:read`.
@@ -1123,7 +1123,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A URL of the recording that is valid for a limited time
+         * Get a URL of the recording that is valid for a limited time
          * @description It is requested from the platform now, and not stored.
          *
          *     Needs a key with the scope `notes:read`.
@@ -1145,7 +1145,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The platform's answer about a processing id, and its session
+         * Get the platform's answer about a processing id, and its session
          * @description Needs a key with the scope `notes:read`.
          */
         get: operations["Processing.session"];
@@ -1165,7 +1165,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Describe what is built of FHIR
+         * Describe the supported part of FHIR
          * @description Open to callers without a key.
          */
         get: operations["Fhir.metadata"];
@@ -1229,8 +1229,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Streams a recording through to the platform
-         * @description Content-Length is required. An upload that breaks off can be sent again.
+         * Upload a recording, which is streamed to the platform
+         * @description Content-Length is required. An interrupted upload can be repeated.
          *
          *     Needs a key with the scope `sessions:write`.
          */
@@ -1251,7 +1251,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Returns an address to which a browser or the EHR sends a recording
+         * Get an upload URL for a recording
          * @description Needs a key with the scope `sessions:write`.
          */
         post: operations["Recordings.uploadUrl"];
@@ -1275,7 +1275,7 @@ export interface paths {
         get: operations["Imports.list"];
         put?: never;
         /**
-         * Upload people, raw or as files of a form, to be planned and mirrored
+         * Upload files of people, to plan and sync them
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.create"];
@@ -1379,7 +1379,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Apply exactly the plan, and confirm guards by name
+         * Apply exactly the plan; confirm guards by name
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.apply"];
@@ -1399,7 +1399,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Pause an import; people that it has started finish
+         * Pause an import; started people finish
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.pause"];
@@ -1479,7 +1479,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Choose the columns of an import that waits for them
+         * Choose the columns of an import in the state needs-mapping
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.map"];
@@ -1499,7 +1499,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Opens the recorder for a provider's session with a client it treats
+         * Get a recorder URL for a provider's session with its client
          * @description Needs a key with the scope `recorder`.
          */
         post: operations["Recorder.launch"];
@@ -1519,7 +1519,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Opens the page where a provider finishes interrupted uploads
+         * Get the URL where a provider finishes interrupted uploads
          * @description It lists only what was recorded on the same device and in the same browser.
          *
          *     Needs a key with the scope `recorder`.
@@ -1539,7 +1539,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Jobs without their results, newest first
+         * List jobs without their results, newest first
          * @description Jobs in the state Unknown, and those with a `review`, wait for an operator.
          *
          *     Needs a key with the scope `compliance`.
@@ -1547,7 +1547,7 @@ export interface paths {
         get: operations["Compliance.list"];
         put?: never;
         /**
-         * Submits PDFs, as a form or by the URLs of uploaded files
+         * Submit PDFs, as a form or by the URLs of uploaded files
          * @description 201 once the platform's id is known, otherwise 202. Without `Prefer: wait` the response waits up to 10 seconds for it.
          *
          *     Needs a key with the scope `compliance`.
@@ -1569,7 +1569,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Returns an address to which the EHR uploads one PDF itself
+         * Get an upload URL for one PDF
          * @description Needs a key with the scope `compliance`.
          */
         post: operations["Compliance.uploadUrl"];
@@ -1587,7 +1587,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A job with its result, by our id or the platform's
+         * Get a job with its result, by our id or the platform's
          * @description Needs a key with the scope `compliance`.
          */
         get: operations["Compliance.show"];
@@ -1609,7 +1609,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resolves a submission that got no answer
+         * Resolve a submission with unknown outcome
          * @description `link`: names its job on the platform. `create`: sends it again. `abandon`: ends it.
          *
          *     Needs a key with the scope `compliance`.
@@ -1629,7 +1629,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Exports everything stored about a client
+         * Export everything stored about a client
          * @description For an access request (45 CFR 164.524): a JSON document, or lines of JSON, streamed. A complete export ends
          *     with `complete`. It holds the invite link only with `invites:read`.
          *
@@ -1652,7 +1652,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the disclosures of a client, newest first
+         * List the disclosures of a client, newest first
          * @description For an accounting of disclosures (45 CFR 164.528): data sent to the platform, and requests with API keys
          *     that changed or read the client, for as long as the audit log is kept. `excluded` says what an accounting for the
          *     individual may leave out. A request that showed more than 50 clients or sessions is on the list of each client that it
@@ -1706,7 +1706,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What the service can do with its settings, and what the rest lacks
+         * List the capabilities and the settings that the missing ones need
          * @description Any key will do.
          */
         get: operations["Operations.capabilities"];
@@ -1726,7 +1726,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All metrics in the text format of Prometheus
+         * Get all metrics in the text format of Prometheus
          * @description Needs a key with the scope `operations`.
          */
         get: operations["Operations.readMetrics"];
@@ -1746,7 +1746,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The process runs
+         * Report that the process runs
          * @description Open to callers without a key.
          */
         get: operations["Operations.live"];
@@ -1789,9 +1789,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What an operator has to see at a glance: once, or as a stream
-         * @description The stream has an event `overview` at once and whenever something changed. A figure that PostgreSQL does not
-         *     tell in time is null.
+         * Get the overview for operators: once, or as a stream
+         * @description The stream sends an event `overview` immediately and after each change. A figure is null if PostgreSQL does
+         *     not return it in time.
          *
          *     Needs a key with the scope `operations`.
          */
@@ -1814,7 +1814,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Receives a webhook of the platform
+         * Receive a webhook of the platform
          * @description Needs no API key, because the signature proves that the platform sent it.
          */
         post: operations["Webhooks.receive"];
@@ -3424,10 +3424,10 @@ export interface components {
             used: number;
             /**
              * Format: date-time
-             * @description Until then no call leaves, for the platform asked for patience
+             * @description No call is sent until then, because the platform asked for a pause
              */
             blockedUntil: string | null;
-            /** @description The last six hours, the oldest first, in intervals of five minutes */
+            /** @description The last six hours, oldest first, in intervals of five minutes */
             history: components["schemas"]["CallIntervalResponse"][];
         };
         InboxResponse: {
@@ -3492,7 +3492,7 @@ export interface components {
             oldestWork: components["schemas"]["OldestWorkResponse"] | null;
             /** @description One entry for each kind that has rows */
             decisions: components["schemas"]["DecisionResponse"][] | null;
-            /** @description The head of the change feed: GET /v1/events?after= goes on from here */
+            /** @description The head of the change feed: GET /v1/events?after= continues from here */
             feedCursor: string | null;
         };
         /** @description What is wrong, and what to do (RFC 9457) */
