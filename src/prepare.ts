@@ -29,7 +29,7 @@ interface Prepared {
   env: Env;
   /** Sentences for the log. */
   notes: string[];
-  /** Those that somebody should act on. */
+  /** Those that need action. */
   warnings: string[];
   /** Lets go of what was started. */
   release(): Promise<void>;

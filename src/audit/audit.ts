@@ -126,7 +126,7 @@ export class Audit implements OnModuleDestroy {
   }
 
   /**
-   * Commits the entry of the current request before something leaves that can't be taken back. A request that fails
+   * Commits the entry of the current request before a call that cannot be undone. A request that fails
    * afterwards leaves a second entry.
    *
    * @throws {AuditUnavailable}

@@ -21,8 +21,7 @@ export const FEED_TYPES = {
   'processing.notes-finished':
     'The platform finished notes of a processing session; the subject is the delivery that announced it.',
   'processing.finished': 'A processing session has ended.',
-  'compliance.completed':
-    'A check of PDFs has ended. Read its result at the path `result`; null if it is not fetched.',
+  'compliance.completed': 'A check of PDFs has ended. Read its result at the path `result`; null if it is not fetched.',
   'compliance.failed': 'A check of PDFs failed, or the platform rejected it; the job says why.',
   'compliance.needs-review':
     'A check of PDFs has an unknown outcome, or its result cannot be read; `code` says which. Resolve it, or show it to an administrator.',

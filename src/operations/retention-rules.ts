@@ -6,10 +6,10 @@ import { HELD_IDS, HELD_PEOPLE, isNotIn } from '../people/store/legal-hold.js';
 import { OF_ANY_ACCOUNT } from '../platform/rate-limit/rate-limiter.repository.js';
 import { HELD_EVENT_IDS, HELD_SESSIONS, HELD_SUBJECTS } from '../sessions/model/held-sessions.js';
 
-/** Rows of one statement: what it removes fits the write-ahead log, and nobody waits for rows that are this old. */
+/** Rows of one statement: small enough for the write-ahead log. No other work waits for rows this old. */
 export const BATCH = 10_000;
 
-/** The physical places of rows `t` of a table that nobody holds. */
+/** The physical places of rows `t` of a table that are not locked. */
 const places = (table: string, where: string): string =>
   `ctid = ANY (ARRAY(SELECT ctid FROM ${table} t WHERE ${where} LIMIT ${BATCH} FOR UPDATE SKIP LOCKED))`;
 
@@ -25,7 +25,7 @@ const IS_HELD_EVENT = `(ARRAY[t.data ->> 'externalId', t.data ->> 'externalUserI
 
 const INSIGHTS = 'transcript, topics, named_entities, analytics';
 
-/** A compliance job that nobody works on or waits for: what an end left to look up, or to be resolved, is no such job. */
+/** A compliance job without pending work: it has no lookup left and needs no decision. */
 const ENDED_JOB = `due_at IS NULL AND (state IN ('Rejected', 'Abandoned') OR state IN ('Completed', 'Failed') AND result IS NOT NULL)`;
 
 /** What is removed of one kind: rows older than $1, at most `BATCH` of them. */

@@ -51,7 +51,11 @@ export function recordingBody(headers: IncomingHttpHeaders): RecordingBody {
   if (mediaType.startsWith('multipart/')) throw unsupportedMediaType('the bare bytes of one recording');
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   if (encoding !== 'identity') {
-    throw new Problem(415, 'unsupported-encoding', 'The recording must not be compressed. Send it without Content-Encoding.');
+    throw new Problem(
+      415,
+      'unsupported-encoding',
+      'The recording must not be compressed. Send it without Content-Encoding.',
+    );
   }
   const length = headers['content-length'];
   if (headers['transfer-encoding'] !== undefined || length === undefined) {

@@ -11,7 +11,7 @@ import { Sending } from './sending.js';
 export class SendingController {
   constructor(private readonly sending: Sending) {}
 
-  /** Get whether calls to the platform are held, and by whom */
+  /** Get whether calls to the platform are held, and the holder */
   @Get()
   @Scopes()
   @Unaudited()

@@ -3,11 +3,7 @@ import { Problem } from '../http/problem/problem.js';
 import { MAX_SUBSCRIPTIONS } from './push/push-rules.js';
 
 export function unknown(): Problem {
-  return new Problem(
-    404,
-    'unknown-subscription',
-    'No subscription has this id. GET /v1/subscriptions lists them.',
-  );
+  return new Problem(404, 'unknown-subscription', 'No subscription has this id. GET /v1/subscriptions lists them.');
 }
 
 export function tooMany(): Problem {

@@ -65,7 +65,7 @@ export class SubscriptionsController {
   /**
    * Create a new secret, which is shown only once
    *
-   * @remarks For 24 hours the former one signs, too: `webhook-signature` then has several signatures.
+   * @remarks The former secret also signs for 24 hours: `webhook-signature` then has several signatures.
    */
   @Post(':id/rotate-secret')
   @StepUp()
@@ -92,7 +92,7 @@ export class SubscriptionsController {
   /**
    * Skip the next event, which the endpoint cannot process
    *
-   * @remarks 409 `not-next` unless `cursor` names the next event, so a repeated request leaves out no second one.
+   * @remarks 409 `not-next` unless `cursor` names the next event, so a repeated request does not skip another event.
    */
   @Post(':id/skip')
   @HttpCode(200)

@@ -52,7 +52,7 @@ export class ApiKeysController {
   /**
    * Revoke a key immediately; repeating it changes nothing
    *
-   * @remarks Also one with scopes that the calling key lacks: it takes rights away and gives none.
+   * @remarks Also a key with scopes that the calling key lacks, because this grants no rights.
    */
   @Delete(':id')
   @Problems({ 404: ['unknown-api-key'] })

@@ -62,7 +62,7 @@ export class BrowserSessionController {
   /**
    * Confirm a session with its key again, as some operations require
    *
-   * @remarks A person signs in again at /v1/sign-in?fresh=true instead.
+   * @remarks People sign in again at /v1/sign-in?fresh=true instead.
    */
   @Post('browser-session/step-up')
   @Problems({ 403: ['wrong-key'], 404: ['no-browser-session'], 409: ['confirm-at-provider'] })
@@ -80,7 +80,7 @@ export class BrowserSessionController {
   /**
    * List signed-in browsers, newest first
    *
-   * @remarks One's own, or with the scope `admin` all.
+   * @remarks Your own sessions, or with the scope `admin` all.
    */
   @Get('browser-sessions')
   @Problems({ 400: ['bad-cursor'] })

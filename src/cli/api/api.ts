@@ -77,7 +77,7 @@ export class Api {
       // Every answer of notebridge has an id; a page of the console is one for people.
       const isPage = answer.headers.get('content-type')?.startsWith('text/html');
       if (answer.headers.has('request-id') && !isPage) return answer;
-      throw new CliFault(`What answers at ${url} is not the API of notebridge: is NOTEBRIDGE_URL right?`);
+      throw new CliFault(`The program at ${url} is not notebridge. Check NOTEBRIDGE_URL.`);
     }
     const text = await answer.text();
     const Fault = answer.status >= 502 && answer.status <= 504 ? Unreachable : CliFault;

@@ -29,15 +29,15 @@ test('a problem about another person names it', () => {
 });
 
 test.each(['<html>', '', '[]', '{"detail":5}'])('an answer that is no problem (%s) is said by its status', (body) => {
-  expect(sentenceOf(502, body)).toBe('The service answered 502, without saying why; its log may.');
+  expect(sentenceOf(502, body)).toBe('The service answered 502 without a reason. See its log.');
 });
 const failing = (code: string) => Object.assign(new Error(`${code}: open '/x'`), { code });
 
 test.each([
-  ['ENOENT', '/x/clients.csv: there is no such file or folder; check the path.'],
-  ['EISDIR', '/x/clients.csv is a folder: name the files in it, one by one or as /x/clients.csv/*.csv.'],
-  ['EACCES', '/x/clients.csv: this user may not open it (EACCES); change its rights, or choose another place.'],
-  ['ENOSPC', '/x/clients.csv: the disk is full (ENOSPC); free some space, or choose another place.'],
+  ['ENOENT', '/x/clients.csv does not exist. Check the path.'],
+  ['EISDIR', '/x/clients.csv is a folder. Name the files in it, one by one or as /x/clients.csv/*.csv.'],
+  ['EACCES', '/x/clients.csv: permission denied (EACCES). Change its permissions, or choose another place.'],
+  ['ENOSPC', '/x/clients.csv: the disk is full (ENOSPC). Free some space, or choose another place.'],
   ['EMFILE', '/x/clients.csv cannot be opened (EMFILE).'],
 ])('%s becomes one sentence that says what to do', (code, sentence) => {
   expect(fileFault('/x/clients.csv', failing(code)).message).toBe(sentence);

@@ -11,10 +11,10 @@ export function addClientCommands(program: Command, api: Api): void {
 
   group
     .command('export')
-    .description('everything that is held about a client as one JSON document, for an access request')
+    .description('export everything stored about a client as one JSON document')
     .argument('<externalId>')
-    .option('--output <file>', 'write it to a new file that only you can read; else it is printed')
-    .option('--json', 'name the file as JSON; what is printed is JSON in any case')
+    .option('--output <file>', 'write to a new file that only you can read, instead of printing')
+    .option('--json', 'print the file name as JSON; the export is always JSON')
     .addHelpText('after', examples('client export C-1002 --output C-1002.json'))
     .action((externalId: string, { output, json }: { output?: string; json?: boolean }) =>
       exportClient(api, externalId, output, json),
@@ -22,9 +22,7 @@ export function addClientCommands(program: Command, api: Api): void {
 
   const accounting = group
     .command('accounting')
-    .description(
-      'list the disclosures of a client to the platform and to API keys, newest first; repeats are one line',
-    )
+    .description('list the disclosures of a client to the platform and to API keys, newest first; repeats are one line')
     .argument('<externalId>')
     .addHelpText('after', examples('client accounting C-1002', 'client accounting C-1002 --limit all'));
   listing<DisclosureResponse>(accounting, api, {
@@ -65,5 +63,5 @@ function disclosureRow({
 async function exportClient(api: Api, externalId: string, file: string | undefined, json = false): Promise<void> {
   await saveAnswer(await api.send('GET', `${pathOf(externalId)}/export`), file);
   if (file === undefined) return;
-  console.log(json ? JSON.stringify({ file }) : `${file} holds everything that is held about this client.`);
+  console.log(json ? JSON.stringify({ file }) : `${file} contains everything stored about this client.`);
 }

@@ -115,7 +115,7 @@ function resultLines(view: ImportResponse): string[] {
     [corrected, `  ${counted(corrected, 'row was', 'rows were')} corrected.`],
     [repeatedIds, `  ${counted(repeatedIds, 'id occurs', 'ids occur')} in several rows.`],
     [lostProviders, `  ${counted(lostProviders, 'reference')} to providers led to no provider.`],
-    [view.unclearRows, `  ${unclear} no person, so nobody is deleted. Correct the files, then import them again.`],
+    [view.unclearRows, `  ${unclear} no person, so no one is deleted. Correct the files, then import them again.`],
   ];
   return [...results, ...applicable(notes)];
 }

@@ -58,7 +58,7 @@ export async function watchImport(
       if (view && lacksWorker(view) && !lackedWorker) live.say(NO_WORKER);
       if (view) lackedWorker = lacksWorker(view);
       if (!view && awayMs === 0) {
-        live.say('The service does not answer. Waiting; the import continues with it …');
+        live.say('The service does not answer. Waiting for it; the import then continues …');
       }
       awayMs = view ? 0 : awayMs + AWAY_POLL_MS;
       await pause(view ? POLL_MS : AWAY_POLL_MS);

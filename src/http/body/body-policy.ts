@@ -60,7 +60,8 @@ export function jsonBodyParser(fastify: FastifyInstance): FastifyBodyParser<Buff
   return (request, bytes, done) => {
     request.bodyBytes = bytes.length;
     const text = decodeText(bytes);
-    if (text === undefined) return done(new Problem(400, 'bad-json', 'The body is not valid UTF-8. Encode it as UTF-8.'));
+    if (text === undefined)
+      return done(new Problem(400, 'bad-json', 'The body is not valid UTF-8. Encode it as UTF-8.'));
     const fault = jsonShapeFault(text);
     if (fault) return done(new Problem(400, 'too-deep', `The body is ${fault}. Flatten it.`));
     return parse(request, text, done);

@@ -16,7 +16,11 @@ const FASTIFY: Record<string, () => Problem> = {
   FST_ERR_CTP_EMPTY_JSON_BODY: badJson,
   FST_ERR_CTP_INVALID_JSON_BODY: badJson,
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
-    new Problem(400, 'bad-content-length', 'The body does not have the length of Content-Length. Send the request again.'),
+    new Problem(
+      400,
+      'bad-content-length',
+      'The body does not have the length of Content-Length. Send the request again.',
+    ),
   FST_MP_PREMATURE_CLOSE: badMultipart,
   FST_PROTO_VIOLATION: badMultipart,
   FST_INVALID_JSON_FIELD_ERROR: badMultipart,
@@ -68,8 +72,7 @@ export function problemOf(error: unknown): Problem | undefined {
     return new Problem(503, 'database-unavailable', detail, { retryAfterSeconds: DATABASE_RETRY_SECONDS });
   }
   if (REFUSED_VALUE.test(codeOf(error))) {
-    const detail =
-      'A value cannot be stored. Send texts without NUL characters, and times and numbers in range.';
+    const detail = 'A value cannot be stored. Send texts without NUL characters, and times and numbers in range.';
     return new Problem(400, 'bad-value', detail);
   }
   if (cause instanceof Error && MULTIPART.test(cause.message)) return badMultipart();

@@ -75,9 +75,14 @@ export class ProblemFilter implements ExceptionFilter {
     const reference = randomUUID();
     const route = `${request.method} ${request.routeOptions?.url ?? 'unmatched'}`;
     this.log.error({ msg: 'a request failed unexpectedly', reference, route, ...errorTrace(error) });
-    return new Problem(500, 'internal', `An unexpected error occurred. Find it in the log by its reference ${reference}.`, {
-      extensions: { reference },
-    });
+    return new Problem(
+      500,
+      'internal',
+      `An unexpected error occurred. Find it in the log by its reference ${reference}.`,
+      {
+        extensions: { reference },
+      },
+    );
   }
 }
 

@@ -109,7 +109,13 @@ const isOfOperations = ({ routeOptions }: FastifyRequest) => OPERATIONS.test(rou
 function installRoleGate(fastify: FastifyInstance): void {
   fastify.addHook('onRequest', (request, _reply, done) => {
     if (isOfOperations(request)) return done();
-    done(new Problem(404, 'not-found', 'This process does not serve the API, because its ROLES lack api. Use a process that has this role.'));
+    done(
+      new Problem(
+        404,
+        'not-found',
+        'This process does not serve the API, because its ROLES lack api. Use a process that has this role.',
+      ),
+    );
   });
 }
 
@@ -136,7 +142,12 @@ function installAccessLog(fastify: FastifyInstance, { metrics, answers, clock, g
     log.log({ msg: 'repeated requests', ...request, times }),
   );
   const labels = ['method', 'route', 'status'] as const;
-  const seconds = metrics.histogram('http_request_seconds', 'Duration of requests until the complete answer', labels, BUCKETS);
+  const seconds = metrics.histogram(
+    'http_request_seconds',
+    'Duration of requests until the complete answer',
+    labels,
+    BUCKETS,
+  );
   fastify.addHook('onClose', () => repeated.reportAll());
   fastify.addHook('onResponse', (request, { statusCode: status, elapsedTime }, done) => {
     const { id, method, routeOptions } = request;

@@ -27,7 +27,7 @@ function endRequestSpan(span: Span, { raw }: FastifyReply): void {
 }
 
 /**
- * Runs the handlers of known callers within spans, which join the caller's trace. What nobody is known by leaves none:
+ * Runs the handlers of known callers within spans, which join the caller's trace. Requests without a known caller leave none:
  * strangers must not fill a collector, or name its traces.
  */
 export function installRequestSpans(fastify: FastifyInstance, isTraced: (request: FastifyRequest) => boolean): void {

@@ -31,7 +31,7 @@ export class IdentityController {
     return this.identities.rename({ kind: 'client', externalId }, dto.externalId);
   }
 
-  /** Merge a client into another one, which then shows both's sessions */
+  /** Merge a client into another one, which then shows all sessions */
   @Post('clients/:externalId/merge')
   @StepUp(({ deletePlatformUser }) => deletePlatformUser === true)
   @HttpCode(200)

@@ -142,7 +142,7 @@ export abstract class PersonController {
   @Delete(':externalId')
   @StepUp()
   @ApiOperation({ summary: 'Delete a person here and on the platform' })
-  @ChangesPerson('Deleted', 'Stored; not deleted on the platform yet')
+  @ChangesPerson('Deleted', 'Accepted; not deleted on the platform yet')
   @Problems({ 409: ['provider-in-use'] })
   async remove(@ExternalIdParam() externalId: string): Promise<PersonResponse> {
     return this.people.remove({ kind: this.kind, externalId });
@@ -176,7 +176,7 @@ export class ProvidersController extends PersonController {
 
   /** Create or update a provider */
   @Put(':externalId')
-  @ChangesPerson('Mirrored', 'Stored; not mirrored yet')
+  @ChangesPerson('Synced', 'Accepted; not synced yet')
   async put(
     @ExternalIdParam() externalId: string,
     @Body() { email, firstName, lastName }: ProviderRequest,
@@ -197,7 +197,7 @@ export class ClientsController extends PersonController {
   /** Create or update a client */
   @Put(':externalId')
   @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
-  @ChangesPerson('Mirrored', 'Stored; not mirrored yet')
+  @ChangesPerson('Synced', 'Accepted; not synced yet')
   @Problems({ 422: ['unknown-provider'] })
   async put(
     @ExternalIdParam() externalId: string,
@@ -209,7 +209,7 @@ export class ClientsController extends PersonController {
   /** Replace the providers of a client; the first is the primary */
   @Put(':externalId/providers')
   @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
-  @ChangesPerson('Mirrored', 'Stored; not mirrored yet')
+  @ChangesPerson('Synced', 'Accepted; not synced yet')
   @Problems({ 422: ['unknown-provider'] })
   async putProviders(
     @ExternalIdParam() externalId: string,
