@@ -345,7 +345,7 @@ describe('an operator', () => {
     expect(linked).toEqual([1, expect.stringContaining('no session with this id')]);
     const created = await run('sessions', 'resolve', id, 'create');
     expect(created).toEqual([0, expect.stringMatching(`^${id}: (Requested|InProgress|Processing|Done)`)]);
-    expect((await run('sessions', '--state', 'Unknown'))[1]).toContain('none like that');
+    expect((await run('sessions', '--state', 'Unknown'))[1]).toContain('No matching entries');
   });
 
   it('finds a compliance job without an answer and abandons it', async () => {
