@@ -5,9 +5,9 @@ import tseslint from 'typescript-eslint';
 import { linearPatterns } from './scripts/linear-patterns.mjs';
 
 /**
- * The folders of `src/`, in their order: one imports only from those before it in its own list, and from wherever its
- * parent may import (a spec may use its whole module). Files that stand in a folder beside its subfolders import any of
- * them, and no subfolder imports them.
+ * The folders of `src/`, in their order: a folder imports only from those before it in its own list, and from all that its
+ * parent may import (a spec may use its whole module). The files directly in a folder import any of its subfolders, and no
+ * subfolder imports them.
  */
 const order = {
   config: {},
@@ -69,7 +69,7 @@ const always = [
   {
     regex: '^\\.{1,2}/(.*/)?(client|simulator|demo|bench|harness|faults|test)/',
     message:
-      'src/ is the product: it does not know its client, the simulator, the demo, the benchmark, the fault runs or the tests.',
+      'src/ is the product: it may not import its client, the simulator, the demo, the benchmark, the fault runs or the tests.',
   },
 ];
 const ENVIRONMENT = 'The environment is read in src/config, and in src/cli/api/client-env.ts for the command line.';
@@ -81,7 +81,7 @@ const named = [
 
 const restrict = (...patterns) => ({ 'no-restricted-imports': ['error', { paths: named, patterns }] });
 
-/** What a folder may not import: at each level above it, the folders that come later, and the files beside them. */
+/** Forbids a folder to import, at each level above it, the later folders and the files next to them. */
 function laterFolders(segments, levels = segments.length) {
   let siblings = order;
   return segments.slice(0, levels).flatMap((name, level) => {
@@ -95,12 +95,12 @@ function laterFolders(segments, levels = segments.length) {
         ? [
             {
               regex: `^${up}(${later.join('|')})/`,
-              message: `${place}/${name} imports only what stands before it in ${place}/, not ${later.join(', ')}.`,
+              message: `${place}/${name} may import only the folders before it in ${place}/, not ${later.join(', ')}.`,
             },
           ]
         : []),
       ...(level > 0
-        ? [{ regex: `^${up}[^/]+$`, message: `The files of ${place}/ itself stand above its folders.` }]
+        ? [{ regex: `^${up}[^/]+$`, message: `The folders of ${place}/ may not import the files directly in it.` }]
         : []),
     ];
   });
@@ -128,7 +128,7 @@ function folderRules(segments) {
   ];
 }
 
-/** The rules of a folder and of all within it; a folder that the order doesn't name is refused. */
+/** The rules of a folder and its subfolders. A folder that the order does not name is an error. */
 function rulesWithin(folders, parent = []) {
   const place = new URL(`./src/${parent.map((name) => `${name}/`).join('')}`, import.meta.url);
   const strangers = readdirSync(place, { withFileTypes: true })
@@ -155,7 +155,7 @@ const sqlLike = (pattern, message) =>
 const realTime = [
   {
     selector: 'ImportDeclaration[source.value=/(node:child_process|until.js|program.js)$/]',
-    message: 'Only test/process waits for real processes: use the test world (test/world/use-world.ts).',
+    message: 'Only test/process waits for real processes. Use the test world (test/world/use-world.ts).',
   },
   ...sqlLike('/UPDATE.*SET[^;]*_at *=[^;]*interval/is', 'Time moves by world.advance, not by SQL.'),
 ];
@@ -170,7 +170,7 @@ const productSyntax = [
   {
     selector:
       ':function:has(> Identifier[name="tx"]) MemberExpression[object.property.name="prisma"][property.name!=/^(in|of)$/]',
-    message: 'Within a transaction, Prisma speaks through prisma.in(tx): prisma.x takes another connection.',
+    message: 'Within a transaction, use prisma.in(tx), because prisma.x uses another connection.',
   },
 ];
 
@@ -243,7 +243,7 @@ export default [
     files: ['console/**/*.{ts,tsx}'],
     rules: restrict({
       regex: '^(\\.\\./)+(?!client/)(src|simulator|demo|bench|harness|faults|test)/|^openapi-fetch$',
-      message: 'The console knows the service only by its client.',
+      message: 'The console may use the service only through its client.',
     }),
   },
   {

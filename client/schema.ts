@@ -12,13 +12,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All keys, including revoked ones, oldest first
+         * List all keys, including revoked ones, oldest first
          * @description Needs a key with the scope `admin`.
          */
         get: operations["ApiKeys.list"];
         put?: never;
         /**
-         * Makes a key, which is shown only once
+         * Create a key, which is shown only once
          * @description Needs a key with the scope `admin`.
          */
         post: operations["ApiKeys.create"];
@@ -38,7 +38,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Makes the successor of a key
+         * Create the successor of a key
          * @description It has the same name and scopes and is shown only once. The old key is accepted for `overlapSeconds` more.
          *
          *     Needs a key with the scope `admin`.
@@ -61,8 +61,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Revokes a key immediately; revoking it again changes nothing
-         * @description Also one with scopes that the calling key lacks: it takes rights away and gives none.
+         * Revoke a key immediately; repeating it changes nothing
+         * @description Also a key with scopes that the calling key lacks, because this grants no rights.
          *
          *     Needs a key with the scope `admin`.
          */
@@ -80,7 +80,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Who did what and who saw what, newest first: a page, or all of it
+         * List audit entries, newest first: a page, or all of them
          * @description Accept: application/x-ndjson returns all matching entries, one per line.
          *
          *     Needs a key with the scope `admin`.
@@ -103,18 +103,18 @@ export interface paths {
         };
         /**
          * Get the session of this browser
-         * @description Any key will do.
+         * @description Any valid key is accepted.
          */
         get: operations["BrowserSession.read"];
         put?: never;
         /**
          * Exchange a key for a cookie that acts as the key
-         * @description Any key will do.
+         * @description Any valid key is accepted.
          */
         post: operations["BrowserSession.open"];
         /**
          * End the session of this browser
-         * @description Any key will do.
+         * @description Any valid key is accepted.
          */
         delete: operations["BrowserSession.close"];
         options?: never;
@@ -132,10 +132,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Show the key of this session again, as some operations require
-         * @description A person signs in again at /v1/sign-in?fresh=true instead.
+         * Confirm a session with its key again, as some operations require
+         * @description People sign in again at /v1/sign-in?fresh=true instead.
          *
-         *     Any key will do.
+         *     Any valid key is accepted.
          */
         post: operations["BrowserSession.confirm"];
         delete?: never;
@@ -153,9 +153,9 @@ export interface paths {
         };
         /**
          * List signed-in browsers, newest first
-         * @description One's own, or with the scope `admin` all.
+         * @description Your own sessions, or with the scope `admin` all.
          *
-         *     Any key will do.
+         *     Any valid key is accepted.
          */
         get: operations["BrowserSession.list"];
         put?: never;
@@ -177,8 +177,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * End a session immediately: one's own, or with the scope `admin` any
-         * @description Any key will do.
+         * End a session immediately; another person's needs the scope `admin`
+         * @description Any valid key is accepted.
          */
         delete: operations["BrowserSession.end"];
         options?: never;
@@ -194,7 +194,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How a browser can sign in
+         * List the ways in which a browser can sign in
          * @description Open to callers without a key.
          */
         get: operations["SignIn.methods"];
@@ -214,13 +214,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The change feed, in order: a page, or a stream
+         * Read the change feed, in order: a page, or a stream
          * @description A filtered page considers up to 1,000 events and may be empty: continue after its `cursor`. A cursor is 410
          *     `cursor-gone` if retention deleted an event after it, if it is ahead of the feed, or if the database was restored
-         *     since. Every event of the platform’s webhooks is published as it comes, whether its subject can be fetched or not: of
+         *     since. Every event of the platform’s webhooks is published as it arrives, even if its subject cannot be fetched: of
          *     sessions session.created, session.processing-started, session.notes-completed, session.completed and
          *     session.failed, with aiNotesEnabled as the event says it; processing.finished, processing.notes-finished and
-         *     user.created. What the platform repeats may be published again. session.notes-ready follows when other notes were
+         *     user.created. Repeats by the platform may be published again. session.notes-ready follows when changed notes were
          *     fetched.
          *
          *     Needs a key with the scope `events:read`.
@@ -242,12 +242,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether calls go to the platform, and who holds them
-         * @description Any key will do.
+         * Get whether calls to the platform are held, and the holder
+         * @description Any valid key is accepted.
          */
         get: operations["Sending.read"];
         /**
-         * Hold or release all calls to the platform that change something
+         * Hold or release all calls that change the platform
          * @description While held, everything is received and read, and only reading calls leave. People and requests wait with the
          *     code `held`. Pushes to subscriptions wait, too; calls that cannot wait are 503 `sending-held`. A release after a restore raises the epoch of the feed, so
          *     that earlier cursors are 410 `cursor-gone`.
@@ -270,13 +270,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All subscriptions, oldest first
+         * List subscriptions, oldest first
          * @description Needs a key with the scope `subscriptions`.
          */
         get: operations["Subscriptions.list"];
         put?: never;
         /**
-         * Push events to an endpoint, in their order
+         * Create a subscription, which pushes events to an endpoint in order
          * @description The answer shows the secret only this once, so no `Idempotency-Key` is taken. Each event is sent as in Standard
          *     Webhooks until a 2xx comes within 15 seconds, one at a time: a throughput of one event per round trip. Failed attempts
          *     are repeated after 5 s, 30 s, 2 min, 10 min, then hourly, or after `Retry-After`. A 410, or five days without a
@@ -299,21 +299,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One subscription, with its last answer and what waits
+         * Get a subscription with its last answer and waiting events
          * @description Needs a key with the scope `subscriptions`.
          */
         get: operations["Subscriptions.get"];
         put?: never;
         post?: never;
         /**
-         * Delete a subscription, so that nothing more is pushed
+         * Delete a subscription; nothing more is pushed
          * @description Needs a key with the scope `subscriptions`.
          */
         delete: operations["Subscriptions.remove"];
         options?: never;
         head?: never;
         /**
-         * Change where, what and whether events are pushed, or where to continue
+         * Update or pause a subscription, or move its position in the feed
          * @description Needs a key with the scope `subscriptions`.
          */
         patch: operations["Subscriptions.change"];
@@ -329,8 +329,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a new secret, which is shown only this once
-         * @description For 24 hours the former one signs, too: `webhook-signature` then has several signatures.
+         * Create a new secret, which is shown only once
+         * @description The former secret also signs for 24 hours: `webhook-signature` then has several signatures.
          *
          *     Needs a key with the scope `subscriptions`.
          */
@@ -351,7 +351,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send a `subscription.test` now, once, and show what comes back
+         * Send a `subscription.test` once, now, and return the response
          * @description It changes nothing about the subscription, and works while it is paused.
          *
          *     Needs a key with the scope `subscriptions`.
@@ -373,8 +373,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Leave out the next event, which the endpoint cannot take
-         * @description 409 `not-next` unless `cursor` names the next event, so a repeated request leaves out no second one.
+         * Skip the next event, which the endpoint cannot process
+         * @description 409 `not-next` unless `cursor` names the next event, so a repeated request does not skip another event.
          *
          *     Needs a key with the scope `subscriptions`.
          */
@@ -393,7 +393,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Deliveries, newest first
+         * List deliveries, newest first
          * @description Needs a key with the scope `webhooks`.
          */
         get: operations["Deliveries.list"];
@@ -413,7 +413,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One delivery
+         * Get a delivery
          * @description Needs a key with the scope `webhooks`.
          */
         get: operations["Deliveries.get"];
@@ -435,7 +435,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Replays a delivery in any state
+         * Replay a delivery in any state
          * @description Needs a key with the scope `webhooks`.
          */
         post: operations["Deliveries.replay"];
@@ -455,7 +455,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ignores a delivery that was not understood
+         * Dismiss a delivery that was not understood
          * @description Health is degraded while such deliveries wait. A dismissed one is deleted when its retention period ends.
          *
          *     Needs a key with the scope `webhooks`.
@@ -477,7 +477,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Replays a selection of deliveries
+         * Replay a selection of deliveries
          * @description Count the selection with `dryRun` first, then send the returned plan to replay exactly these deliveries.
          *
          *     Needs a key with the scope `webhooks`.
@@ -497,7 +497,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Rejected requests at the receiver, counted by minute and cause
+         * Count rejected requests at the receiver by minute and cause
          * @description Needs a key with the scope `webhooks`.
          */
         get: operations["Deliveries.rejections"];
@@ -517,18 +517,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One person, with the state of its mirroring
+         * Get a person and its sync state
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["Providers.get"];
         /**
-         * Creates or changes a provider
+         * Create or update a provider
          * @description Needs a key with the scope `people:write`.
          */
         put: operations["Providers.put"];
         post?: never;
         /**
-         * Deletes a person here and on the platform
+         * Delete a person here and on the platform
          * @description Needs a key with the scope `people:write`.
          */
         delete: operations["Providers.remove"];
@@ -545,7 +545,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * People of this kind, by state; deleted people only on request
+         * List people, by state; deleted people only on request
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["Providers.list"];
@@ -567,7 +567,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resolves a person that the service could not settle
+         * Resolve a person manually
          * @description Needs a key with the scope `people:write`.
          */
         post: operations["Providers.resolve"];
@@ -585,18 +585,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One person, with the state of its mirroring
+         * Get a person and its sync state
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["Clients.get"];
         /**
-         * Creates or changes a client
+         * Create or update a client
          * @description Needs a key with the scope `people:write`.
          */
         put: operations["Clients.put"];
         post?: never;
         /**
-         * Deletes a person here and on the platform
+         * Delete a person here and on the platform
          * @description Needs a key with the scope `people:write`.
          */
         delete: operations["Clients.remove"];
@@ -614,7 +614,7 @@ export interface paths {
         };
         get?: never;
         /**
-         * Replaces the providers of a client; the first is the primary
+         * Replace the providers of a client; the first is the primary
          * @description Needs a key with the scope `people:write`.
          */
         put: operations["Clients.putProviders"];
@@ -633,7 +633,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * People of this kind, by state; deleted people only on request
+         * List people, by state; deleted people only on request
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["Clients.list"];
@@ -655,7 +655,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resolves a person that the service could not settle
+         * Resolve a person manually
          * @description Needs a key with the scope `people:write`.
          */
         post: operations["Clients.resolve"];
@@ -673,7 +673,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * People who have been in one state for too long, oldest first
+         * List people who have been in one state for too long, oldest first
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["People.stuck"];
@@ -693,7 +693,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Platform users that the EHR does not know
+         * List platform users that the EHR does not know
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["People.unknownToEhr"];
@@ -713,7 +713,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What is known of a platform user, and whose it is
+         * Get a platform user and its person
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["People.platformUser"];
@@ -735,7 +735,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Finds people by email or external id
+         * Find people by email or external id
          * @description Needs a key with the scope `people:read`.
          */
         post: operations["People.search"];
@@ -755,7 +755,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resolves a selection of people that the service could not settle
+         * Resolve a selection of people manually
          * @description Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
          *       that do not accept the action. To link people, import a CSV file with the column `platformUserId`.
          *
@@ -778,7 +778,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * The state and the next step of a person, with reasons; sends nothing
+         * Trace a person: its state, next step and reasons; sends nothing
          * @description Needs a key with the scope `people:read`.
          */
         post: operations["People.trace"];
@@ -796,7 +796,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All people with their platform users as CSV, which can be imported again
+         * Export all people with their platform users as CSV for imports
          * @description Needs a key with the scope `people:read`.
          */
         get: operations["PeopleCsv.all"];
@@ -818,7 +818,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Gives a provider another id, and keeps everything stored and mirrored
+         * Rename a provider: only its external id changes
          * @description Needs a key with the scope `people:write`.
          */
         post: operations["Identity.renameProvider"];
@@ -838,7 +838,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Gives a client another id, and keeps everything stored and mirrored
+         * Rename a client: only its external id changes
          * @description Needs a key with the scope `people:write`.
          */
         post: operations["Identity.renameClient"];
@@ -858,7 +858,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Merges a client into another one, which then shows the sessions of both
+         * Merge a client into another one, which then shows all sessions
          * @description Needs a key with the scope `people:write`.
          */
         post: operations["Identity.merge"];
@@ -878,7 +878,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Undoes a merge into this client while the other account is kept
+         * Undo a merge into this client while the other account exists
          * @description Needs a key with the scope `people:write`.
          */
         post: operations["Identity.unmerge"];
@@ -896,13 +896,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Sessions by last change, oldest first by default
+         * List sessions by last change, oldest first by default
          * @description Needs a key with the scope `sessions:read`.
          */
         get: operations["Sessions.list"];
         put?: never;
         /**
-         * Requests a session from a text or from recordings
+         * Request a session from a text or from recordings
          * @description 201 once the platform's id is known, otherwise 202. Without `Prefer: wait` the response waits up to 10
          *     seconds for it.
          *
@@ -923,13 +923,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The number of sessions that wait to be fetched
+         * Count the sessions that wait to be fetched
          * @description Needs a key with the scope `sessions:read`.
          */
         get: operations["Sessions.pending"];
         put?: never;
         /**
-         * Schedules sessions to be fetched again
+         * Refresh sessions from the platform
          * @description Needs a key with the scope `sessions:write`.
          */
         post: operations["Sessions.refresh"];
@@ -947,7 +947,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One session, by our id or the platform's
+         * Get a session, by our id or the platform's
          * @description Needs a key with the scope `sessions:read`.
          */
         get: operations["Sessions.show"];
@@ -957,7 +957,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Changes the sources of a session's notes
+         * Update the sources of a session's notes
          * @description Absent, null and blank fields stay unchanged; at least one field is required.
          *
          *     Needs a key with the scope `sessions:write`.
@@ -973,7 +973,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The timeline of a session, newest first
+         * List the timeline of a session, newest first
          * @description Webhook events, the EHR's request and versions of notes, without their content. Events are deleted with
          *     their deliveries.
          *
@@ -997,7 +997,7 @@ export interface paths {
         };
         get?: never;
         /**
-         * Adds or reprocesses note templates; PATCH the session instead
+         * Add or reprocess note templates; PATCH the session instead
          * @deprecated
          * @description Needs a key with the scope `sessions:write`.
          */
@@ -1019,7 +1019,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resolves a request that got no answer
+         * Resolve a request with unknown outcome
          * @description `link`: names its session on the platform. `create`: sends it again. `abandon`: ends it.
          *
          *     Needs a key with the scope `sessions:write`.
@@ -1039,7 +1039,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The notes of a session: JSON, Markdown or FHIR
+         * Get the notes of a session: JSON, Markdown or FHIR
          * @description Needs a key with the scope `notes:read`.
          */
         get: operations["Sessions.notes"];
@@ -1059,7 +1059,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The fetched versions of one document, newest first
+         * List the fetched versions of one document, newest first
          * @description Needs a key with the scope `notes:read`.
          */
         get: operations["Sessions.revisions"];
@@ -1079,7 +1079,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The transcript as the platform returned it
+         * Get the transcript as the platform returned it
          * @description Utterances with their words and speakers. `speakers` adds the EHR's ids.
          *
          *     Needs a key with the scope `notes:read`.
@@ -1101,7 +1101,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Topics, named entities and analytics as the platform returned them
+         * Get topics, named entities and analytics from the platform
          * @description `people` adds the EHR's ids.
          *
          *     Needs a key with the scope `notes:read`.
@@ -1123,7 +1123,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A URL of the recording that is valid for a limited time
+         * Get a URL of the recording that is valid for a limited time
          * @description It is requested from the platform now, and not stored.
          *
          *     Needs a key with the scope `notes:read`.
@@ -1145,7 +1145,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The platform's answer about a processing id, and its session
+         * Get the platform's answer about a processing id, and its session
          * @description Needs a key with the scope `notes:read`.
          */
         get: operations["Processing.session"];
@@ -1165,7 +1165,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Describe what is built of FHIR
+         * Describe the supported part of FHIR
          * @description Open to callers without a key.
          */
         get: operations["Fhir.metadata"];
@@ -1229,8 +1229,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Streams a recording through to the platform
-         * @description Content-Length is required. An upload that breaks off can be sent again.
+         * Upload a recording, which is streamed to the platform
+         * @description Content-Length is required. An interrupted upload can be repeated.
          *
          *     Needs a key with the scope `sessions:write`.
          */
@@ -1251,7 +1251,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Returns an address to which a browser or the EHR sends a recording
+         * Get an upload URL for a recording
          * @description Needs a key with the scope `sessions:write`.
          */
         post: operations["Recordings.uploadUrl"];
@@ -1275,7 +1275,7 @@ export interface paths {
         get: operations["Imports.list"];
         put?: never;
         /**
-         * Upload people, raw or as files of a form, to be planned and mirrored
+         * Upload files of people, to plan and sync them
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.create"];
@@ -1379,7 +1379,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Apply exactly the plan, and confirm guards by name
+         * Apply exactly the plan; confirm guards by name
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.apply"];
@@ -1399,7 +1399,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Pause an import; people that it has started finish
+         * Pause an import; started people finish
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.pause"];
@@ -1479,7 +1479,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Choose the columns of an import that waits for them
+         * Choose the columns of an import in the state needs-mapping
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.map"];
@@ -1499,7 +1499,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Opens the recorder for a provider's session with a client it treats
+         * Get a recorder URL for a provider's session with its client
          * @description Needs a key with the scope `recorder`.
          */
         post: operations["Recorder.launch"];
@@ -1519,7 +1519,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Opens the page where a provider finishes interrupted uploads
+         * Get the URL where a provider finishes interrupted uploads
          * @description It lists only what was recorded on the same device and in the same browser.
          *
          *     Needs a key with the scope `recorder`.
@@ -1539,7 +1539,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Jobs without their results, newest first
+         * List jobs without their results, newest first
          * @description Jobs in the state Unknown, and those with a `review`, wait for an operator.
          *
          *     Needs a key with the scope `compliance`.
@@ -1547,7 +1547,7 @@ export interface paths {
         get: operations["Compliance.list"];
         put?: never;
         /**
-         * Submits PDFs, as a form or by the URLs of uploaded files
+         * Submit PDFs, as a form or by the URLs of uploaded files
          * @description 201 once the platform's id is known, otherwise 202. Without `Prefer: wait` the response waits up to 10 seconds for it.
          *
          *     Needs a key with the scope `compliance`.
@@ -1569,7 +1569,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Returns an address to which the EHR uploads one PDF itself
+         * Get an upload URL for one PDF
          * @description Needs a key with the scope `compliance`.
          */
         post: operations["Compliance.uploadUrl"];
@@ -1587,7 +1587,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A job with its result, by our id or the platform's
+         * Get a job with its result, by our id or the platform's
          * @description Needs a key with the scope `compliance`.
          */
         get: operations["Compliance.show"];
@@ -1609,7 +1609,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resolves a submission that got no answer
+         * Resolve a submission with unknown outcome
          * @description `link`: names its job on the platform. `create`: sends it again. `abandon`: ends it.
          *
          *     Needs a key with the scope `compliance`.
@@ -1629,7 +1629,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Exports everything stored about a client
+         * Export everything stored about a client
          * @description For an access request (45 CFR 164.524): a JSON document, or lines of JSON, streamed. A complete export ends
          *     with `complete`. It holds the invite link only with `invites:read`.
          *
@@ -1652,7 +1652,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the disclosures of a client, newest first
+         * List the disclosures of a client, newest first
          * @description For an accounting of disclosures (45 CFR 164.528): data sent to the platform, and requests with API keys
          *     that changed or read the client, for as long as the audit log is kept. `excluded` says what an accounting for the
          *     individual may leave out. A request that showed more than 50 clients or sessions is on the list of each client that it
@@ -1706,8 +1706,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What the service can do with its settings, and what the rest lacks
-         * @description Any key will do.
+         * List the capabilities and the settings that the missing ones need
+         * @description Any valid key is accepted.
          */
         get: operations["Operations.capabilities"];
         put?: never;
@@ -1726,7 +1726,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All metrics in the text format of Prometheus
+         * Get all metrics in the text format of Prometheus
          * @description Needs a key with the scope `operations`.
          */
         get: operations["Operations.readMetrics"];
@@ -1746,7 +1746,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The process runs
+         * Report that the process runs
          * @description Open to callers without a key.
          */
         get: operations["Operations.live"];
@@ -1789,9 +1789,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What an operator has to see at a glance: once, or as a stream
-         * @description The stream has an event `overview` at once and whenever something changed. A figure that PostgreSQL does not
-         *     tell in time is null.
+         * Get the overview for operators: once, or as a stream
+         * @description The stream sends an event `overview` immediately and after each change. A figure is null if PostgreSQL does
+         *     not return it in time.
          *
          *     Needs a key with the scope `operations`.
          */
@@ -1814,7 +1814,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Receives a webhook of the platform
+         * Receive a webhook of the platform
          * @description Needs no API key, because the signature proves that the platform sent it.
          */
         post: operations["Webhooks.receive"];
@@ -1831,10 +1831,10 @@ export interface components {
         NewApiKeyRequest: {
             /**
              * Format: date-time
-             * @description When the key expires. Defaults to a year from now; null for a key that lives until it is revoked
+             * @description When the key expires. Defaults to a year from now; null for a key that never expires
              */
             expiresAt?: string | null;
-            /** @description What the key is for; not a person */
+            /** @description The purpose of the key; not the name of a person */
             name: string;
             /** @description Only scopes that the caller has */
             scopes: ("admin" | "compliance" | "events:read" | "imports" | "invites:read" | "notes:read" | "operations" | "people:read" | "people:write" | "recorder" | "sessions:read" | "sessions:write" | "subscriptions" | "webhooks")[];
@@ -1857,7 +1857,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description When it expires; null if it lives until it is revoked
+             * @description When it expires; null if never
              */
             expiresAt: string | null;
             /** Format: date-time */
@@ -1867,7 +1867,10 @@ export interface components {
              * @description To the minute; null if it was never used
              */
             lastUsedAt: string | null;
-            /** @description `altered`: grants nothing, because this service did not write its row; revoke it. `unused`: for 90 days. `expires-soon`: within 30 days, if it was made for more than 60 */
+            /**
+             * @description `altered`: invalid, because its row was changed outside this service; revoke it. `unused`: for 90 days.
+             *     `expires-soon`: within 30 days, if it was created for more than 60
+             */
             warnings: ("altered" | "expires-soon" | "unused")[];
         };
         ApiKeyResponse: {
@@ -1886,7 +1889,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description When it expires; null if it lives until it is revoked
+             * @description When it expires; null if never
              */
             expiresAt: string | null;
             /** Format: date-time */
@@ -1896,7 +1899,10 @@ export interface components {
              * @description To the minute; null if it was never used
              */
             lastUsedAt: string | null;
-            /** @description `altered`: grants nothing, because this service did not write its row; revoke it. `unused`: for 90 days. `expires-soon`: within 30 days, if it was made for more than 60 */
+            /**
+             * @description `altered`: invalid, because its row was changed outside this service; revoke it. `unused`: for 90 days.
+             *     `expires-soon`: within 30 days, if it was created for more than 60
+             */
             warnings: ("altered" | "expires-soon" | "unused")[];
         };
         ApiKeyPageResponse: {
@@ -1908,12 +1914,12 @@ export interface components {
             overlapSeconds?: number;
             /**
              * Format: date-time
-             * @description When the successor expires. Defaults to the lifetime of its predecessor; null for one that lives until it is revoked
+             * @description When the successor expires. Defaults to the lifetime of its predecessor; null for a key that never expires
              */
             expiresAt?: string | null;
         };
         AuditRangeResponse: {
-            /** @description How many ids; one that was shown twice may count twice, and of several ranges only the largest counts */
+            /** @description Number of ids; an id that was shown twice may count twice, and of several ranges only the largest counts */
             count: number;
             /** @description The smallest id, by its bytes */
             first: string;
@@ -1933,7 +1939,7 @@ export interface components {
             /** @description Id of the key, `admin`, `system`, or `unknown` for callers without a valid key: one entry per source and minute */
             keyId: string;
             keyName: string;
-            /** @description Who signed the person in that `keyId` and `keyName` identify; null for a key */
+            /** @description The OpenID provider of the person in `keyId` and `keyName`; null for a key */
             issuer: string | null;
             /** @description The EHR's id of its end user */
             onBehalfOf: string | null;
@@ -1970,7 +1976,7 @@ export interface components {
              * @description `ok`, or the type of the problem that was answered; a word or two where that does not say all. `TYPE, N times`: N more
              *     requests of this caller had the same outcome within a minute
              *
-             *     `begun`: it was on record before something left for the platform that can't be taken back. If it failed then, another
+             *     `begun`: recorded before a call to the platform that cannot be undone. If the call failed, another
              *     entry with the same requestId says how; every other request has one entry.
              */
             outcome: string;
@@ -1987,7 +1993,7 @@ export interface components {
             /** @description Id of the key (`admin` for ADMIN_API_KEY), or the person's id at the issuer */
             id: string;
             name: string;
-            /** @description The OpenID provider of a person; null for a key */
+            /** @description The OpenID provider of the person; null for a key */
             issuer: string | null;
         };
         BrowserSessionResponse: {
@@ -2002,7 +2008,7 @@ export interface components {
             idleMinutes: number;
             /**
              * Format: date-time
-             * @description When the caller last proved who they are; null if the provider does not tell
+             * @description When the caller last authenticated; null if the provider does not report it
              */
             authenticatedAt: string | null;
         };
@@ -2014,14 +2020,14 @@ export interface components {
             /** @description Id of the key (`admin` for ADMIN_API_KEY), or the person's id at the issuer */
             id: string;
             name: string;
-            /** @description The OpenID provider of a person; null for a key */
+            /** @description The OpenID provider of the person; null for a key */
             issuer: string | null;
         };
         ListedSessionResponse: {
             /** Format: uuid */
             id: string;
             caller: components["schemas"]["SignedInResponse"];
-            /** @description True for the session that asks */
+            /** @description True for the session of this request */
             isCurrent: boolean;
             /** Format: date-time */
             createdAt: string;
@@ -2040,13 +2046,13 @@ export interface components {
             nextCursor: string | null;
         };
         SignInMethodsResponse: {
-            /** @description True if a browser may sign in with a key */
+            /** @description True if browsers can sign in with a key */
             key: boolean;
-            /** @description The host of the OpenID provider, whose sign-in starts at /v1/sign-in; null if there is none */
+            /** @description The host of the OpenID provider; its sign-in starts at /v1/sign-in. Null if there is none */
             provider: string | null;
         };
         FeedEventResponse: {
-            /** @description Its position in the feed: hand it back as `after` */
+            /** @description Its position in the feed, for `after` */
             cursor: string;
             /** @enum {string} */
             type: "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "import.finished" | "person.deleted" | "person.failed" | "person.merged" | "person.needs-review" | "person.renamed" | "person.synced" | "person.unmerged" | "processing.finished" | "processing.notes-finished" | "session.completed" | "session.created" | "session.failed" | "session.needs-review" | "session.notes-completed" | "session.notes-ready" | "session.processing-started" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "user.created";
@@ -2063,14 +2069,14 @@ export interface components {
         };
         FeedPageResponse: {
             items: components["schemas"]["FeedEventResponse"][];
-            /** @description The position read up to, also past events that the filter left out: hand it back as `after` */
+            /** @description The position read up to, including events that the filter excluded, for `after` */
             cursor: string;
             nextCursor: string | null;
         };
         SendingResponse: {
             /** @description True while only reading calls go to the platform; everything is still received and read */
             held: boolean;
-            /** @description True while `HOLD_SENDING` holds, too, so that no release is accepted */
+            /** @description True while `HOLD_SENDING` also holds, so no release is accepted */
             heldBySetting: boolean;
             /**
              * Format: date-time
@@ -2096,7 +2102,7 @@ export interface components {
         NewSubscriptionRequest: {
             /** @description Only events of these types. Defaults to all, including types of later versions */
             types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "person.unmerged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
-            /** @description What it is for; not a person */
+            /** @description Its purpose; not the name of a person */
             description?: string;
             /** @description Where events are sent with POST: https, or http to this machine. Its query may hold a token, but nothing personal */
             url: string;
@@ -2159,12 +2165,12 @@ export interface components {
             lastAnswer: components["schemas"]["PushAnswerResponse"] | null;
             /**
              * Format: date-time
-             * @description When the endpoint last took an event
+             * @description When the last event was delivered
              */
             deliveredAt: string | null;
             /**
              * Format: date-time
-             * @description Until when the former secret signs, too; null if only one does
+             * @description Until when the former secret also signs; null if there is only one
              */
             formerSecretUntil: string | null;
             /**
@@ -2173,7 +2179,7 @@ export interface components {
              */
             secret: string;
             url: string;
-            /** @description The cursor of the last event that the endpoint took, or that its types leave out */
+            /** @description The cursor of the last event that was delivered, or excluded by its types */
             cursor: string;
             /** Format: date-time */
             createdAt: string;
@@ -2217,16 +2223,16 @@ export interface components {
             lastAnswer: components["schemas"]["PushAnswerResponse"] | null;
             /**
              * Format: date-time
-             * @description When the endpoint last took an event
+             * @description When the last event was delivered
              */
             deliveredAt: string | null;
             /**
              * Format: date-time
-             * @description Until when the former secret signs, too; null if only one does
+             * @description Until when the former secret also signs; null if there is only one
              */
             formerSecretUntil: string | null;
             url: string;
-            /** @description The cursor of the last event that the endpoint took, or that its types leave out */
+            /** @description The cursor of the last event that was delivered, or excluded by its types */
             cursor: string;
             /** Format: date-time */
             createdAt: string;
@@ -2239,13 +2245,13 @@ export interface components {
             url?: string;
             /** @description Only events of these types; null for all */
             types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "person.unmerged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
-            /** @description True pauses, false resumes after the last event that the endpoint took. Nothing is dropped in between */
+            /** @description True pauses, false resumes after the last event that the endpoint took. No event is dropped during a pause */
             paused?: boolean;
             /** @description Continues after this cursor instead; 0 for the oldest event, latest for the events from now on */
             after?: string;
         };
         SkipRequest: {
-            /** @description The cursor of the event to leave out, which must be the next one */
+            /** @description The cursor of the event to skip, which must be the next one */
             cursor: string;
         };
         DeliveryErrorResponse: {
@@ -2255,9 +2261,9 @@ export interface components {
         };
         DeliveryResponse: {
             id: string;
-            /** @description Null before the first attempt, and if the body names none that can be shown */
+            /** @description Null before the first attempt, and if the body contains none that can be shown */
             eventType: string | null;
-            /** @description The platform's id of what it is about; null before the first attempt, and if the body names none */
+            /** @description The platform's id of the subject; null before the first attempt, and if the body contains none */
             subject: string | null;
             /** @enum {string} */
             state: "dead" | "failed" | "ignored" | "not-understood" | "processed" | "received";
@@ -2266,14 +2272,14 @@ export interface components {
             /** @description Failed attempts since it was last received, repeated or replayed */
             attempts: number;
             error: components["schemas"]["DeliveryErrorResponse"] | null;
-            /** @description Exact repeats. Each one caused another processing */
+            /** @description Exact repeats. Each was processed again */
             repeats: number;
             /**
              * Format: date-time
              * @description Time in its timestamp header
              */
             sentAt: string;
-            /** @description Position of the secret that signed it in PLATFORM_WEBHOOK_SECRET, from 0 */
+            /** @description Index in PLATFORM_WEBHOOK_SECRET of the secret that signed it, from 0 */
             secretIndex: number;
             /** Format: date-time */
             processedAt: string | null;
@@ -2468,13 +2474,13 @@ export interface components {
         PlatformUserResponse: {
             /** @description In lower case, if it is a UUID */
             platformUserId: string;
-            /** @description Client, HealthcareProvider or OrgAdmin; null if neither an event nor a call has told it */
+            /** @description Client, HealthcareProvider or OrgAdmin; null if neither an event nor a call showed it */
             role: string | null;
             /** @description The external id in the event that named it; null if none */
             externalUserId: string | null;
             /**
              * Format: date-time
-             * @description When it was first named or deleted; null if it never was, or has had one person since
+             * @description When it was first named or deleted; null if it never was, or has had only one person since
              */
             seenAt: string | null;
             /** @description True if it was deleted through this service */
@@ -2560,7 +2566,7 @@ export interface components {
             /** @description Platform ids of the providers in a client's list, as last applied */
             appliedProviders: string[] | null;
             /**
-             * @description Whether this person may use its email on the platform; null if it has none
+             * @description True if this person may use its email on the platform; null if it has none
              * @enum {string|null}
              */
             emailClaim: "free" | "held" | "taken" | null;
@@ -2604,11 +2610,11 @@ export interface components {
             history: components["schemas"]["TracedCallResponse"][];
         };
         RenameRequest: {
-            /** @description The new id, which was never used before */
+            /** @description The new id, which must never have been used */
             externalId: string;
         };
         MergeRequest: {
-            /** @description The id of the client that stands for both */
+            /** @description The id of the surviving client */
             into: string;
             /** @description Deletes the platform user of the merged client, unless the other client takes it over. Defaults to false */
             deletePlatformUser?: boolean;
@@ -2780,7 +2786,7 @@ export interface components {
             sentAt: string;
             /** @enum {string} */
             state: "dead" | "failed" | "ignored" | "not-understood" | "processed" | "received";
-            /** @description Why it failed, is dead or is ignored; otherwise null */
+            /** @description Why it failed, is dead or was ignored; otherwise null */
             reason: string | null;
             /** @description Exact repeats of the delivery */
             repeats: number;
@@ -2960,7 +2966,7 @@ export interface components {
             updatedAt: string;
         };
         RecordingResponse: {
-            /** @description Names the recording in POST /v1/sessions */
+            /** @description The recording's URL for POST /v1/sessions */
             url: string;
             bytes: number;
         };
@@ -2971,9 +2977,9 @@ export interface components {
             size?: number;
         };
         UploadAddressResponse: {
-            /** @description Send the file here with `method` and `headers`, and without an API key */
+            /** @description Upload the file to this URL with `method` and `headers`, without an API key */
             uploadUrl: string;
-            /** @description Names the file in POST /v1/sessions or POST /v1/compliance/jobs afterwards */
+            /** @description The file's URL for POST /v1/sessions or POST /v1/compliance/jobs */
             url: string;
             /** @enum {string} */
             method: "POST" | "PUT";
@@ -3003,13 +3009,13 @@ export interface components {
             name: "deletes" | "idColumn" | "looksDoubled" | "providerRemovals";
             count: number;
             of: number;
-            /** @description Exceeded if both bounds are; null: there is none */
+            /** @description Exceeded if both limits are exceeded; null if there is none */
             threshold: components["schemas"]["GuardThresholdResponse"] | null;
             exceeded: boolean;
         };
         MappedColumnResponse: {
             /**
-             * @description What is read from it; `status` marks people who are gone; null if it is ignored
+             * @description The field that is read from it; `status` marks inactive people; null if it is ignored
              * @enum {string|null}
              */
             field: "email" | "externalId" | "firstName" | "kind" | "lastName" | "platformUserId" | "providers" | "status" | null;
@@ -3027,7 +3033,7 @@ export interface components {
             idReason: string | null;
             /** @description What to choose before the rows can be read */
             question: components["schemas"]["MappingQuestionResponse"] | null;
-            /** @description Values of status columns that mean that a person is gone */
+            /** @description Values of status columns that mark a person as inactive */
             goneWords: string[];
         };
         ImportFileResponse: {
@@ -3074,7 +3080,7 @@ export interface components {
             /** @enum {string} */
             mode: "snapshot" | "upsert";
             dryRun: boolean;
-            /** @description External id of the provider of clients that name none */
+            /** @description External id of the provider for clients without one */
             defaultProvider: string | null;
             /** @description The import whose rejected rows this one corrects */
             correctionOf: string | null;
@@ -3084,14 +3090,14 @@ export interface components {
             corrected: number;
             /** @description Ids that occur in several rows */
             repeatedIds: number;
-            /** @description Providers of clients whose references led to nobody (FHIR) */
+            /** @description Unresolved references from clients to providers (FHIR) */
             lostProviders: number;
-            /** @description Rejected rows of a snapshot that name nobody: while there are any, nobody is deleted */
+            /** @description Rejected rows of a snapshot that do not identify a person; while there are any, no one is deleted */
             unclearRows: number;
             calls: components["schemas"]["ImportCallsResponse"];
-            /** @description At the pace of the last minutes, if every person needs the most calls; null while unknown, and at the end */
+            /** @description At the pace of the last minutes, if every person needs the most calls; null if unknown or finished */
             etaSeconds: number | null;
-            /** @description The same, if every person needs the fewest */
+            /** @description The same, if every person needs the fewest calls */
             etaMinSeconds: number | null;
             /**
              * @description Why the end cannot be estimated
@@ -3330,7 +3336,7 @@ export interface components {
             reason: string;
         };
         HealthResponse: {
-            /** @description Numbers and words worth seeing */
+            /** @description Relevant figures and words */
             facts?: {
                 [key: string]: unknown;
             };
@@ -3348,7 +3354,7 @@ export interface components {
             /** @enum {string} */
             name: "compliance-polling" | "compliance-result" | "compliance-submit" | "compliance-upload" | "note-templates-update" | "processing-session-read" | "recorder" | "recording-upload" | "session-create" | "session-read" | "session-update" | "user-mirroring";
             on: boolean;
-            /** @description Settings to make before it can be on */
+            /** @description Settings that it needs */
             missing: string[];
         };
         CapabilityPageResponse: {
@@ -3391,7 +3397,7 @@ export interface components {
              * @enum {string}
              */
             status: "degraded" | "down" | "ok" | "stopping";
-            /** @description The gravest first */
+            /** @description Most severe first */
             causes: components["schemas"]["CauseResponse"][];
         };
         PartResponse: {
@@ -3411,27 +3417,27 @@ export interface components {
              */
             at: string;
             calls: number;
-            /** @description Of these, those that the platform refused: rejected, not authorized, or beyond its limit */
+            /** @description Of these, calls that the platform refused: rejected, unauthorized, or over its limit */
             refused: number;
-            /** @description Of these, those that could not be sent, or got no readable answer */
+            /** @description Of these, calls that could not be sent, or got no readable answer */
             failed: number;
         };
         CallsResponse: {
-            /** @description Calls to user management that may leave within one window */
+            /** @description Maximum user-management calls within one window */
             limit: number;
             windowSeconds: number;
             /** @description Calls that occupy the window now */
             used: number;
             /**
              * Format: date-time
-             * @description Until then no call leaves, for the platform asked for patience
+             * @description No call is sent until then, because the platform asked for a pause
              */
             blockedUntil: string | null;
-            /** @description The last six hours, the oldest first, in intervals of five minutes */
+            /** @description The last six hours, oldest first, in intervals of five minutes */
             history: components["schemas"]["CallIntervalResponse"][];
         };
         InboxResponse: {
-            /** @description Deliveries that are not done with */
+            /** @description Deliveries that still need work */
             waiting: number;
             /** Format: date-time */
             waitingSince: string | null;
@@ -3442,15 +3448,15 @@ export interface components {
         };
         NoteLagResponse: {
             hours: number;
-            /** @description Versions of notes that events led to; of the newest 1,000 that were stored, if there were more */
+            /** @description Versions of notes after events; at most the newest 1,000 */
             notes: number;
-            /** @description Null: there were none */
+            /** @description Null if there were none */
             medianSeconds: number | null;
             p95Seconds: number | null;
             worstSeconds: number | null;
             /**
              * Format: date-time
-             * @description When the event came that has waited longest for its session to be fetched; null: none waits
+             * @description When the oldest event arrived whose session is not fetched yet; null if there is none
              */
             awaitedSince: string | null;
         };
@@ -3473,9 +3479,9 @@ export interface components {
             count: number;
             cause: string;
             action: string;
-            /** @description Where the API lists them */
+            /** @description The API path that lists them */
             list: string;
-            /** @description It may stay undecided: a dry run that could be applied */
+            /** @description True if no decision is required: a dry run that can be applied */
             optional: boolean;
         };
         OverviewResponse: {
@@ -3492,7 +3498,7 @@ export interface components {
             oldestWork: components["schemas"]["OldestWorkResponse"] | null;
             /** @description One entry for each kind that has rows */
             decisions: components["schemas"]["DecisionResponse"][] | null;
-            /** @description The head of the change feed: GET /v1/events?after= goes on from here */
+            /** @description The head of the change feed: GET /v1/events?after= continues from here */
             feedCursor: string | null;
         };
         /** @description What is wrong, and what to do (RFC 9457) */
@@ -3520,13 +3526,13 @@ export interface components {
                 pointer: string;
                 detail: string;
             }[];
-            /** @description Of the person that has what the request names, or that stands for a former id */
+            /** @description The id of the conflicting person, or of the person with a former id */
             externalId?: string;
             file?: string;
             guards?: components["schemas"]["GuardResponse"][];
             /** @description Of the compliance job that was rejected */
             job?: string;
-            /** @description Of that person */
+            /** @description The id of that person */
             kind?: string;
             line?: number;
             /** @description Settings */
@@ -5116,7 +5122,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Also one with scopes that the calling key lacks: it takes rights away and gives none. */
+            /** @description Also a key with scopes that the calling key lacks, because this grants no rights. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5143,22 +5149,22 @@ export interface operations {
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
-                /** @description Only what was done to, or seen of, the client with this external id */
+                /** @description Only entries about the client with this external id */
                 client?: string;
-                /** @description The same for the provider with this external id */
+                /** @description Only entries about the provider with this external id */
                 provider?: string;
-                /** @description The same for the session with this id, here or on the platform */
+                /** @description Only entries about the session with this id, here or on the platform */
                 session?: string;
-                /** @description The same for anything with this id */
+                /** @description Only entries about the subject with this id */
                 subject?: string;
-                /** @description Only what this key did */
+                /** @description Only entries of this key */
                 keyId?: string;
                 action?: string;
-                /** @description Only what came before this moment */
+                /** @description Only entries before this time */
                 before?: string;
                 /** @description Only the entry with this id */
                 id?: string;
-                /** @description Only what came after the entry with this id, or since this moment */
+                /** @description Only entries after the entry with this id, or since this time */
                 after?: string;
             };
             header?: {
@@ -5310,7 +5316,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A person signs in again at /v1/sign-in?fresh=true instead. */
+            /** @description People sign in again at /v1/sign-in?fresh=true instead. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5352,7 +5358,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One's own, or with the scope `admin` all. */
+            /** @description Your own sessions, or with the scope `admin` all. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6154,7 +6160,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Mirrored */
+            /** @description Synced */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6163,7 +6169,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            /** @description Stored; not mirrored yet */
+            /** @description Accepted; not synced yet */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6213,7 +6219,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            /** @description Stored; not deleted on the platform yet */
+            /** @description Accepted; not deleted on the platform yet */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6378,7 +6384,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Mirrored */
+            /** @description Synced */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6387,7 +6393,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            /** @description Stored; not mirrored yet */
+            /** @description Accepted; not synced yet */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6438,7 +6444,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            /** @description Stored; not deleted on the platform yet */
+            /** @description Accepted; not deleted on the platform yet */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6483,7 +6489,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Mirrored */
+            /** @description Synced */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6492,7 +6498,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            /** @description Stored; not mirrored yet */
+            /** @description Accepted; not synced yet */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -8326,11 +8332,11 @@ export interface operations {
             query?: {
                 mode?: "snapshot" | "upsert";
                 dryRun?: boolean;
-                /** @description External id of the provider for clients that name none */
+                /** @description External id of the provider for clients without one */
                 defaultProvider?: string;
                 /** @description FHIR identifier systems whose value is the external id, separated by commas */
                 idSystem?: string;
-                /** @description FHIR: encounters before this day name no provider; by default, those before the last 365 days */
+                /** @description FHIR: encounters before this day are ignored. Defaults to 365 days ago */
                 encounterSince?: string;
                 /** @description CSV: columns by field, such as `externalId:PAT_ID,firstName:Vorname`; prefix a field with `providers.` or `clients.` for one kind of file */
                 columns?: string;
@@ -8441,7 +8447,7 @@ export interface operations {
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
-                /** @description The rows with this reason */
+                /** @description The number of rows with this reason */
                 code?: string;
                 /** @description Shows the cells of rejected rows, so that they can be corrected */
                 cells?: boolean;

@@ -1,4 +1,4 @@
-// The first page of the console must be there quickly, also on a phone: what it loads before it shows anything is bounded.
+// The first page of the console must load quickly, also on a phone, so the scripts that it loads first have a limit.
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -6,11 +6,11 @@ import { gzipSync } from 'node:zlib';
 /** Bytes of compressed script. */
 const MOST = 150_000;
 
-/** One line when the first page's scripts are too large together. @param root the project's folder */
+/** Returns one line if the scripts of the first page are too large together. @param root the project's folder */
 export function findConsoleExcess(root, most = MOST) {
   const built = path.join(root, 'dist/console');
   const manifest = path.join(built, 'manifest.json');
-  if (!existsSync(manifest)) return ['dist/console is not there: run npm run build'];
+  if (!existsSync(manifest)) return ['dist/console does not exist. Run npm run build.'];
   const chunks = JSON.parse(readFileSync(manifest, 'utf8'));
   const needed = new Set();
   const need = (name) => {
@@ -19,10 +19,10 @@ export function findConsoleExcess(root, most = MOST) {
     for (const other of chunks[name].imports ?? []) need(other);
   };
   need('index.html');
-  // The page that one signs in to is loaded at once.
+  // The page that follows the sign-in is loaded immediately.
   need('pages/overview/overview-page.tsx');
   const bytes = [...needed]
     .map((name) => gzipSync(readFileSync(path.join(built, chunks[name].file))).length)
     .reduce((sum, length) => sum + length, 0);
-  return bytes < most ? [] : [`the first page carries ${bytes} bytes of compressed script, and may carry ${most}`];
+  return bytes < most ? [] : [`the first page loads ${bytes} bytes of compressed script; the limit is ${most}`];
 }

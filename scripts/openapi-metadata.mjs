@@ -13,7 +13,7 @@ const dtoFileNameSuffix = ['.dto.ts', '-view.ts', '/page.ts'];
 const read = [...dtoFileNameSuffix, '.controller.ts'];
 
 const { options, fileNames } = ts.getParsedCommandLineOfConfigFile('tsconfig.build.json', undefined, ts.sys);
-// Packages' types say nothing of our models, and take most of the time.
+// The types of packages contain none of our models, and take most of the time.
 const settings = { ...options, types: [], stableTypeOrdering: true };
 const host = ts.createCompilerHost(settings);
 host.resolveModuleNameLiterals = (names, from) =>

@@ -42,11 +42,11 @@ const commands = {
     onlyKnown(args) && jest(['--forceExit', 'test/http/reference.world-spec.ts'], { WRITE_REFERENCE: '1' }),
 };
 
-/** What is wrong and what to do, for failures that say so or that have an obvious cause; else where it happened. */
+/** Returns the message of a Fault, advice for an obvious cause, or otherwise the stack. */
 function explain(error) {
   if (error instanceof Fault) return `✗ ${error.message}`;
   if (['EACCES', 'EPERM', 'EROFS'].includes(error.code))
-    return `✗ ${error.message}: you may not write to this folder. Use a clone of your own, or the user who made it.`;
+    return `✗ ${error.message}: this folder is not writable. Use your own clone, or the user that owns this one.`;
   return error;
 }
 

@@ -87,8 +87,8 @@ async function drain(app: NestFastifyApplication, { SHUTDOWN_DELAY_SECONDS: seco
 }
 
 /**
- * Ends what is under way; nothing new begins. The listener closes first: whatever answers a request still works then,
- * while workers may take as long as a call to the platform.
+ * Finishes work in progress and starts none. The listener closes first, while everything that answers requests still
+ * works; workers may take as long as a call to the platform.
  */
 async function stop(app: NestFastifyApplication): Promise<void> {
   app.get(Stopping).begin();
@@ -96,7 +96,7 @@ async function stop(app: NestFastifyApplication): Promise<void> {
   await app.close();
 }
 
-/** A wrong base URL is seen at once where the whole addresses stand. */
+/** Logs complete URLs, because they show a wrong base URL immediately. */
 function sayAddresses(
   logger: Logger,
   contract: Contract,
@@ -108,7 +108,7 @@ function sayAddresses(
   for (const warning of [...readContract(file).warnings, ...warnings]) logger.warn(warning);
 }
 
-/** Stops once, however often the signal comes: a group of processes gets it twice from a terminal. */
+/** Stops once, even if the signal repeats: a terminal sends it twice to a group of processes. */
 function stopOnSignal(logger: Logger, deadlineMs: number, stop: () => Promise<void>): void {
   let stopping = false;
   const begin = (signal: NodeJS.Signals) => {

@@ -20,10 +20,10 @@ test('what Nest hands over becomes a line with its context', () => {
   ]);
 });
 
-test('what Nest tells of modules and routes at each start is for debugging; its errors stay errors', () => {
+test("logs Nest's modules and routes at debug level, and its errors as errors", () => {
   const { lines } = logged((logger) => {
     logger.log('Mapped {/v1/people, GET} route', 'RouterExplorer');
-    logger.error('can not resolve', undefined, 'InstanceLoader');
+    logger.error('cannot resolve', undefined, 'InstanceLoader');
   });
   expect(lines.map(({ level }) => level)).toEqual(['debug', 'error']);
 });

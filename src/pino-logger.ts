@@ -33,7 +33,7 @@ export function pinoOptions(level: string): LoggerOptions {
   };
 }
 
-/** What Nest writes at every start, a line for each module and route: for whoever debugs the start. */
+/** Nest's contexts that log a line for each module and route at every start; these lines are for debugging. */
 const OF_THE_FRAMEWORK = ['NestFactory', 'NestApplication', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer'];
 
 /** What logs an error that ends the start, which `main` says in a sentence. */

@@ -29,7 +29,7 @@ interface Prepared {
   env: Env;
   /** Sentences for the log. */
   notes: string[];
-  /** Those that somebody should act on. */
+  /** Those that need action. */
   warnings: string[];
   /** Lets go of what was started. */
   release(): Promise<void>;
@@ -40,7 +40,7 @@ interface Prepared {
  * migrations, the queue's store and the keys. What is settled is written into the environment.
  *
  * @param task what the process is for
- * @throws {Error} naming the setting to mend
+ * @throws {Error} naming the setting to fix
  */
 export async function prepare(env: Env, task: 'serve' | 'migrate' = 'serve'): Promise<Prepared> {
   const notes: string[] = [];

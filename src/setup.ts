@@ -39,8 +39,8 @@ const ERROR_FORMS = [FHIR_ERRORS];
 const CHECK_MS = 1_000;
 
 /**
- * The HTTP server of the service and of its tests. It has no logger of its own: Fastify's would make one for every
- * request, and write errors with messages that may quote the request. The access log and the problem filter log.
+ * The HTTP server of the service and of its tests. It runs without Fastify's logger, which would create one per request
+ * and log error messages that may quote the request. The access log and the problem filter log instead.
  */
 export function httpAdapter(env: Pick<Env, 'TRUSTED_PROXIES' | 'HEADERS_TIMEOUT_SECONDS'>): FastifyAdapter {
   const { TRUSTED_PROXIES: proxies, HEADERS_TIMEOUT_SECONDS: headersSeconds } = env;
@@ -50,7 +50,7 @@ export function httpAdapter(env: Pick<Env, 'TRUSTED_PROXIES' | 'HEADERS_TIMEOUT_
     genReqId: () => randomUUID(),
     bodyLimit: JSON_LIMIT,
     routerOptions: { maxParamLength: PATH_SEGMENT_LIMIT },
-    // The router answers these before any hook of ours runs.
+    // The router answers these before our hooks run.
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
       filter.answer(error, request, reply),
   };

@@ -81,7 +81,7 @@ export async function signIn(key: string): Promise<void> {
 const LIKE_A_KEY = /^[\x21-\x7e]{1,512}$/;
 
 /** In the words of the service. */
-const NOT_KNOWN = 'The key is not known, has expired or was revoked; ask an administrator for another.';
+const NOT_KNOWN = 'The key is unknown, expired or revoked. Ask an administrator for another.';
 
 /** Safari takes a cookie with Secure from https alone, also of localhost. */
 const COOKIE_REFUSED =

@@ -27,7 +27,7 @@ export class AuditController {
   ) {}
 
   /**
-   * Who did what and who saw what, newest first: a page, or all of it
+   * List audit entries, newest first: a page, or all of them
    *
    * @remarks Accept: application/x-ndjson returns all matching entries, one per line.
    */

@@ -122,7 +122,7 @@ export class AuditLinker implements OnModuleInit {
     this.fault = undefined;
   }
 
-  /** The newest link, as somebody keeps it elsewhere; undefined before the first. */
+  /** The newest link, to be stored elsewhere; undefined before the first. */
   async head(): Promise<string | undefined> {
     const last = await this.lastLink();
     return last && headOf(last.no, last.mac);

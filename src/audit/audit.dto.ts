@@ -21,23 +21,23 @@ export class AuditQuery extends PageQuery {
   @Matches(BIGINT, { message: 'must be the id of an entry' })
   id?: string;
 
-  /** Only what was done to, or seen of, the client with this external id */
+  /** Only entries about the client with this external id */
   @OptionalText(SUBJECT_MAX)
   client?: string;
 
-  /** The same for the provider with this external id */
+  /** Only entries about the provider with this external id */
   @OptionalText(SUBJECT_MAX)
   provider?: string;
 
-  /** The same for the session with this id, here or on the platform */
+  /** Only entries about the session with this id, here or on the platform */
   @OptionalText(SUBJECT_MAX)
   session?: string;
 
-  /** The same for anything with this id */
+  /** Only entries about the subject with this id */
   @OptionalText(SUBJECT_MAX)
   subject?: string;
 
-  /** Only what this key did */
+  /** Only entries of this key */
   @OptionalText(100)
   keyId?: string;
 
@@ -45,19 +45,19 @@ export class AuditQuery extends PageQuery {
   @OptionalText(200)
   action?: string;
 
-  /** Only what came after the entry with this id, or since this moment */
+  /** Only entries after the entry with this id, or since this time */
   @IsOptional()
   @IsPlace()
   after?: string;
 
-  /** Only what came before this moment */
+  /** Only entries before this time */
   @OptionalMoment()
   before?: string;
 }
 
 /** Of many ids, which an entry does not name one by one */
 export class AuditRangeResponse {
-  /** How many ids; one that was shown twice may count twice, and of several ranges only the largest counts */
+  /** Number of ids; an id that was shown twice may count twice, and of several ranges only the largest counts */
   count!: number;
   /** The smallest id, by its bytes */
   first!: string;
@@ -71,7 +71,7 @@ export class AuditResponse {
   /** Id of the key, `admin`, `system`, or `unknown` for callers without a valid key: one entry per source and minute */
   keyId!: string;
   keyName!: string;
-  /** Who signed the person in that `keyId` and `keyName` identify; null for a key */
+  /** The OpenID provider of the person in `keyId` and `keyName`; null for a key */
   issuer!: string | null;
   /** The EHR's id of its end user */
   onBehalfOf!: string | null;
@@ -100,7 +100,7 @@ export class AuditResponse {
    * `ok`, or the type of the problem that was answered; a word or two where that does not say all. `TYPE, N times`: N more
    * requests of this caller had the same outcome within a minute
    *
-   * `begun`: it was on record before something left for the platform that can't be taken back. If it failed then, another
+   * `begun`: recorded before a call to the platform that cannot be undone. If the call failed, another
    * entry with the same requestId says how; every other request has one entry.
    */
   outcome!: string;

@@ -54,7 +54,7 @@ const FAILED: Reason = { code: 'audit-not-writable' };
 /** Thrown when an entry cannot be stored: nothing is read or changed without one. */
 export class AuditUnavailable extends Problem {
   constructor() {
-    const detail = 'The audit log could not be written, so nothing was read or changed; send the request again.';
+    const detail = 'The audit log could not be written, so nothing was read or changed. Send the request again.';
     super(503, 'audit-unavailable', detail, { retryAfterSeconds: RETRY_SECONDS });
   }
 }
@@ -126,7 +126,7 @@ export class Audit implements OnModuleDestroy {
   }
 
   /**
-   * Commits the entry of the current request before something leaves that can't be taken back. A request that fails
+   * Commits the entry of the current request before a call that cannot be undone. A request that fails
    * afterwards leaves a second entry.
    *
    * @throws {AuditUnavailable}

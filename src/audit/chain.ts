@@ -115,7 +115,7 @@ export const isOldEnough = ({ at, linkedAt }: Pick<Cut, 'at' | 'linkedAt'>, days
 export const continues = (link: Link, macs: readonly Buffer[]): boolean =>
   macs.some((mac) => mac.equals(link.previous));
 
-/** A link, or what a cut kept of one, as somebody kept it elsewhere. */
+/** A link, or the rest of one after a cut, as stored elsewhere. */
 export const headOf = (no: string, mac: Buffer): string => `${no}:${mac.toString('hex')}`;
 
 /**

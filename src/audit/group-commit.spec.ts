@@ -13,7 +13,7 @@ const LIMITS: GroupCommitLimits = {
 
 class Unavailable extends Error {}
 
-/** Commits that end when a test says so. */
+/** Commits that a test ends explicitly. */
 function scripted(limits: Partial<GroupCommitLimits> = {}) {
   const calls: { rows: readonly string[]; done: () => void; fail: (error?: Error) => void }[] = [];
   const time = { now: 0 };

@@ -34,7 +34,7 @@ export class ClientRecordsController {
   ) {}
 
   /**
-   * Exports everything stored about a client
+   * Export everything stored about a client
    *
    * @remarks For an access request (45 CFR 164.524): a JSON document, or lines of JSON, streamed. A complete export ends
    * with `complete`. It holds the invite link only with `invites:read`.
@@ -59,7 +59,7 @@ export class ClientRecordsController {
   }
 
   /**
-   * Lists the disclosures of a client, newest first
+   * List the disclosures of a client, newest first
    *
    * @remarks For an accounting of disclosures (45 CFR 164.528): data sent to the platform, and requests with API keys
    * that changed or read the client, for as long as the audit log is kept. `excluded` says what an accounting for the

@@ -66,7 +66,7 @@ export class ComplianceController {
 
   @Post('jobs')
   @ApiOperation({
-    summary: 'Submits PDFs, as a form or by the URLs of uploaded files',
+    summary: 'Submit PDFs, as a form or by the URLs of uploaded files',
     description: `201 once the platform's id is known, otherwise 202. Without \`Prefer: wait\` the response waits up to ${SUBMIT_WAIT_SECONDS} seconds for it.`,
     requestBody: JOB_REQUEST_BODY,
   })
@@ -92,7 +92,7 @@ export class ComplianceController {
     return job;
   }
 
-  /** Returns an address to which the EHR uploads one PDF itself */
+  /** Get an upload URL for one PDF */
   @Post('upload-url')
   @Problems(PLATFORM_PROBLEMS, UPLOAD_PROBLEMS)
   @HttpCode(201)
@@ -105,7 +105,7 @@ export class ComplianceController {
   }
 
   /**
-   * Jobs without their results, newest first
+   * List jobs without their results, newest first
    *
    * @remarks Jobs in the state Unknown, and those with a `review`, wait for an operator.
    */
@@ -116,7 +116,7 @@ export class ComplianceController {
     return this.jobs.list(query);
   }
 
-  /** A job with its result, by our id or the platform's */
+  /** Get a job with its result, by our id or the platform's */
   @Get('jobs/:id')
   @Problems({ 404: ['unknown-job'] })
   async show(@Param('id') id: string, @PreferWait() wait: Wait): Promise<ComplianceJobResponse> {
@@ -124,7 +124,7 @@ export class ComplianceController {
   }
 
   /**
-   * Resolves a submission that got no answer
+   * Resolve a submission with unknown outcome
    *
    * @remarks `link`: names its job on the platform. `create`: sends it again. `abandon`: ends it.
    */

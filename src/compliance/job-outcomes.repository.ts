@@ -20,7 +20,7 @@ const AT_REST = `fault = NULL, due_at = NULL, ${RELEASE}`;
 /** Maximum time that an event of an unknown job waits for the answer to a submission, in seconds. */
 const MAX_EVENT_WAIT_SECONDS = 5;
 
-/** SQL condition: the end of a job has not been published, and nobody was asked to look at it. */
+/** SQL condition: the end of a job has not been published, and no review was requested. */
 const UNANNOUNCED = 'ended_at IS NOT NULL AND announced_at IS NULL AND review IS NULL';
 const REVIEW_AFTER = `interval '1 hour'`;
 

@@ -51,7 +51,7 @@ export function startOf(lastEventId?: string, after?: string, cursor?: string): 
   for (const [text, pointer] of places) {
     if (text === undefined) continue;
     if (text !== OLDEST && text !== LATEST && !positionOf(text)) {
-      const detail = 'The cursor is not one of the feed. Use the cursor of a page or an event, 0 or latest.';
+      const detail = 'The cursor does not belong to the feed. Use the cursor of a page or an event, 0 or latest.';
       throw new Problem(400, 'bad-cursor', detail, { pointer });
     }
     given.push(text);

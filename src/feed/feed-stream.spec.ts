@@ -84,7 +84,7 @@ describe('waiting readers', () => {
     listening.abort();
   });
 
-  it('get what is new to them, however far behind they are', async () => {
+  it('get the events after their cursor, regardless of their lag', async () => {
     const [early, late] = [next('1-1'), next('1-2')];
     expect(cursors(await early)).toEqual(['1-2', '1-3']);
     expect(cursors(await late)).toEqual(['1-3']);

@@ -25,14 +25,14 @@ export class FeedController {
   ) {}
 
   /**
-   * The change feed, in order: a page, or a stream
+   * Read the change feed, in order: a page, or a stream
    *
    * @remarks A filtered page considers up to 1,000 events and may be empty: continue after its `cursor`. A cursor is 410
    * `cursor-gone` if retention deleted an event after it, if it is ahead of the feed, or if the database was restored
-   * since. Every event of the platform’s webhooks is published as it comes, whether its subject can be fetched or not: of
+   * since. Every event of the platform’s webhooks is published as it arrives, even if its subject cannot be fetched: of
    * sessions session.created, session.processing-started, session.notes-completed, session.completed and
    * session.failed, with aiNotesEnabled as the event says it; processing.finished, processing.notes-finished and
-   * user.created. What the platform repeats may be published again. session.notes-ready follows when other notes were
+   * user.created. Repeats by the platform may be published again. session.notes-ready follows when changed notes were
    * fetched.
    */
   @Get()

@@ -44,7 +44,7 @@ export type FeedFilter = { [Name in 'types' | 'subject']?: FeedQuery[Name] | und
 
 /** An event as the EHR reads it. */
 export class FeedEventResponse {
-  /** Its position in the feed: hand it back as `after` */
+  /** Its position in the feed, for `after` */
   cursor!: string;
   type!: FeedType;
   at!: Date;
@@ -63,6 +63,6 @@ export class FeedEventResponse {
 export class FeedPageResponse extends PageResponse {
   items!: FeedEventResponse[];
 
-  /** The position read up to, also past events that the filter left out: hand it back as `after` */
+  /** The position read up to, including events that the filter excluded, for `after` */
   cursor!: string;
 }

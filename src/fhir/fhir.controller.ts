@@ -31,7 +31,7 @@ export class FhirController {
     private readonly env: Env,
   ) {}
 
-  /** Describe what is built of FHIR */
+  /** Describe the supported part of FHIR */
   @Get('metadata')
   @Public()
   @Header('content-type', CONTENT_TYPE)

@@ -15,7 +15,7 @@ test('no header is no key', () => {
   expect(idempotencyKeyOf(undefined)).toBeUndefined();
 });
 
-test('two bodies are the same exactly when they hold the same values, whatever the order of their members', () => {
+test('bodies are equal exactly if they hold the same values, in any member order', () => {
   const shuffled = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(shuffled);
     if (typeof value !== 'object' || value === null) return value;

@@ -77,8 +77,8 @@ export function Idempotent(): MethodDecorator {
 }
 
 /**
- * Injects the UUID to create a row under: the same for every run of one request with an Idempotency-Key, also after a
- * crash in the middle. Insert with ON CONFLICT and go on with what is there.
+ * Injects the UUID of the row to create. It is the same for every run of a request with an Idempotency-Key, also after a
+ * crash. Insert with ON CONFLICT and continue with the existing row.
  */
 export const CreationId = createParamDecorator(
   (_: unknown, context: ExecutionContext): string =>
@@ -90,7 +90,7 @@ export function idempotencyKeyOf(header: string | string[] | undefined): string 
   if (header === undefined) return undefined;
   const key = Array.isArray(header) ? header.join(', ') : header;
   if (/^[\x20-\x7e]{1,255}$/.test(key)) return key;
-  const detail = 'The header Idempotency-Key must be 1 to 255 printable ASCII characters; a UUID is a good one.';
+  const detail = 'The header Idempotency-Key must be 1 to 255 printable ASCII characters. Use a UUID.';
   throw new Problem(400, 'bad-idempotency-key', detail);
 }
 

@@ -10,13 +10,13 @@ import { Problem } from '../http/problem/problem.js';
 import { Fingerprints } from '../vault/fingerprints.js';
 import { type SealedPlace, Vault } from '../vault/vault.js';
 
-/** Seconds for which a running request keeps its key; renewed while it runs, so a dead process blocks no longer. */
+/** How long a running request keeps its key. Renewed while it runs, so a crashed process blocks the key no longer. */
 const LEASE_SECONDS = 14;
 
-/** Bytes of a record without its body, about. */
+/** The approximate size of a record without its body. */
 const RECORD_BYTES = 300;
 
-/** Hours for which an answer can be replayed. */
+/** How long an answer can be replayed. */
 const KEPT_HOURS = 24;
 
 /** Purposes of the fingerprints. */
@@ -88,7 +88,7 @@ export class Idempotency {
    * @param run carries the request out; what it creates under the id that it is given is created once, also when it is
    *   run again after a crash or a fault
    * @returns the answer, and whether it is an earlier one
-   * @throws {Problem} 409 `idempotency-in-progress`, 422 `idempotency-key-reused`, or whatever `run` throws
+   * @throws {Problem} 409 `idempotency-in-progress`, 422 `idempotency-key-reused`, or any error of `run`
    */
   async once(
     request: KeyedRequest,
@@ -162,7 +162,7 @@ export class Idempotency {
     );
   }
 
-  /** What is refused had no effect, and may be mended under the same key; after a fault it may run again. */
+  /** A rejected request had no effect, and may be corrected under the same key. After a fault it may run again. */
   private async end(lease: Lease, error: unknown): Promise<void> {
     if ((problemOf(error)?.status ?? 500) >= 500) return this.update(lease, 'lease_until = now()');
     const forget = 'DELETE FROM idempotency_records WHERE id = $1 AND lease_token = $2';
@@ -180,18 +180,18 @@ export class Idempotency {
   }
 }
 
-/** Bound to what was asked for with which key: nobody is given another's answer. */
+/** Bound to the request and its key, so that no caller gets the answer of another. */
 function bodyOf({ id, scopeHash }: Pick<Lease, 'id' | 'scopeHash'>): SealedPlace {
   const row = `${id}/${scopeHash.toString('hex')}`;
   return { table: 'idempotency_records', column: 'body', row };
 }
 
 function reused(): Problem {
-  const detail = 'This Idempotency-Key was used for another request; take a new key for every new request.';
+  const detail = 'This Idempotency-Key was used for another request. Use a new key for each request.';
   return new Problem(422, 'idempotency-key-reused', detail);
 }
 
 function inProgress(): Problem {
-  const detail = 'The first request with this Idempotency-Key is still running; ask again later.';
+  const detail = 'The first request with this Idempotency-Key is still running. Retry later.';
   return new Problem(409, 'idempotency-in-progress', detail, { retryAfterSeconds: 1 });
 }

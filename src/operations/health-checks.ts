@@ -39,7 +39,7 @@ export class HealthChecks implements OnApplicationBootstrap {
     metrics: Metrics,
   ) {
     const help =
-      'Health of each part as in /health/ready: 0 ok, 1 degraded, 2 down; caused_by names the part whose fault is the reason, and is empty otherwise';
+      'Health of each part as in /health/ready: 0 ok, 1 degraded, 2 down; caused_by names the part that causes it, or is empty';
     metrics.gauge('health_status', help, ['check', 'caused_by'], async (gauge) => {
       const { checks } = await this.report();
       gauge.reset();

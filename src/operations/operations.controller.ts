@@ -23,7 +23,7 @@ export class OperationsController {
     private readonly checks: HealthChecks,
   ) {}
 
-  /** What the service can do with its settings, and what the rest lacks */
+  /** List the capabilities and the settings that the missing ones need */
   @Get('v1/capabilities')
   @Scopes()
   @Unaudited()
@@ -31,7 +31,7 @@ export class OperationsController {
     return { items: capabilitiesOf(this.contract, this.env), nextCursor: null };
   }
 
-  /** All metrics in the text format of Prometheus */
+  /** Get all metrics in the text format of Prometheus */
   @Get('metrics')
   @Scopes('operations')
   @Unaudited()
@@ -43,7 +43,7 @@ export class OperationsController {
     return this.metrics.registry.metrics();
   }
 
-  /** The process runs */
+  /** Report that the process runs */
   @Get('health/live')
   @Public()
   @RouteOptions({ hot: true })

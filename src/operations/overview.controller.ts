@@ -19,10 +19,10 @@ export class OverviewController {
   ) {}
 
   /**
-   * What an operator has to see at a glance: once, or as a stream
+   * Get the overview for operators: once, or as a stream
    *
-   * @remarks The stream has an event `overview` at once and whenever something changed. A figure that PostgreSQL does not
-   * tell in time is null.
+   * @remarks The stream sends an event `overview` immediately and after each change. A figure is null if PostgreSQL does
+   * not return it in time.
    */
   @Get()
   @Unaudited()

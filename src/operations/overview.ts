@@ -54,7 +54,7 @@ export class Overview {
     private readonly clock: Clock,
   ) {}
 
-  /** As it is now, or was less than two seconds ago: one look for all of this process, however many ask. */
+  /** Returns an overview less than two seconds old; all callers of this process share one query. */
   read(): Promise<OverviewResponse> {
     const nowMs = this.clock.monotonicMs();
     if (this.newest && nowMs - this.readAtMs < LOOK_MS) return this.newest;
@@ -65,7 +65,7 @@ export class Overview {
     return this.newest;
   }
 
-  /** The overview at once, and then whenever it changed, until the signal aborts. */
+  /** Yields the overview immediately and after each change, until the signal aborts. */
   async *stream(signal: AbortSignal): AsyncGenerator<SentTogether> {
     let sent = '';
     let sentAtMs = 0;

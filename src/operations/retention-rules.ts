@@ -6,10 +6,10 @@ import { HELD_IDS, HELD_PEOPLE, isNotIn } from '../people/store/legal-hold.js';
 import { OF_ANY_ACCOUNT } from '../platform/rate-limit/rate-limiter.repository.js';
 import { HELD_EVENT_IDS, HELD_SESSIONS, HELD_SUBJECTS } from '../sessions/model/held-sessions.js';
 
-/** Rows of one statement: what it removes fits the write-ahead log, and nobody waits for rows that are this old. */
+/** Rows of one statement: small enough for the write-ahead log. No other work waits for rows this old. */
 export const BATCH = 10_000;
 
-/** The physical places of rows `t` of a table that nobody holds. */
+/** The physical places of rows `t` of a table that are not locked. */
 const places = (table: string, where: string): string =>
   `ctid = ANY (ARRAY(SELECT ctid FROM ${table} t WHERE ${where} LIMIT ${BATCH} FOR UPDATE SKIP LOCKED))`;
 
@@ -25,7 +25,7 @@ const IS_HELD_EVENT = `(ARRAY[t.data ->> 'externalId', t.data ->> 'externalUserI
 
 const INSIGHTS = 'transcript, topics, named_entities, analytics';
 
-/** A compliance job that nobody works on or waits for: what an end left to look up, or to be resolved, is no such job. */
+/** A compliance job without pending work: it has no lookup left and needs no decision. */
 const ENDED_JOB = `due_at IS NULL AND (state IN ('Rejected', 'Abandoned') OR state IN ('Completed', 'Failed') AND result IS NOT NULL)`;
 
 /** What is removed of one kind: rows older than $1, at most `BATCH` of them. */
@@ -35,12 +35,11 @@ interface Rule {
 }
 
 /**
- * What is removed, by the kind that the audit log names, except what belongs to clients under a legal hold. Events of the
- * feed leave
- * in the order of their cursors, so that the oldest one left shows which cursors are gone; the last one stays. A plan that nobody applied is cancelled, which the imports' own count brings to its end.
- * Of a finished import the outcomes stay; what could still be retried by what its row says no longer can. Notes and
- * insights leave their row with its fingerprint, by which a later fetch finds that nothing is new; a compliance job leaves
- * its ids and its end.
+ * The rules by the kind that the audit log names. Clients under a legal hold are excluded. Events of the feed are removed
+ * in the order of their cursors, so that the oldest one left shows which cursors are gone; the newest one stays. Plans that
+ * were never applied are cancelled; the imports' own count then finishes them. Finished imports keep their outcomes, but
+ * rows that need their content can no longer be retried. Notes and insights leave a row with their fingerprint, so that a
+ * later fetch recognizes them. A compliance job keeps its ids and its end.
  */
 export function retentionRules(env: Env): Record<string, Rule> {
   const usual = env.RETENTION_DAYS;

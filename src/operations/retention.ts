@@ -10,7 +10,7 @@ import { BATCH, retentionRules } from './retention-rules.js';
 
 const DAY_MS = 86_400_000;
 
-/** Milliseconds between two rounds: well under a day, since a process that restarts begins to count anew. */
+/** How often a round runs: well under a day, because a restart resets the timer. */
 const EVERY_MS = DAY_MS / 8;
 
 /** Removes what was kept long enough, by kind, and records it in the audit log. */
@@ -39,7 +39,7 @@ export class Retention implements OnModuleInit, OnModuleDestroy {
     this.stopped = true;
   }
 
-  /** Removes what is old, in batches of their own transactions. @returns how many rows of each kind went */
+  /** Removes old rows, one transaction per batch. @returns the removed rows by kind */
   async dropOld(): Promise<Record<string, number>> {
     // Only numbered events leave the feed, because readers notice a deletion by its numbers.
     await this.feed.numberAll();
@@ -56,7 +56,7 @@ export class Retention implements OnModuleInit, OnModuleDestroy {
     return dropped;
   }
 
-  /** Removes a batch together with the entry that says so. */
+  /** Removes a batch and records it in the audit log, in one transaction. */
   private dropBatch(kind: string, statement: string, moment: Date): Promise<number> {
     return this.database.transaction(async (tx) => {
       await delayHolds(tx);

@@ -7,7 +7,7 @@ import { DECISION_KINDS } from './overview/decisions.js';
 import { BY_INDEXES, oldestDue } from './overview/oldest-due.js';
 
 const HELP =
-  'Seconds that the oldest due work of a kind has waited, over all processes, and notes since the event that no fetch has answered; 0 if none waits';
+  'Age of the oldest due work of a kind, over all processes, and for notes since the event that no fetch has answered; 0 if none';
 
 const DECISION_HELP =
   'People, sessions, jobs, deliveries and imports that continue only after a decision, by kind; exact up to 1,000';

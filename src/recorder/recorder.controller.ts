@@ -16,7 +16,7 @@ import { RecorderService } from './recorder.service.js';
 export class RecorderController {
   constructor(private readonly recorder: RecorderService) {}
 
-  /** Opens the recorder for a provider's session with a client it treats */
+  /** Get a recorder URL for a provider's session with its client */
   @Post('launches')
   @Problems({ 422: ['redirect-not-allowed'] })
   @HttpCode(201)
@@ -25,7 +25,7 @@ export class RecorderController {
   }
 
   /**
-   * Opens the page where a provider finishes interrupted uploads
+   * Get the URL where a provider finishes interrupted uploads
    *
    * @remarks It lists only what was recorded on the same device and in the same browser.
    */

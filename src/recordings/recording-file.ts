@@ -22,11 +22,11 @@ const ENDINGS: Record<string, string> = {
 const SOUND = /^(audio|video)\/[a-z0-9.+-]{1,60}$/;
 
 /**
- * Describes a recording to the platform. The name says nothing of the session or of anybody in it.
+ * Describes a recording to the platform. Its name reveals neither the session nor a person.
  *
- * @param id a UUID of its own
- * @param mediaType as the sender says; whatever is neither audio nor video travels as plain bytes
- * @param size bytes; 0 when it is not known
+ * @param id a new UUID
+ * @param mediaType the sender's; any type other than audio and video is sent as plain bytes
+ * @param size bytes; 0 if unknown
  */
 export function recordingFile(id: string, mediaType: string, size: number) {
   const contentType = SOUND.test(mediaType) ? mediaType : 'application/octet-stream';
@@ -51,13 +51,17 @@ export function recordingBody(headers: IncomingHttpHeaders): RecordingBody {
   if (mediaType.startsWith('multipart/')) throw unsupportedMediaType('the bare bytes of one recording');
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   if (encoding !== 'identity') {
-    throw new Problem(415, 'unsupported-encoding', 'Send the recording as it is, without Content-Encoding.');
+    throw new Problem(
+      415,
+      'unsupported-encoding',
+      'The recording must not be compressed. Send it without Content-Encoding.',
+    );
   }
   const length = headers['content-length'];
   if (headers['transfer-encoding'] !== undefined || length === undefined) {
     throw new Problem(411, 'length-required', 'Send the recording with Content-Length, not chunked.');
   }
   if (Number(length) === 0)
-    throw new Problem(400, 'empty-recording', 'The recording is empty; send its bytes as body.');
+    throw new Problem(400, 'empty-recording', 'The recording is empty. Send its bytes as the body.');
   return { length: Number(length), mediaType };
 }

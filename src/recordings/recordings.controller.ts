@@ -25,9 +25,9 @@ export class RecordingsController {
   constructor(private readonly uploads: FileUploads) {}
 
   /**
-   * Streams a recording through to the platform
+   * Upload a recording, which is streamed to the platform
    *
-   * @remarks Content-Length is required. An upload that breaks off can be sent again.
+   * @remarks Content-Length is required. An interrupted upload can be repeated.
    */
   @Post()
   @HttpCode(201)
@@ -54,7 +54,7 @@ export class RecordingsController {
     }
   }
 
-  /** Returns an address to which a browser or the EHR sends a recording */
+  /** Get an upload URL for a recording */
   @Post('upload-url')
   @HttpCode(201)
   @Idempotent()

@@ -16,7 +16,7 @@ export class RecordingUploadRequest {
 
 /** A recording that arrived at the platform's store. */
 export class RecordingResponse {
-  /** Names the recording in POST /v1/sessions */
+  /** The recording's URL for POST /v1/sessions */
   url!: string;
   bytes!: number;
 }

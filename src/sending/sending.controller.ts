@@ -11,7 +11,7 @@ import { Sending } from './sending.js';
 export class SendingController {
   constructor(private readonly sending: Sending) {}
 
-  /** Whether calls go to the platform, and who holds them */
+  /** Get whether calls to the platform are held, and the holder */
   @Get()
   @Scopes()
   @Unaudited()
@@ -20,7 +20,7 @@ export class SendingController {
   }
 
   /**
-   * Hold or release all calls to the platform that change something
+   * Hold or release all calls that change the platform
    *
    * @remarks While held, everything is received and read, and only reading calls leave. People and requests wait with the
    * code `held`. Pushes to subscriptions wait, too; calls that cannot wait are 503 `sending-held`. A release after a restore raises the epoch of the feed, so

@@ -5,7 +5,7 @@ import { END_USER_VALUE } from '../access/identity/end-user.js';
 export class SendingResponse {
   /** True while only reading calls go to the platform; everything is still received and read */
   held!: boolean;
-  /** True while `HOLD_SENDING` holds, too, so that no release is accepted */
+  /** True while `HOLD_SENDING` also holds, so no release is accepted */
   heldBySetting!: boolean;
   /** Null if nothing is held */
   since!: Date | null;

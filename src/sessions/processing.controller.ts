@@ -20,7 +20,7 @@ export class ProcessingController {
     private readonly audit: Audit,
   ) {}
 
-  /** The platform's answer about a processing id, and its session */
+  /** Get the platform's answer about a processing id, and its session */
   @Get('processing-sessions/:processingId')
   @Problems({ 404: ['unknown-processing-session'] })
   async session(@Param('processingId') id: string): Promise<ProcessingSessionResponse> {

@@ -72,7 +72,7 @@ export class SessionsController {
     private readonly visibility: AnswerVisibility,
   ) {}
 
-  /** Sessions by last change, oldest first by default */
+  /** List sessions by last change, oldest first by default */
   @Get()
   @Scopes('sessions:read')
   @Problems(FORMER_ID_PROBLEMS, { 400: ['bad-cursor'] })
@@ -81,7 +81,7 @@ export class SessionsController {
   }
 
   /**
-   * Requests a session from a text or from recordings
+   * Request a session from a text or from recordings
    *
    * @remarks 201 once the platform's id is known, otherwise 202. Without `Prefer: wait` the response waits up to 10
    * seconds for it.
@@ -111,7 +111,7 @@ export class SessionsController {
     return session;
   }
 
-  /** Schedules sessions to be fetched again */
+  /** Refresh sessions from the platform */
   @Post('refreshes')
   @HttpCode(202)
   @Scopes('sessions:write')
@@ -120,7 +120,7 @@ export class SessionsController {
     return { sessions: await this.updates.refresh(dto) };
   }
 
-  /** The number of sessions that wait to be fetched */
+  /** Count the sessions that wait to be fetched */
   @Get('refreshes')
   @Unaudited()
   @Scopes('sessions:read')
@@ -128,7 +128,7 @@ export class SessionsController {
     return this.scheduler.countPending(session);
   }
 
-  /** One session, by our id or the platform's */
+  /** Get a session, by our id or the platform's */
   @Get(':id')
   @Scopes('sessions:read')
   @Problems(UNKNOWN_SESSION)
@@ -137,7 +137,7 @@ export class SessionsController {
   }
 
   /**
-   * The timeline of a session, newest first
+   * List the timeline of a session, newest first
    *
    * @remarks Webhook events, the EHR's request and versions of notes, without their content. Events are deleted with
    * their deliveries.
@@ -150,7 +150,7 @@ export class SessionsController {
   }
 
   /**
-   * Changes the sources of a session's notes
+   * Update the sources of a session's notes
    *
    * @remarks Absent, null and blank fields stay unchanged; at least one field is required.
    */
@@ -168,7 +168,7 @@ export class SessionsController {
   }
 
   /**
-   * Adds or reprocesses note templates; PATCH the session instead
+   * Add or reprocess note templates; PATCH the session instead
    *
    * @deprecated
    */
@@ -183,7 +183,7 @@ export class SessionsController {
   }
 
   /**
-   * Resolves a request that got no answer
+   * Resolve a request with unknown outcome
    *
    * @remarks `link`: names its session on the platform. `create`: sends it again. `abandon`: ends it.
    */
@@ -205,7 +205,7 @@ export class SessionsController {
     return this.requests.resolve(id, dto, wait);
   }
 
-  /** The notes of a session: JSON, Markdown or FHIR */
+  /** Get the notes of a session: JSON, Markdown or FHIR */
   @Get(':id/notes')
   @Scopes('notes:read')
   @Header('Vary', 'Accept')
@@ -227,7 +227,7 @@ export class SessionsController {
     return notesAsFhir(this.visibility.ofModel(SessionResponse, caller, session), notes, this.clock.now());
   }
 
-  /** The fetched versions of one document, newest first */
+  /** List the fetched versions of one document, newest first */
   @Get(':id/notes/:documentId/revisions')
   @Scopes('notes:read')
   @Problems(UNKNOWN_SESSION, { 400: ['bad-cursor'], 404: ['unknown-document'] })
@@ -240,7 +240,7 @@ export class SessionsController {
   }
 
   /**
-   * The transcript as the platform returned it
+   * Get the transcript as the platform returned it
    *
    * @remarks Utterances with their words and speakers. `speakers` adds the EHR's ids.
    */
@@ -253,7 +253,7 @@ export class SessionsController {
   }
 
   /**
-   * Topics, named entities and analytics as the platform returned them
+   * Get topics, named entities and analytics from the platform
    *
    * @remarks `people` adds the EHR's ids.
    */
@@ -266,7 +266,7 @@ export class SessionsController {
   }
 
   /**
-   * A URL of the recording that is valid for a limited time
+   * Get a URL of the recording that is valid for a limited time
    *
    * @remarks It is requested from the platform now, and not stored.
    */

@@ -3,20 +3,16 @@ import { Problem } from '../http/problem/problem.js';
 import { MAX_SUBSCRIPTIONS } from './push/push-rules.js';
 
 export function unknown(): Problem {
-  return new Problem(
-    404,
-    'unknown-subscription',
-    'There is no subscription with this id; GET /v1/subscriptions lists them.',
-  );
+  return new Problem(404, 'unknown-subscription', 'No subscription has this id. GET /v1/subscriptions lists them.');
 }
 
 export function tooMany(): Problem {
-  const detail = `There are ${MAX_SUBSCRIPTIONS} subscriptions already. Delete one, or let one endpoint take more types.`;
+  const detail = `There are ${MAX_SUBSCRIPTIONS} subscriptions, which is the maximum. Delete one, or send more types to one endpoint.`;
   return new Problem(409, 'too-many-subscriptions', detail);
 }
 
 export function altered(): Problem {
-  const detail = 'This service did not write this subscription as it is. Delete it, and make a new one.';
+  const detail = 'This subscription was changed outside this service. Delete it and create a new one.';
   return new Problem(409, 'subscription-altered', detail);
 }
 

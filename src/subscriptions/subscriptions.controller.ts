@@ -25,7 +25,7 @@ export class SubscriptionsController {
   constructor(private readonly subscriptions: Subscriptions) {}
 
   /**
-   * Push events to an endpoint, in their order
+   * Create a subscription, which pushes events to an endpoint in order
    *
    * @remarks The answer shows the secret only this once, so no `Idempotency-Key` is taken. Each event is sent as in Standard
    * Webhooks until a 2xx comes within 15 seconds, one at a time: a throughput of one event per round trip. Failed attempts
@@ -39,7 +39,7 @@ export class SubscriptionsController {
     return this.subscriptions.create(body);
   }
 
-  /** All subscriptions, oldest first */
+  /** List subscriptions, oldest first */
   @Get()
   @Unaudited()
   @Problems({ 400: ['bad-cursor'] })
@@ -47,14 +47,14 @@ export class SubscriptionsController {
     return this.subscriptions.list(limit, cursor);
   }
 
-  /** One subscription, with its last answer and what waits */
+  /** Get a subscription with its last answer and waiting events */
   @Get(':id')
   @Problems({ 404: ['unknown-subscription'] })
   get(@UuidParam() id: string): Promise<SubscriptionResponse> {
     return this.subscriptions.find(id);
   }
 
-  /** Change where, what and whether events are pushed, or where to continue */
+  /** Update or pause a subscription, or move its position in the feed */
   @Patch(':id')
   @StepUp(({ url, types, after }) => url !== undefined || types !== undefined || after !== undefined)
   @Problems({ 404: ['unknown-subscription'], 409: ['cursor-expired', 'subscription-altered'], 410: ['cursor-gone'] })
@@ -63,9 +63,9 @@ export class SubscriptionsController {
   }
 
   /**
-   * Make a new secret, which is shown only this once
+   * Create a new secret, which is shown only once
    *
-   * @remarks For 24 hours the former one signs, too: `webhook-signature` then has several signatures.
+   * @remarks The former secret also signs for 24 hours: `webhook-signature` then has several signatures.
    */
   @Post(':id/rotate-secret')
   @StepUp()
@@ -77,7 +77,7 @@ export class SubscriptionsController {
   }
 
   /**
-   * Send a `subscription.test` now, once, and show what comes back
+   * Send a `subscription.test` once, now, and return the response
    *
    * @remarks It changes nothing about the subscription, and works while it is paused.
    */
@@ -90,9 +90,9 @@ export class SubscriptionsController {
   }
 
   /**
-   * Leave out the next event, which the endpoint cannot take
+   * Skip the next event, which the endpoint cannot process
    *
-   * @remarks 409 `not-next` unless `cursor` names the next event, so a repeated request leaves out no second one.
+   * @remarks 409 `not-next` unless `cursor` names the next event, so a repeated request does not skip another event.
    */
   @Post(':id/skip')
   @HttpCode(200)
@@ -102,7 +102,7 @@ export class SubscriptionsController {
     return this.subscriptions.skip(id, cursor);
   }
 
-  /** Delete a subscription, so that nothing more is pushed */
+  /** Delete a subscription; nothing more is pushed */
   @Delete(':id')
   @Problems({ 404: ['unknown-subscription'] })
   @HttpCode(204)

@@ -28,7 +28,7 @@ export class NewSubscriptionRequest {
   @IsIn(TYPES, { each: true, message: 'must hold types of events; GET /v1/events describes them' })
   types?: FeedType[] | null;
 
-  /** What it is for; not a person */
+  /** Its purpose; not the name of a person */
   @OptionalText(DESCRIPTION_CHARACTERS)
   description?: string;
 
@@ -52,7 +52,7 @@ export class ChangeSubscriptionRequest {
   @IsIn(TYPES, { each: true, message: 'must hold types of events; GET /v1/events describes them' })
   types?: FeedType[] | null;
 
-  /** True pauses, false resumes after the last event that the endpoint took. Nothing is dropped in between */
+  /** True pauses, false resumes after the last event that the endpoint took. No event is dropped during a pause */
   @IsOptional()
   @IsBoolean()
   paused?: boolean;
@@ -64,7 +64,7 @@ export class ChangeSubscriptionRequest {
 }
 
 export class SkipRequest {
-  /** The cursor of the event to leave out, which must be the next one */
+  /** The cursor of the event to skip, which must be the next one */
   @IsString()
   @Matches(/^\d{1,18}-\d{1,18}$/, { message: 'must be the cursor of an event' })
   cursor!: string;
@@ -117,7 +117,7 @@ export class SubscriptionResponse {
   @ApiProperty({ type: Date, nullable: true })
   pausedAt!: Date | null;
 
-  /** The cursor of the last event that the endpoint took, or that its types leave out */
+  /** The cursor of the last event that was delivered, or excluded by its types */
   cursor!: string;
 
   /** Events after `cursor`, of all types */
@@ -143,11 +143,11 @@ export class SubscriptionResponse {
   @ApiProperty({ type: PushAnswerResponse, nullable: true })
   lastAnswer!: PushAnswerResponse | null;
 
-  /** When the endpoint last took an event */
+  /** When the last event was delivered */
   @ApiProperty({ type: Date, nullable: true })
   deliveredAt!: Date | null;
 
-  /** Until when the former secret signs, too; null if only one does */
+  /** Until when the former secret also signs; null if there is only one */
   @ApiProperty({ type: Date, nullable: true })
   formerSecretUntil!: Date | null;
 

@@ -14,13 +14,13 @@ export type StopTracing = () => Promise<void>;
 const SHUTDOWN_MS = 2_000;
 
 /**
- * Delivers spans in batches, beside the work: what a slow collector does not take in time is dropped, from a queue of
- * bounded length. Sampler, resource, batches and times are those of the standard variables (OTEL_TRACES_SAMPLER,
+ * Delivers spans in batches, in the background, from a bounded queue. Spans that a slow collector does not accept in time
+ * are dropped. Sampler, resource, batches and times are those of the standard variables (OTEL_TRACES_SAMPLER,
  * OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_BSP_…, OTEL_EXPORTER_OTLP_TIMEOUT), which the SDK reads itself.
  *
- * @param url of the collector, whole
- * @param headers as OTEL_EXPORTER_OTLP_HEADERS has them: `name=value` pairs, comma-separated
- * @param warn told once when spans can not be delivered
+ * @param url the complete URL of the collector
+ * @param headers the format of OTEL_EXPORTER_OTLP_HEADERS: `name=value` pairs, comma-separated
+ * @param warn called once if spans cannot be delivered
  */
 export function deliverSpans(url: string, headers: string | undefined, warn: (sentence: string) => void): StopTracing {
   let isTold = false;

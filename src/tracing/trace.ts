@@ -18,15 +18,15 @@ const tracer = trace.getTracer('notebridge');
 
 export type { Attributes, Span };
 
-/** A traceparent (W3C Trace Context, 3.2): what is stored with work that another process may go on with. */
+/** A traceparent (W3C Trace Context, 3.2), stored with work that another process may continue. */
 export type Traceparent = string;
 
 interface SpanOptions {
   kind?: keyof typeof SpanKind;
   attributes?: Attributes;
-  /** What led to it, the newest first: that one's trace is joined, and the others are linked. Left out: what runs now. */
+  /** The causing spans, newest first: joins the trace of the first, and links the others. Defaults to the current span. */
   causes?: readonly Traceparent[];
-  /** Milliseconds since the Unix epoch; now, unless told. */
+  /** Milliseconds since the Unix epoch. Defaults to now. */
   startTime?: number;
 }
 
@@ -43,7 +43,7 @@ export function withinSpan<T>(span: Span, work: () => T): T {
   return context.with(trace.setSpan(ROOT_CONTEXT, span), work);
 }
 
-/** Runs work in a span of its own, which ends with it. An error is marked, without its message. */
+/** Runs work in a new span, which ends with it. An error is marked, without its message. */
 export async function inSpan<T>(name: string, options: SpanOptions, work: () => Promise<T>): Promise<T> {
   const span = beginSpan(name, options);
   try {

@@ -12,7 +12,7 @@ const HASH_BYTES = 32;
 
 /**
  * Keyed hashes (HMAC-SHA-256, RFC 2104) that name their key: length of its id (one byte), the id, 32 bytes. Without the
- * key, nobody can make one or test a guess. Each purpose has a subkey (HKDF, RFC 5869), so that a hash of one purpose
+ * key, no one can create one or test a guess. Each purpose has a subkey (HKDF, RFC 5869), so that a hash of one purpose
  * says nothing about another.
  */
 export class KeyedHashes {

@@ -5,7 +5,7 @@ export type MacFields = readonly (string | number | boolean | null | MacFields)[
 
 /**
  * Message authentication codes by AUDIT_KEYS: a row that carries one was written by a process of this service, and not by
- * somebody who can only write to the database.
+ * an attacker who can only write to the database.
  */
 export class Macs {
   constructor(private readonly hashes: KeyedHashes) {}

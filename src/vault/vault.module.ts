@@ -24,7 +24,12 @@ function openVault(keys: ServiceKeys, random: Random, metrics: Metrics): Vault {
   const log = new Logger(Vault.name);
   const labels = ['column', 'cause'] as const;
   const known = SEALED_PLACES.flatMap((column) => UNREADABLE_CAUSES.map((cause) => ({ column, cause })));
-  const counter = metrics.counter('unreadable_values_total', 'Encrypted values that did not open', labels, known);
+  const counter = metrics.counter(
+    'unreadable_values_total',
+    'Encrypted values that could not be decrypted',
+    labels,
+    known,
+  );
   return new Vault(keys.DATA_KEYS, random, {
     onUnreadable: ({ table, column, row }, cause, isNew) => {
       counter.inc({ column: `${table}.${column}`, cause });

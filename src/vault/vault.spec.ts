@@ -62,7 +62,7 @@ test('a value that was cut short does not open', () => {
 test('another key of the same name fails with an error that names the column, not the content', () => {
   const impostor = new Vault([key('k1')], new Random());
   expect(() => impostor.open(here, vault.seal(here, 'Zoë'))).toThrow(
-    'An encrypted value of people.profile does not open, because it was changed, moved or cut short. Restore its row, which the log names, from a backup.',
+    'An encrypted value of people.profile does not open, because it was changed, moved or truncated. Restore its row, which the log names, from a backup.',
   );
 });
 

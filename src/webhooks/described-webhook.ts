@@ -14,7 +14,7 @@ const parameter = { in: 'header' as const, required: true, schema: { type: 'stri
 export const DESCRIBED_WEBHOOK: OpenAPIObject['paths'][string]['post'] = {
   operationId: 'Webhooks.receive',
   tags: ['webhooks'],
-  summary: 'Receives a webhook of the platform',
+  summary: 'Receive a webhook of the platform',
   description: 'Needs no API key, because the signature proves that the platform sent it.',
   security: [],
   parameters: Object.entries(HEADERS).map(([name, description]) => ({ ...parameter, name, description })),

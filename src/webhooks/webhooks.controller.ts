@@ -19,10 +19,10 @@ import { headerFault, type RejectionCause, verifyDelivery } from './receive/veri
 /** Replaces the Content-Type of a delivery, because the parser of this type keeps the bytes as they are. */
 const BYTES = 'application/octet-stream';
 
-const UNSIGNED = 'The request is not signed with the webhook secret of this service.';
+const UNSIGNED = 'The signature is missing or wrong. Sign with the webhook secret of this service.';
 const CHALLENGE = { 'www-authenticate': 'x-service-signature' };
 const NOT_GENUINE = new Problem(401, 'not-genuine', UNSIGNED, { headers: CHALLENGE });
-const UNKNOWN = 'The delivery may not be stored. Send it again.';
+const UNKNOWN = 'The delivery may not have been stored. Send it again.';
 const NOT_KEPT = new Problem(503, 'not-kept', UNKNOWN, { retryAfterSeconds: 1 });
 
 /**

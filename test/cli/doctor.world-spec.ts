@@ -156,7 +156,7 @@ test.each<Row>([
     'an owner who owns nothing',
     () => told('Owner', { DATABASE_OWNER_URL: ofRole(database) }),
     /✗.*DATABASE_OWNER_URL does not own the tables/,
-    /Name the role that made the tables/,
+    /Use the role that owns the tables/,
   ],
   ['no data keys', () => told('Keys', { DATA_KEYS: undefined }), /✗.*DATA_KEYS is not set/, /openssl rand -base64 32/],
   [
@@ -168,7 +168,7 @@ test.each<Row>([
     /✗.*FINGERPRINT_KEYS lacks the key old, which stored data needs/,
     /Add it after the first key/,
   ],
-  ['no key that can make keys', () => told('Access', { ADMIN_API_KEY: 'off' }), /✗.*off/, /set ADMIN_API_KEY again/],
+  ['no key that can create keys', () => told('Access', { ADMIN_API_KEY: 'off' }), /✗.*off/, /Set ADMIN_API_KEY again/],
   [
     'a Redis that is down',
     () => told('Queues', { REDIS_URL: `redis://${closed}` }),
@@ -216,13 +216,13 @@ test.each<Row>([
   [
     'a port that another web server holds',
     async () => told('Service', {}, await answering(404, '<h1>Not found</h1>')),
-    /✗.*another program than notebridge/,
+    /✗.*another program answers/,
     /set PORT to a free one/,
   ],
   [
     'a port that a program holds which speaks no HTTP',
     async () => told('Service', {}, await listening(net.createServer((socket) => socket.end('220 ready\r\n')))),
-    /✗.*does not answer as notebridge does/,
+    /✗.*is not notebridge/,
     /set PORT to a free one/,
   ],
   [
@@ -238,7 +238,7 @@ test.each<Row>([
   [
     'a public address that leads elsewhere',
     async () => told('Public', { PUBLIC_URL: await answering(200, 'welcome') }),
-    /✗.*PUBLIC_URL .* leads to another program than notebridge/,
+    /✗.*PUBLIC_URL .* is another program/,
     /Correct PUBLIC_URL, or the proxy/,
   ],
 ])('the doctor names %s, and the remedy', async (_, tell, named, mend) => {

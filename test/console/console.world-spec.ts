@@ -67,7 +67,7 @@ describeInBrowser('the console', () => {
   test('rejects an unknown key, and accepts a good one until the sign-out', async () => {
     const page = await browser.enter(world.url);
     await signIn(page, 'nb_wrong');
-    const refusal = page.getByRole('alert').getByText('The key is not known');
+    const refusal = page.getByRole('alert').getByText('The key is unknown');
     await refusal.waitFor();
     // The list of keys shows the beginning of a key like this; no header can carry it.
     await page.reload();

@@ -39,7 +39,7 @@ describeInBrowser('people and the audit log in the console', () => {
     await dialog.getByRole('button', { name: 'Link' }).click();
     await dialog.locator('input:invalid').waitFor();
     await user.fill('6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b');
-    await dialog.getByText('Nothing is known of this platform user here').waitFor();
+    await dialog.getByText('This service does not know this platform user').waitFor();
     await user.fill(world.platform.usersOf('C-1')[0]?.userId.toUpperCase() ?? '');
     await dialog.getByText('Already linked to client C-1').waitFor();
     await dialog.getByRole('button', { name: 'Link' }).click();

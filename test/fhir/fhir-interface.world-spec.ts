@@ -98,7 +98,7 @@ describe('errors below /fhir are OperationOutcomes', () => {
     await world.sql('ALTER TABLE moved RENAME TO session_documents');
     const { status, body, text } = await answer;
     expect([status, body.issue[0]?.severity, body.issue[0]?.code]).toEqual([500, 'fatal', 'exception']);
-    expect(body.issue[0]?.diagnostics).toMatch(/^Something went wrong here; .+ \(reference: [\da-f-]{36}\)$/);
+    expect(body.issue[0]?.diagnostics).toMatch(/^An unexpected error occurred\. .+ \(reference: [\da-f-]{36}\)$/);
     expect(text).not.toMatch(/session_documents|at /);
   });
 

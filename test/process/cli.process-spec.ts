@@ -91,7 +91,7 @@ describe('import', () => {
     const rejected = path.join(folder, 'rejected-clients.csv');
     expect((await run('import-rows', id, '--rejected-csv', rejected))[0]).toBe(0);
     const twice = await run('import-rows', id, '--rejected-csv', rejected);
-    expect(twice).toEqual([1, expect.stringContaining('is there already')]);
+    expect(twice).toEqual([1, expect.stringContaining('already exists')]);
     const corrected = readFileSync(rejected, 'utf8').replace('missing', 'p1').replace('unknown-provider', '');
     writeFileSync(rejected, corrected);
     expect(await run('import', rejected)).toEqual([0, expect.stringContaining('1  created')]);
@@ -198,7 +198,7 @@ describe('refresh', () => {
     const before = fetches();
     expect(await run('refresh', '--session', one.sessionId)).toEqual([
       0,
-      expect.stringMatching(/^1 session to be fetched\n[\s\S]*^All were fetched\.$/m),
+      expect.stringMatching(/^1 session to be fetched\n[\s\S]*^All sessions were fetched\.$/m),
     ]);
     expect([await generationOf(one), await generationOf(other), fetches() - before]).toEqual(['2', '1', 1]);
     await mirror.sql('UPDATE sessions SET due_at = NULL WHERE session_id = $1', [other.sessionId]);
@@ -245,7 +245,7 @@ describe('the output', () => {
       ...{ env: { ...process.env, ...connection() }, stdio: ['ignore', full, 'pipe'], encoding: 'utf8' },
     });
     closeSync(full);
-    const sentence = 'The output cannot be written (ENOSPC); what is there is incomplete.\n';
+    const sentence = 'The output cannot be written (ENOSPC), so it is incomplete.\n';
     expect([status, stderr.replace(/^notebridge at .*\n/, '')]).toEqual([1, sentence]);
   });
 
@@ -282,14 +282,14 @@ describe('the output', () => {
 
   it('is limited in a list, with a note, and complete as JSON', async () => {
     const [code, limited] = await run('people', '--limit', '1');
-    expect([code, limited]).toEqual([0, expect.stringMatching(/^There are more than these 1: --limit all/m)]);
+    expect([code, limited]).toEqual([0, expect.stringMatching(/^Only the first 1 are shown. Use --limit all/m)]);
     expect(limited).toMatch(/^provider +p1 /m);
     expect(limited).not.toMatch(/^provider +p2 /m);
     const lines = async (...more: string[]) => (await run('people', '--json', ...more))[1].trim().split('\n');
     expect(await lines('--limit', '1')).toHaveLength(1);
     const all = (await lines()).map((line) => JSON.parse(line).externalId);
     expect(all).toEqual(expect.arrayContaining(['p1', 'p2', 'c1', 'c2']));
-    expect(await run('sessions', '--since', '2999-01-31')).toEqual([0, 'There are none like that.\n']);
+    expect(await run('sessions', '--since', '2999-01-31')).toEqual([0, 'No matching entries.\n']);
   });
 
   it.each([
@@ -345,7 +345,7 @@ describe('an operator', () => {
     expect(linked).toEqual([1, expect.stringContaining('no session with this id')]);
     const created = await run('sessions', 'resolve', id, 'create');
     expect(created).toEqual([0, expect.stringMatching(`^${id}: (Requested|InProgress|Processing|Done)`)]);
-    expect((await run('sessions', '--state', 'Unknown'))[1]).toContain('none like that');
+    expect((await run('sessions', '--state', 'Unknown'))[1]).toContain('No matching entries');
   });
 
   it('finds a compliance job without an answer and abandons it', async () => {
@@ -427,7 +427,7 @@ describe('resolve-all', () => {
   });
 
   it('without a terminal only counts', async () => {
-    const sentence = '2 people with create-unknown would be resolved with create; to do it, add --yes.\n';
+    const sentence = '2 people with create-unknown would be resolved with create. Add --yes to resolve them.\n';
     expect(await resolveAll()).toEqual([2, sentence]);
     const [code, output] = await resolveAll('--json');
     expect([code, JSON.parse(output)]).toMatchObject([2, { dryRun: true, count: 2, more: false }]);
@@ -471,7 +471,7 @@ describe('an error is one sentence and exit code 1:', () => {
 
   it.each([
     ['an unknown id', ['trace', 'client', 'missing'], 'No client has this external id'],
-    ['a missing file', ['import', '/nowhere/providers.csv'], 'there is no such file'],
+    ['a missing file', ['import', '/nowhere/providers.csv'], 'does not exist'],
     ['a folder instead of a file', ['import', '.'], 'is a folder'],
     ['an unwritable place', ['import-rows', 'ID', '--rejected-csv', '/nowhere/r.csv'], 'no such file'],
     ['a link without a user', ['resolve', 'client', 'c1', 'link'], '--user'],
@@ -490,7 +490,7 @@ describe('an error is one sentence and exit code 1:', () => {
       ['people', url],
       ['people', `${service.url}/console`],
     ] as const) {
-      const sentence = `What answers at ${address} is not the API of notebridge: is NOTEBRIDGE_URL right?\n`;
+      const sentence = `The program at ${address} is not notebridge. Check NOTEBRIDGE_URL.\n`;
       expect(await runWith({ NOTEBRIDGE_URL: address }, command)).toEqual([1, sentence]);
     }
     server.close();

@@ -1,5 +1,5 @@
--- What schema.prisma can't say stands only here: partial indexes, storage, the triggers of the audit log. The rest is
--- compared with it by `npm run migration -- drift`.
+-- Partial indexes, storage and the triggers of the audit log are defined only here, because schema.prisma cannot express
+-- them. `npm run check` compares the rest with schema.prisma.
 
 CREATE TYPE "person_kind" AS ENUM ('provider', 'client');
 CREATE TYPE "person_state" AS ENUM ('pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted');
@@ -64,13 +64,13 @@ CREATE TABLE "people" (
 CREATE UNIQUE INDEX "people_platform_user_id_key" ON "people"("platform_user_id");
 CREATE INDEX "people_kind_state_external_id_idx" ON "people"("kind", "state", "external_id");
 CREATE INDEX "people_email_fingerprint_idx" ON "people"("email_fingerprint");
--- Imports look for people who exist under another id.
+-- Imports look for people that exist under another id.
 CREATE INDEX "people_profile_hash_idx" ON "people"("profile_hash") WHERE "wanted";
--- People who are not due must not slow down a claim.
+-- People that are not due must not slow down a claim.
 CREATE INDEX "people_lane_step_due_at_idx" ON "people"("lane", "step", "due_at") WHERE "due_at" IS NOT NULL;
 -- Imports count the clients that they have started and that are not finished.
 CREATE INDEX "people_lane_idx" ON "people"("lane") WHERE "kind" = 'client' AND "lane" = 'bulk' AND "due_at" IS NOT NULL;
--- A probe goes to who was refused longest ago.
+-- A probe goes to the person that was refused longest ago.
 CREATE INDEX "people_step_refused_at_idx" ON "people"("step", "refused_at") WHERE "refused_at" IS NOT NULL;
 -- Few creates of clients without an email may be in flight.
 CREATE INDEX "people_attempt_look_up_at_idx" ON "people"("attempt_look_up_at") WHERE "attempt_operation" = 'createClient' AND "attempt_email" IS NULL;
@@ -486,10 +486,10 @@ CREATE UNIQUE INDEX "sessions_shown_id_key" ON "sessions"("shown_id");
 CREATE INDEX "sessions_updated_at_id_idx" ON "sessions"("updated_at", "id");
 CREATE INDEX "sessions_provider_user_id_updated_at_id_idx" ON "sessions"("provider_user_id", "updated_at", "id");
 CREATE INDEX "sessions_state_updated_at_id_idx" ON "sessions"("state", "updated_at", "id");
--- A list that is waiting to be put into the index would be read through by every look-up of a client.
+-- Without fastupdate, because every lookup of a client would also scan the pending list.
 CREATE INDEX "sessions_client_user_ids_idx" ON "sessions" USING GIN ("client_user_ids") WITH (fastupdate = off);
 CREATE INDEX "sessions_partner_appointment_id_idx" ON "sessions"("partner_appointment_id");
--- What is due, counted, told and watched: a few rows of many.
+-- Partial indexes of the few rows that are due, counted, published or watched.
 CREATE INDEX "sessions_due_idx" ON "sessions"("lane", "due_at", "id") WHERE "due_at" IS NOT NULL;
 CREATE INDEX "sessions_incomplete_idx" ON "sessions"("fetched_at") WHERE "incomplete" <> '{}';
 -- Sessions that have documents, as FHIR searches read them.
@@ -499,7 +499,7 @@ CREATE INDEX "sessions_accepted_at_idx" ON "sessions"("accepted_at") WHERE "acce
 CREATE INDEX "sessions_correlation_id_provider_user_id_idx" ON "sessions"("correlation_id", "provider_user_id") WHERE "correlation_id" IS NOT NULL;
 CREATE INDEX "sessions_open_idx" ON "sessions"("state", "requested_at") WHERE "state" IN ('Requested', 'Unknown');
 CREATE INDEX "sessions_in_flight_idx" ON "sessions"("lease_safe_at") WHERE "state" = 'Requested' AND "due_at" IS NULL;
--- One open request at most for an appointment and a provider: so an event that names both can only belong to one request.
+-- At most one open request per appointment and provider, so an event that names both belongs to only one request.
 CREATE UNIQUE INDEX "sessions_open_key" ON "sessions"("correlation_id", "provider_user_id") WHERE "state" IN ('Requested', 'Unknown');
 CREATE INDEX "sessions_backlog_idx" ON "sessions"("fault") WHERE "due_at" IS NOT NULL AND "wanted_generation" > "fetched_generation";
 -- Sessions whose newest event no fetch has answered yet, by that event.
@@ -627,7 +627,7 @@ CREATE TABLE "webhook_deliveries" (
     CONSTRAINT "webhook_deliveries_pkey" PRIMARY KEY ("id")
 );
 CREATE UNIQUE INDEX "webhook_deliveries_signature_key" ON "webhook_deliveries"("signature");
--- What is done costs the index nothing.
+-- Finished rows cost the index nothing.
 CREATE INDEX "webhook_deliveries_due_at_idx" ON "webhook_deliveries"("due_at") WHERE "due_at" IS NOT NULL;
 CREATE INDEX "webhook_deliveries_about_idx" ON "webhook_deliveries"("subject", "received_at", "id") WHERE "subject" IS NOT NULL;
 -- The receiver does not pay for it. Open deliveries are found by the index of due dates.

@@ -110,7 +110,7 @@ export class Admission extends RequestGate {
 
     const missing = needed.find((scope) => !scopes.has(scope));
     if (missing)
-      throw new Problem(403, 'forbidden-scope', `This key lacks the scope ${missing}; use one that has it.`, {
+      throw new Problem(403, 'forbidden-scope', `This key lacks the scope ${missing}. Use one that has it.`, {
         extensions: { scope: missing },
         headers: { 'www-authenticate': `Bearer realm="notebridge", error="insufficient_scope", scope="${missing}"` },
       });

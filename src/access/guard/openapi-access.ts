@@ -40,6 +40,6 @@ export function describeAccess(
 
 function inWords(needed: Needed): string {
   if (needed === 'public') return 'Open to callers without a key.';
-  if (needed.length === 0) return 'Any key will do.';
+  if (needed.length === 0) return 'Any valid key is accepted.';
   return `Needs a key with the scope ${needed.map((scope) => `\`${scope}\``).join(' and ')}.`;
 }

@@ -25,7 +25,11 @@ export function requireStepUp(reflector: Reflector, handler: () => unknown, requ
   const session = request.principal?.session;
   if (!session || !isNeeded?.((request.body ?? {}) as Body)) return;
   if (!session.isConfirmed)
-    throw new Problem(403, 'step-up-required', 'This needs a sign-in of the last five minutes: confirm who you are.');
+    throw new Problem(
+      403,
+      'step-up-required',
+      'This needs a sign-in within the last five minutes. Confirm your identity.',
+    );
   if (request.purpose === undefined)
     throw new Problem(400, 'purpose-required', 'This needs a reason: a code or a ticket id in Notebridge-Purpose.');
 }

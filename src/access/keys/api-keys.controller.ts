@@ -14,7 +14,7 @@ import { ApiKeys } from './api-keys.js';
 export class ApiKeysController {
   constructor(private readonly keys: ApiKeys) {}
 
-  /** Makes a key, which is shown only once */
+  /** Create a key, which is shown only once */
   @Post()
   @StepUp()
   @Problems({ 403: ['scope-escalation'] })
@@ -22,7 +22,7 @@ export class ApiKeysController {
     return this.keys.create(body, caller);
   }
 
-  /** All keys, including revoked ones, oldest first */
+  /** List all keys, including revoked ones, oldest first */
   @Get()
   @Problems({ 400: ['bad-cursor'] })
   list(@Query() { limit, cursor }: PageQuery): Promise<ApiKeyPageResponse> {
@@ -30,7 +30,7 @@ export class ApiKeysController {
   }
 
   /**
-   * Makes the successor of a key
+   * Create the successor of a key
    *
    * @remarks It has the same name and scopes and is shown only once. The old key is accepted for `overlapSeconds` more.
    */
@@ -50,9 +50,9 @@ export class ApiKeysController {
   }
 
   /**
-   * Revokes a key immediately; revoking it again changes nothing
+   * Revoke a key immediately; repeating it changes nothing
    *
-   * @remarks Also one with scopes that the calling key lacks: it takes rights away and gives none.
+   * @remarks Also a key with scopes that the calling key lacks, because this grants no rights.
    */
   @Delete(':id')
   @Problems({ 404: ['unknown-api-key'] })

@@ -15,7 +15,7 @@ const IsKeyName = fieldRule(
 );
 
 export class NewApiKeyRequest {
-  /** What the key is for; not a person */
+  /** The purpose of the key; not the name of a person */
   @Transform(({ value }) => (typeof value === 'string' ? value.trim() : value))
   @IsKeyName()
   name!: string;
@@ -26,7 +26,7 @@ export class NewApiKeyRequest {
   @IsIn(SCOPES, { each: true })
   scopes!: Scope[];
 
-  /** When the key expires. Defaults to a year from now; null for a key that lives until it is revoked */
+  /** When the key expires. Defaults to a year from now; null for a key that never expires */
   @OptionalMoment()
   @ApiPropertyOptional({ type: String, nullable: true })
   expiresAt?: string | null;
@@ -40,7 +40,7 @@ export class RotateApiKeyRequest {
   @Max(30 * DAY_SECONDS)
   overlapSeconds: number = DAY_SECONDS;
 
-  /** When the successor expires. Defaults to the lifetime of its predecessor; null for one that lives until it is revoked */
+  /** When the successor expires. Defaults to the lifetime of its predecessor; null for a key that never expires */
   @OptionalMoment()
   @ApiPropertyOptional({ type: String, nullable: true })
   expiresAt?: string | null;
@@ -54,7 +54,7 @@ export class ApiKeyResponse {
   prefix!: string;
   scopes!: Scope[];
   createdAt!: Date;
-  /** When it expires; null if it lives until it is revoked */
+  /** When it expires; null if never */
   expiresAt!: Date | null;
   revokedAt!: Date | null;
   /** To the minute; null if it was never used */
@@ -64,7 +64,10 @@ export class ApiKeyResponse {
   @ApiProperty({ type: String, format: 'uuid', nullable: true })
   rotatedTo!: string | null;
 
-  /** `altered`: grants nothing, because this service did not write its row; revoke it. `unused`: for 90 days. `expires-soon`: within 30 days, if it was made for more than 60 */
+  /**
+   * `altered`: invalid, because its row was changed outside this service; revoke it. `unused`: for 90 days.
+   * `expires-soon`: within 30 days, if it was created for more than 60
+   */
   warnings!: KeyWarning[];
 }
 

@@ -240,7 +240,7 @@ export class ApiKeys {
 function requireScopes(by: Principal, wanted: readonly Scope[]): void {
   const scopes = wanted.filter((scope) => !by.scopes.has(scope));
   if (scopes.length === 0) return;
-  const detail = `This key can't make one with scopes that it lacks: ${scopes.join(', ')}; use a key that has them.`;
+  const detail = `A key cannot create one with scopes that it lacks: ${scopes.join(', ')}. Use a key that has them.`;
   throw new Problem(403, 'scope-escalation', detail, { extensions: { scopes } });
 }
 
@@ -248,15 +248,15 @@ function requireScopes(by: Principal, wanted: readonly Scope[]): void {
 function refuseRotation({ isAlive, rotatedTo }: RotatedKey, isGenuine: boolean): void {
   if (!isGenuine) {
     const detail =
-      'This key was not made by this service, or was changed in the database. Revoke it, and make a new one.';
+      'This key was not created by this service, or was changed in the database. Revoke it and create a new one.';
     throw new Problem(409, 'api-key-ended', detail);
   }
-  if (!isAlive) throw new Problem(409, 'api-key-ended', 'This key was revoked or has expired; make a new one.');
+  if (!isAlive) throw new Problem(409, 'api-key-ended', 'This key was revoked or has expired. Create a new one.');
   if (rotatedTo === null) return;
-  const detail = 'This key has a successor already; rotate that one, or make a new key.';
+  const detail = 'This key already has a successor. Rotate the successor, or create a new key.';
   throw new Problem(409, 'already-rotated', detail, { extensions: { rotatedTo } });
 }
 
 function unknownKey(): Problem {
-  return new Problem(404, 'unknown-api-key', 'There is no key with this id; GET /v1/api-keys lists them.');
+  return new Problem(404, 'unknown-api-key', 'No key has this id. GET /v1/api-keys lists them.');
 }

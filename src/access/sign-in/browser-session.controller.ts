@@ -35,7 +35,7 @@ export class BrowserSessionController {
     if (key === undefined)
       throw new Problem(400, 'key-needed', 'Signing in needs a key as Authorization: Bearer <key>.');
     if (!this.env.allowsKeySignIn)
-      throw new Problem(403, 'key-sign-in-off', 'The console takes no keys here; sign in at /v1/sign-in.');
+      throw new Problem(403, 'key-sign-in-off', 'Sign-in with keys is off. Sign in at /v1/sign-in.');
     const token = await this.sessions.open({ by, key });
     reply.header('set-cookie', sessionCookie(token));
     return this.view(token);
@@ -60,9 +60,9 @@ export class BrowserSessionController {
   }
 
   /**
-   * Show the key of this session again, as some operations require
+   * Confirm a session with its key again, as some operations require
    *
-   * @remarks A person signs in again at /v1/sign-in?fresh=true instead.
+   * @remarks People sign in again at /v1/sign-in?fresh=true instead.
    */
   @Post('browser-session/step-up')
   @Problems({ 403: ['wrong-key'], 404: ['no-browser-session'], 409: ['confirm-at-provider'] })
@@ -80,7 +80,7 @@ export class BrowserSessionController {
   /**
    * List signed-in browsers, newest first
    *
-   * @remarks One's own, or with the scope `admin` all.
+   * @remarks Your own sessions, or with the scope `admin` all.
    */
   @Get('browser-sessions')
   @Problems({ 400: ['bad-cursor'] })
@@ -88,7 +88,7 @@ export class BrowserSessionController {
     return this.sessions.list(by, by.scopes.has('admin'), limit, cursor);
   }
 
-  /** End a session immediately: one's own, or with the scope `admin` any */
+  /** End a session immediately; another person's needs the scope `admin` */
   @Delete('browser-sessions/:id')
   @Problems({ 404: ['no-browser-session'] })
   @HttpCode(204)

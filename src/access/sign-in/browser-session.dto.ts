@@ -8,7 +8,7 @@ export class SignedInResponse {
   /** Id of the key (`admin` for ADMIN_API_KEY), or the person's id at the issuer */
   id!: string;
   name!: string;
-  /** The OpenID provider of a person; null for a key */
+  /** The OpenID provider of the person; null for a key */
   issuer!: string | null;
 }
 
@@ -24,7 +24,7 @@ export class BrowserSessionResponse {
   /** When it ends unless it is used: requests with `Notebridge-In-Use: true` move it, up to eight hours after the sign-in */
   expiresAt!: Date;
   idleMinutes!: number;
-  /** When the caller last proved who they are; null if the provider does not tell */
+  /** When the caller last authenticated; null if the provider does not report it */
   authenticatedAt!: Date | null;
 }
 
@@ -32,7 +32,7 @@ export class ListedSessionResponse {
   @ApiProperty({ format: 'uuid' })
   id!: string;
   caller!: SignedInResponse;
-  /** True for the session that asks */
+  /** True for the session of this request */
   isCurrent!: boolean;
   createdAt!: Date;
   authenticatedAt!: Date | null;
@@ -54,8 +54,8 @@ export class StepUpRequest {
 }
 
 export class SignInMethodsResponse {
-  /** True if a browser may sign in with a key */
+  /** True if browsers can sign in with a key */
   key!: boolean;
-  /** The host of the OpenID provider, whose sign-in starts at /v1/sign-in; null if there is none */
+  /** The host of the OpenID provider; its sign-in starts at /v1/sign-in. Null if there is none */
   provider!: string | null;
 }

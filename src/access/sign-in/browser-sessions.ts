@@ -152,9 +152,9 @@ export class BrowserSessions {
   async confirm(by: Principal, key: string): Promise<string> {
     if (!by.session) throw noSession();
     if (by.issuer)
-      throw new Problem(409, 'confirm-at-provider', 'A person signed in here; open /v1/sign-in?fresh=true instead.');
+      throw new Problem(409, 'confirm-at-provider', 'A person signed in here. Open /v1/sign-in?fresh=true instead.');
     if ((await this.keys.recognise(key))?.id !== by.id)
-      throw new Problem(403, 'wrong-key', 'This is not the key of this session; send the one it was opened with.');
+      throw new Problem(403, 'wrong-key', 'This is not the key of this session. Send the key that opened it.');
     return this.open({ by, key, replaces: by.session.id });
   }
 
@@ -224,7 +224,7 @@ export class BrowserSessions {
 }
 
 export function noSession(): Problem {
-  return new Problem(404, 'no-browser-session', 'There is no such session; GET /v1/browser-sessions lists them.');
+  return new Problem(404, 'no-browser-session', 'No browser session has this id. GET /v1/browser-sessions lists them.');
 }
 
 /** A page of another site can neither read the token nor add a header. @throws {Problem} 403 `forged-request` */

@@ -20,7 +20,7 @@ const MAX_RETURN_LENGTH = 1_500;
 
 const MAX_NAME_LENGTH = 100;
 
-/** Why somebody was not signed in. The console has a sentence for each. */
+/** Why a sign-in failed. The console has a sentence for each. */
 type RefusalCode = 'expired' | 'no-scopes' | 'not-configured' | 'provider-refused' | 'provider-unavailable';
 
 export class SignInRefused extends Error {
@@ -129,7 +129,7 @@ export class OpenIdConnect {
     return this.discovered;
   }
 
-  /** Logs the library's code of a failure: the provider's own words could name somebody. */
+  /** Logs the library's code of a failure: the provider's own message could contain a name. */
   private refuse(error: unknown): never {
     const { code = 'unknown', name } = error as Error & { code?: string };
     const isRefused = error instanceof oidc.AuthorizationResponseError;

@@ -16,7 +16,7 @@ test.each([
   expect(sessionToken(header)).toBe(token);
 });
 
-test('what is set is read again, and hidden from scripts and other sites', () => {
+test('reads the cookie that it set, which scripts and other sites cannot see', () => {
   const [pair, ...attributes] = sessionCookie(TOKEN).split('; ');
   expect(sessionToken(pair)).toBe(TOKEN);
   expect(attributes.sort()).toEqual(['HttpOnly', 'Path=/', 'SameSite=Strict', 'Secure']);

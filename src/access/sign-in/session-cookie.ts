@@ -11,7 +11,7 @@ const PENDING = '__Host-notebridge_sign_in';
 /** 32 random bytes as base64url. */
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
-/** Seconds that somebody may take at the provider. */
+/** How long a sign-in at the provider may take. */
 export const PENDING_SECONDS = 600;
 
 /** The session token of a Cookie header (RFC 6265 §4.2); undefined if there is none. */
@@ -50,7 +50,7 @@ function setCookie(name: string, value: string | undefined, sameSite: string, se
  * that was opened since.
  */
 export function signedOut(): Problem {
-  return new Problem(401, 'signed-out', 'This session has ended, or its key was revoked; sign in again.');
+  return new Problem(401, 'signed-out', 'This session has ended, or its key was revoked. Sign in again.');
 }
 
 /** What a page must repeat in `X-CSRF-Token` with each change. It follows from the session's token, which no page sees. */

@@ -25,7 +25,7 @@ export class SignInController {
     private readonly env: Env,
   ) {}
 
-  /** How a browser can sign in */
+  /** List the ways in which a browser can sign in */
   @Get('methods')
   methods(): SignInMethodsResponse {
     return { key: this.env.allowsKeySignIn, provider: this.oidc.provider };

@@ -3,12 +3,12 @@ import { answeredFault, CliFault, sentenceOf, Unreachable } from './cli-fault.js
 import type { Connection } from './connection.js';
 
 interface RequestOptions {
-  /** Seconds for which the service may keep the answer back until the work is settled; 60 at most (Prefer: wait). */
+  /** How many seconds the service may delay the answer until the work is settled: at most 60 (Prefer: wait). */
   wait?: number;
   signal?: AbortSignal;
-  /** The media type that is wanted; JSON by default. */
+  /** The requested media type; defaults to JSON. */
   accept?: string;
-  /** A status beside the good ones whose answer is wanted. */
+  /** An additional status, besides 2xx, whose answer is returned. */
   also?: number;
 }
 
@@ -77,7 +77,7 @@ export class Api {
       // Every answer of notebridge has an id; a page of the console is one for people.
       const isPage = answer.headers.get('content-type')?.startsWith('text/html');
       if (answer.headers.has('request-id') && !isPage) return answer;
-      throw new CliFault(`What answers at ${url} is not the API of notebridge: is NOTEBRIDGE_URL right?`);
+      throw new CliFault(`The program at ${url} is not notebridge. Check NOTEBRIDGE_URL.`);
     }
     const text = await answer.text();
     const Fault = answer.status >= 502 && answer.status <= 504 ? Unreachable : CliFault;

@@ -14,7 +14,7 @@ test('further faults of one request are named with their places', () => {
   expect(sentenceOf(400, problem({ errors }))).toBe('It is wrong. Also: /b must be a name.');
 });
 
-test('a file is called by its name, which whoever sent it knows, not by its number', () => {
+test('names a file by its name instead of its number', () => {
   const detail = 'File 2, line 7: The text is not UTF-8.';
   expect(sentenceOf(422, problem({ detail, file: 'clients.csv' }))).toBe('clients.csv, line 7: The text is not UTF-8.');
   expect(sentenceOf(422, problem({ detail }))).toBe(detail);
@@ -29,20 +29,20 @@ test('a problem about another person names it', () => {
 });
 
 test.each(['<html>', '', '[]', '{"detail":5}'])('an answer that is no problem (%s) is said by its status', (body) => {
-  expect(sentenceOf(502, body)).toBe('The service answered 502, without saying why; its log may.');
+  expect(sentenceOf(502, body)).toBe('The service answered 502 without a reason. See its log.');
 });
 const failing = (code: string) => Object.assign(new Error(`${code}: open '/x'`), { code });
 
 test.each([
-  ['ENOENT', '/x/clients.csv: there is no such file or folder; check the path.'],
-  ['EISDIR', '/x/clients.csv is a folder: name the files in it, one by one or as /x/clients.csv/*.csv.'],
-  ['EACCES', '/x/clients.csv: this user may not open it (EACCES); change its rights, or choose another place.'],
-  ['ENOSPC', '/x/clients.csv: the disk is full (ENOSPC); free some space, or choose another place.'],
-  ['EMFILE', '/x/clients.csv can not be opened (EMFILE).'],
+  ['ENOENT', '/x/clients.csv does not exist. Check the path.'],
+  ['EISDIR', '/x/clients.csv is a folder. Name the files in it, one by one or as /x/clients.csv/*.csv.'],
+  ['EACCES', '/x/clients.csv: permission denied (EACCES). Change its permissions, or choose another place.'],
+  ['ENOSPC', '/x/clients.csv: the disk is full (ENOSPC). Free some space, or choose another place.'],
+  ['EMFILE', '/x/clients.csv cannot be opened (EMFILE).'],
 ])('%s becomes one sentence that says what to do', (code, sentence) => {
   expect(fileFault('/x/clients.csv', failing(code)).message).toBe(sentence);
 });
 
-test('what carries no code is still one sentence about the file', () => {
-  expect(fileFault('a.csv', 'broken').message).toBe('a.csv can not be opened (no reason given).');
+test('an error without a code is still one sentence about the file', () => {
+  expect(fileFault('a.csv', 'broken').message).toBe('a.csv cannot be opened (no reason given).');
 });

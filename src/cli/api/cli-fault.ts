@@ -42,7 +42,7 @@ interface Problem {
  */
 export function sentenceOf(status: number, body: string): string {
   const problem = problemOf(body);
-  if (!problem) return `The service answered ${status}, without saying why; its log may.`;
+  if (!problem) return `The service answered ${status} without a reason. See its log.`;
   const { detail, errors = [], file, kind, externalId } = problem;
   // The service counts files; the user knows them by name.
   const named = typeof file === 'string' ? detail.replace(/^File \d+(?=, )/, () => file) : detail;
@@ -73,13 +73,13 @@ function problemOf(text: string): Problem | undefined {
 }
 
 const BY_CODE: Record<string, (file: string) => string> = {
-  ENOENT: (file) => `${file}: there is no such file or folder; check the path.`,
+  ENOENT: (file) => `${file} does not exist. Check the path.`,
   EISDIR: (file) =>
-    `${file} is a folder: name the files in it, one by one or as ${file.replace(/(?<!\/)\/+$/, '')}/*.csv.`,
-  EACCES: (file) => `${file}: this user may not open it (EACCES); change its rights, or choose another place.`,
-  EROFS: (file) => `${file}: nothing can be written there (EROFS); choose another place.`,
-  EEXIST: (file) => `${file} is there already: name another file, or remove that one.`,
-  ENOSPC: (file) => `${file}: the disk is full (ENOSPC); free some space, or choose another place.`,
+    `${file} is a folder. Name the files in it, one by one or as ${file.replace(/(?<!\/)\/+$/, '')}/*.csv.`,
+  EACCES: (file) => `${file}: permission denied (EACCES). Change its permissions, or choose another place.`,
+  EROFS: (file) => `${file} is on a read-only disk (EROFS). Choose another place.`,
+  EEXIST: (file) => `${file} already exists. Name another file, or remove that one.`,
+  ENOSPC: (file) => `${file}: the disk is full (ENOSPC). Free some space, or choose another place.`,
 };
 
 /**
@@ -90,5 +90,5 @@ const BY_CODE: Record<string, (file: string) => string> = {
  */
 export function fileFault(file: string, error: unknown): CliFault {
   const { code = 'no reason given' } = error as { code?: string };
-  return new CliFault(BY_CODE[code]?.(file) ?? `${file} can not be opened (${code}).`);
+  return new CliFault(BY_CODE[code]?.(file) ?? `${file} cannot be opened (${code}).`);
 }

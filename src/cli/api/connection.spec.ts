@@ -47,14 +47,14 @@ test("the demo's key goes nowhere but to the demo", () => {
   expect(() => connectionFrom(env({ url: 'http://elsewhere.example' }))).toThrow('NOTEBRIDGE_KEY');
 });
 
-test('without any key the fault says what to set', () => {
+test('without any key, the fault names the setting', () => {
   expect(() => connectionFrom(env({ dataDir: '/nowhere' }))).toThrow('NOTEBRIDGE_KEY');
 });
 
-test.each(['with\nbreak', 'schlüssel', 'a b'])('a key that can not be sent is not repeated (%j)', (key) => {
-  expect(() => connectionFrom(env({ key }))).toThrow(/^The key holds characters that no key has: set NOTEBRIDGE_KEY/);
+test.each(['with\nbreak', 'schlüssel', 'a b'])('never repeats a key that cannot be sent (%j)', (key) => {
+  expect(() => connectionFrom(env({ key }))).toThrow(/^The key contains invalid characters\. Set NOTEBRIDGE_KEY/);
 });
 
 test.each(['nonsense', 'ftp://h', 'localhost:3000', 'http://', 'http://a b'])('%s is no address', (url) => {
-  expect(() => connectionFrom(env({ url, key: 'k' }))).toThrow('NOTEBRIDGE_URL must be an address such as http://');
+  expect(() => connectionFrom(env({ url, key: 'k' }))).toThrow('NOTEBRIDGE_URL must be a URL such as http://');
 });

@@ -24,29 +24,28 @@ export const DEMO_NOTE = 'demo.json';
 const DEFAULT_URL = 'http://127.0.0.1:3000';
 
 /**
- * The service to speak to: as the environment says, else the demo of this clone.
+ * The service to connect to: the one in the environment, otherwise the demo of this clone.
  *
- * @throws {CliFault} when no key is to be found
+ * @throws {CliFault} if no key is found
  */
 export function connectionFrom(env: ClientEnv): Connection {
   if (env.keyFault) throw new CliFault(env.keyFault);
   const demo = readDemoNote(env.dataDir);
   const url = (env.url ?? (env.key ? undefined : demo?.url) ?? DEFAULT_URL).replace(/(?<!\/)\/+$/, '');
   const key = env.key ?? (demo && url === demo.url ? demo.key : undefined);
-  if (!key)
-    throw new CliFault('No key is known: set NOTEBRIDGE_KEY to an API key of the service, or run the demo first.');
+  if (!key) throw new CliFault('The API key is missing. Set NOTEBRIDGE_KEY, or run the demo first.');
   if (!/^[\x21-\x7e]+$/.test(key))
-    throw new CliFault('The key holds characters that no key has: set NOTEBRIDGE_KEY to a key as it was shown.');
+    throw new CliFault('The key contains invalid characters. Set NOTEBRIDGE_KEY to the key as it was shown.');
   if (!/^https?:\/\/[^/]/.test(url) || !URL.canParse(url))
-    throw new CliFault(`NOTEBRIDGE_URL must be an address such as ${DEFAULT_URL}.`);
+    throw new CliFault(`NOTEBRIDGE_URL must be a URL such as ${DEFAULT_URL}.`);
   if (!env.mayBeInsecure && !isPrivate(new URL(url)))
     throw new CliFault(
-      'NOTEBRIDGE_URL is plain http to another host, where the key and what is shown could be read: make it https, or set NOTEBRIDGE_INSECURE_HTTP=true.',
+      'NOTEBRIDGE_URL is plain http to another host, so others could read the key and the data. Use https, or set NOTEBRIDGE_INSECURE_HTTP=true.',
     );
   return { url, key, onBehalfOf: env.onBehalfOf };
 }
 
-/** Whether nobody between can read what is sent there: it is encrypted, or does not leave this machine. */
+/** True if no one on the network can read the traffic: it is encrypted, or stays on this machine. */
 function isPrivate({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || isLoopbackHost(hostname);
 }

@@ -18,14 +18,14 @@ const ABOUT_VERIFY = `
 It connects to the database with the service's DATABASE_URL and AUDIT_KEYS. Entries of the last second may not be linked
 yet: removed ones are not detected. FILE holds heads, one a line: lines of the service's log, what AUDIT_HEADS_URL
 received, or number:MAC. It shows that nothing was removed from the end of the log since.
-It ends with 2 if the audit log has faults.`;
+Exits 2 if the audit log has faults.`;
 
 /** `notebridge audit` and `audit verify`. */
 export function addAuditCommands(program: Command, api: Api): void {
-  const group = program.command('audit').description('the log of who did and who saw what');
+  const group = program.command('audit').description('list and verify the audit log');
   const search = group
     .command('search', { isDefault: true })
-    .description('who did what and who saw what, newest first')
+    .description('list audit entries, newest first')
     .addHelpText('after', examples('audit --client C-1002', 'audit --key admin --since 2026-01-31 --limit all'));
   listing<AuditResponse>(search, api, {
     from: '/v1/audit',
@@ -43,13 +43,13 @@ export function addAuditCommands(program: Command, api: Api): void {
         ...Object.entries(ranges).map(([kind, { count, first, last }]) => `${kind} ${first} … ${last} (${count})`),
       ].join(' '),
     }),
-    none: 'The audit log has no such entries.',
+    none: 'No matching entries.',
   });
 
   group
     .command('verify')
-    .description('find and name what was changed, removed or inserted in the audit log')
-    .option('--heads <file>', 'heads that were kept elsewhere: all must be part of the audit log')
+    .description('find changed, removed or inserted entries of the audit log')
+    .option('--heads <file>', 'heads stored elsewhere; the audit log must contain all of them')
     .option('--json', 'print the outcome as JSON')
     .addHelpText('after', ABOUT_VERIFY)
     .addHelpText('after', examples('audit verify', 'audit verify --heads heads.log'))

@@ -57,7 +57,7 @@ test.each(['sessions', 'compliance', 'deliveries', 'subscriptions', 'audit', 'ke
   '%s shows the options of its default command',
   (name) => {
     const help = helpOf(named(program, name)).replaceAll(/\s+/g, ' ');
-    expect(help).toMatch(/ --limit <count>.* --json .*; so it is without a command/);
+    expect(help).toMatch(/ --limit <count>.* --json .*; the default command/);
     expect(help.match(/ --help /g)).toHaveLength(1);
   },
 );

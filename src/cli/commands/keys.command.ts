@@ -10,7 +10,7 @@ import { printAnswer } from '../output/print.js';
 
 const KEYS = '/v1/api-keys';
 const expiresAt = () => momentOption('--expires-at <moment>', 'when it expires, such as 2027-01-31');
-const JSON_ANSWER = ['--json', 'print what the service answers'] as const;
+const JSON_ANSWER = ['--json', "print the service's answer"] as const;
 const pathOf = (id: string): string => `${KEYS}/${encodeURIComponent(id)}`;
 
 interface NewKeyOptions {
@@ -24,7 +24,7 @@ const ABOUT_ROTATION = `
 It connects to the database with the service's DATABASE_URL and keys. First add the new key last in every process, then
 put it first in every process; then run this while they run. It can be stopped and run again at any time.
 "audit" needs DATABASE_OWNER_URL where DATABASE_URL is another role's. What was changed or removed keeps its old MAC.
-It ends with 2 if values are left or have a fault.`;
+Exits 2 if values are left or have a fault.`;
 
 /** The words after `keys rotate`, and what each does. */
 const ROTATIONS: Record<RotationKind, string> = {
@@ -35,10 +35,10 @@ const ROTATIONS: Record<RotationKind, string> = {
 
 /** `notebridge keys …` */
 export function addKeyCommands(program: Command, api: Api): void {
-  const keys = program.command('keys').description('API keys of this service, and the keys that encrypt its data');
+  const keys = program.command('keys').description('manage API keys, and rotate the encryption keys');
   const list = keys
     .command('list', { isDefault: true })
-    .description('list them, revoked ones too; a key itself is shown only once, when it is made')
+    .description('list keys, including revoked ones; a key itself is shown only at its creation')
     .addHelpText('after', examples('keys'));
   listing<ApiKeyResponse>(list, api, {
     from: KEYS,
@@ -47,16 +47,16 @@ export function addKeyCommands(program: Command, api: Api): void {
       const [expires, used, note] = [expiresAt, lastUsedAt, warnings.join(' ')];
       return { id, name, key: `${prefix}…`, made, expires, revoked, 'last used': used, note, scopes: scopes.join(' ') };
     },
-    none: 'No key was made yet; ADMIN_API_KEY is not in this list.',
+    none: 'No keys yet. ADMIN_API_KEY is not in this list.',
   });
 
   keys
     .command('create')
-    .description('make a key and show it this once')
-    .argument('<name>', 'what it is for; not a person')
-    .addOption(new Option('--scopes <scopes...>', 'what it may do').choices(SCOPES).makeOptionMandatory())
+    .description('create a key and show it once')
+    .argument('<name>', 'its purpose; not the name of a person')
+    .addOption(new Option('--scopes <scopes...>', 'the scopes of the key').choices(SCOPES).makeOptionMandatory())
     .addOption(expiresAt())
-    .option('--no-expiry', 'let it live until it is revoked; otherwise it expires after a year')
+    .option('--no-expiry', 'the key never expires; otherwise it expires after a year')
     .option(...JSON_ANSWER)
     .addHelpText('after', examples('keys create ehr --scopes people:read people:write'))
     .action(async (name: string, { json, scopes, expiry, expiresAt = expiry ? undefined : null }: NewKeyOptions) =>
@@ -65,11 +65,9 @@ export function addKeyCommands(program: Command, api: Api): void {
 
   const rotation = keys
     .command('rotate')
-    .description(
-      'make an API key that takes the place of another, and show it this once; or rotate keys of the service',
-    )
+    .description('create the successor of an API key and show it once, or rotate keys of the service')
     .argument('<id>')
-    .option('--overlap-seconds <seconds>', 'how long the old one is still accepted; a day by default', secondsIn)
+    .option('--overlap-seconds <seconds>', 'how long the old key is still accepted; a day by default', secondsIn)
     .addOption(expiresAt())
     .option(...JSON_ANSWER)
     .addHelpText('after', examples('keys rotate 7b0f5a3e-0000-4000-8000-000000000000 --overlap-seconds 3600'))
@@ -92,7 +90,7 @@ export function addKeyCommands(program: Command, api: Api): void {
     rotation
       .command(kind)
       .description(description)
-      .option('--dry-run', 'only count which keys are used')
+      .option('--dry-run', 'only count the uses of each key')
       .option('--json', 'print the outcome as JSON, and the progress to stderr')
       .addHelpText('after', ABOUT_ROTATION)
       .addHelpText('after', examples(`keys rotate ${kind} --dry-run`, `keys rotate ${kind}`))

@@ -56,7 +56,7 @@ describe('people --csv', () => {
       0o600,
       'kind\r\n',
     ]);
-    await expect(people('other', '--output', file)).rejects.toThrow('is there already');
+    await expect(people('other', '--output', file)).rejects.toThrow('already exists');
     expect(readFileSync(file, 'utf8')).toBe('kind\r\n');
   });
 

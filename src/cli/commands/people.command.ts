@@ -31,13 +31,13 @@ interface SelectionOptions {
   json?: boolean;
 }
 
-const kindArgument = () => new Argument('<kind>', 'whom it is about').choices(KINDS);
+const kindArgument = () => new Argument('<kind>', 'the kind of person').choices(KINDS);
 
 /** `notebridge people` and `resolve`. */
 export function addPeopleCommands(program: Command, api: Api): void {
   const people = program
     .command('people')
-    .description('list providers and clients with how they stand; names are shown with --json only')
+    .description('list providers and clients with their state; names only with --json')
     .addHelpText(
       'after',
       examples('people --state needs-review', 'people --external-id C-1', 'people --csv --output people.csv'),
@@ -49,7 +49,7 @@ export function addPeopleCommands(program: Command, api: Api): void {
       new Option('--state <state>', 'only these').choices(STATES),
       new Option('--email <email>', 'find by email').conflicts('externalId'),
       new Option('--external-id <id>', "find by the EHR's id"),
-      new Option('--csv', 'print all people with their platform users as CSV, which can be imported again').conflicts([
+      new Option('--csv', 'print all people with their platform users as CSV for an import').conflicts([
         'kind',
         'state',
         'email',
@@ -71,13 +71,13 @@ export function addPeopleCommands(program: Command, api: Api): void {
   );
   program
     .command('resolve')
-    .description('resolve manually a person that needs a review or has failed')
+    .description('resolve a person that needs a review or has failed')
     .addArgument(kindArgument())
     .argument('<externalId>')
     .addArgument(action.choices(RESOLVE_ACTIONS))
     .option('--user <platformUserId>', 'the user to link to')
-    .option('--wait <seconds>', 'how long to wait for the outcome, 0 to 60', waitSeconds, 20)
-    .option('--json', 'print what the service answers')
+    .option('--wait <seconds>', 'seconds to wait for the outcome, 0 to 60', waitSeconds, 20)
+    .option('--json', "print the service's answer")
     .addHelpText(
       'after',
       examples('resolve client C-1 retry', 'resolve provider P-1 link --user 6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b'),
@@ -92,12 +92,12 @@ export function addPeopleCommands(program: Command, api: Api): void {
 
   program
     .command('resolve-all')
-    .description('resolve everyone who needs a review or has failed for one reason; they are counted first')
+    .description('resolve all people that need a review or have failed for one reason; counts them first')
     .addArgument(new Argument('<code>', 'the reason, as people shows it').choices(UNSETTLED_CODES))
     .addArgument(new Argument('<action>', 'create, retry or ignore').choices(BULK_ACTIONS))
     .addOption(new Option('--kind <kind>', 'only these').choices(KINDS))
-    .option('--yes', 'do not ask for confirmation; without a terminal and --yes, only count')
-    .option('--json', 'print what the service answers; nothing is asked')
+    .option('--yes', 'skip the confirmation; without a terminal and --yes, only count')
+    .option('--json', "print the service's answer; asks nothing")
     .addHelpText(
       'after',
       examples('resolve-all create-unknown create', 'resolve-all rejected retry --kind client --yes'),
@@ -119,7 +119,7 @@ async function resolveAll(
   const what = `${counted(count, 'person', 'people')} with ${code}`;
   if (!yes && (json || !(await isConfirmed(`Resolve ${what} with ${action}?`)))) {
     process.exitCode = 2;
-    return printAnswer(planned, json, () => `${what} would be resolved with ${action}; to do it, add --yes.`);
+    return printAnswer(planned, json, () => `${what} would be resolved with ${action}. Add --yes to resolve them.`);
   }
   const done = await resolve({ plan });
   if (done.more) process.exitCode = 2;

@@ -19,7 +19,7 @@ interface RequestKind<View> {
   description: string;
   path: string;
   states: string[];
-  /** Options of the list beside --state. */
+  /** Further options of the list, besides --state. */
   filters?: Option[];
   /** Without names and without what the platform said: both may be personal. */
   row(view: View): Record<string, unknown>;
@@ -29,7 +29,7 @@ interface RequestKind<View> {
 
 const SESSIONS: RequestKind<SessionResponse> = {
   command: 'sessions',
-  description: 'sessions, and requests for some; Unknown ones wait for your word',
+  description: 'list sessions and session requests, and resolve Unknown ones',
   path: '/v1/sessions',
   states: ['InProgress', 'Processing', 'Done', 'Error', 'Requested', 'Unknown', 'Rejected'],
   filters: [
@@ -51,7 +51,7 @@ const SESSIONS: RequestKind<SessionResponse> = {
 
 const JOBS: RequestKind<ListedJobResponse> = {
   command: 'compliance',
-  description: 'compliance jobs; Unknown ones wait for your word',
+  description: 'list compliance jobs, and resolve Unknown ones',
   path: '/v1/compliance/jobs',
   states: ['Requested', 'Unknown', 'Rejected', 'Abandoned', 'Submitted', 'Completed', 'Failed'],
   filters: [
@@ -70,11 +70,11 @@ const JOBS: RequestKind<ListedJobResponse> = {
 export function addRequestCommands(program: Command, api: Api): void {
   program
     .command('refresh')
-    .description('fetch sessions from the platform again, for webhooks that never came')
+    .description('fetch sessions from the platform again, for lost webhooks')
     .addOption(momentOption('--since <moment>', 'every session recorded or changed since, such as 2026-01-31'))
     .addOption(new Option('--session <id>', "one session: its id here or the platform's").conflicts('since'))
-    .option('--no-wait', 'return at once; the service goes on by itself')
-    .option('--json', 'print nothing but the counts at the end')
+    .option('--no-wait', 'return immediately; the work continues in the background')
+    .option('--json', 'print only the counts at the end')
     .addHelpText('after', examples('refresh --since 2026-01-31'))
     .action((options: RefreshOptions) => refresh(api, options));
   addCommands(program, api, SESSIONS);
@@ -98,21 +98,21 @@ function addCommands<View extends SessionResponse | ListedJobResponse>(
     parameters: { since: 'updatedSince' },
     limit: 50,
     row,
-    none: 'There are none like that.',
+    none: 'No matching entries.',
   });
 
-  const action = new Argument('<action>', 'link to what the platform has, create it again, or abandon it');
+  const action = new Argument('<action>', 'link to an id of the platform, create again, or abandon');
   group
     .command('resolve')
-    .description('say what became of one whose answer was lost; look on the platform first')
+    .description('resolve one with unknown outcome; look on the platform first')
     .argument('<id>')
     .addArgument(action.choices(['link', 'create', 'abandon']))
-    .option('--to <platformId>', "the platform's id of what to link to")
-    .option('--json', 'print what the service answers')
+    .option('--to <platformId>', "the platform's id to link to")
+    .option('--json', "print the service's answer")
     .addHelpText('after', examples(`${command} resolve 7b0f5a3e-0000-4000-8000-000000000000 link --to abc123`))
     .action(async (id: string, action: string, { to, json }: { to?: string; json?: boolean }) => {
       if (action === 'link' && to === undefined)
-        throw new CliFault('Say what to link to: --to, with the id that the platform gave it.');
+        throw new CliFault('--to is missing. Pass the id that the platform gave it.');
       const body = { action, [linkedBy]: to };
       const view = await api.post<View>(`${path}/${encodeURIComponent(id)}/resolve`, body);
       printAnswer(view, json, ({ state, error }) => `${id}: ${state}${error ? `, ${error.code}` : ''}`);
@@ -127,16 +127,17 @@ interface RefreshOptions {
 }
 
 async function refresh(api: Api, { since, session, wait, json }: RefreshOptions): Promise<void> {
-  if (since === undefined && session === undefined) throw new CliFault('Say what to refresh: --since or --session.');
+  if (since === undefined && session === undefined)
+    throw new CliFault('The sessions are missing. Pass --since or --session.');
   const { sessions } = await api.post<{ sessions: number }>('/v1/sessions/refreshes', { since, session });
   const say = json ? () => undefined : console.log;
   say(`${counted(sessions, 'session')} to be fetched`);
   const isWatched = sessions > 0 && wait;
   const failing = isWatched ? await watchRefresh(api, { total: sessions, session, json }) : undefined;
   if (json) console.log(JSON.stringify({ sessions, failing }));
-  if (failing === 0) say('All were fetched.');
+  if (failing === 0) say('All sessions were fetched.');
   if (!failing) return;
-  say(`${counted(failing, 'session')} could not be fetched; the service tries again by itself.`);
+  say(`${counted(failing, 'session')} could not be fetched. The service retries automatically.`);
   process.exitCode = 2;
 }
 
@@ -168,7 +169,7 @@ async function watchRefresh(
 /**
  * How far a refresh is, and how long the rest takes at the pace so far.
  *
- * @param pending sessions that are still to be fetched; events that arrive meanwhile add to them
+ * @param pending sessions not fetched yet; events that arrive during the refresh add to them
  * @param seconds since it began
  */
 export function refreshProgress(total: number, pending: number, seconds: number): Progress {

@@ -12,7 +12,7 @@ import { listing } from '../output/list-command.js';
 import { printAnswer } from '../output/print.js';
 
 const SUBSCRIPTIONS = '/v1/subscriptions';
-const JSON_ANSWER = ['--json', 'print what the service answers'] as const;
+const JSON_ANSWER = ['--json', "print the service's answer"] as const;
 const ID = '7b0f5a3e-0000-4000-8000-000000000000';
 const pathOf = (id: string): string => `${SUBSCRIPTIONS}/${encodeURIComponent(id)}`;
 const after = (otherwise: string) =>
@@ -24,7 +24,9 @@ interface JsonOption {
 
 /** `notebridge subscriptions …` */
 export function addSubscriptionCommands(program: Command, api: Api): void {
-  const subscriptions = program.command('subscriptions').description('endpoints of the EHR to which events are pushed');
+  const subscriptions = program
+    .command('subscriptions')
+    .description('manage endpoints of the EHR to which events are pushed');
   const list = subscriptions
     .command('list', { isDefault: true })
     .description('list subscriptions with the last answer')
@@ -45,13 +47,13 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
         'next attempt': nextAttemptAt,
       };
     },
-    none: 'There is no subscription, so the EHR reads the feed itself.',
+    none: 'No subscriptions: the EHR reads the feed itself.',
   });
 
   subscriptions
     .command('create')
-    .description('push events to an endpoint, and show its secret this once')
-    .argument('<url>', 'https, or http to this machine')
+    .description('push events to an endpoint, and show its secret once')
+    .argument('<url>', 'an https URL, or http to this machine')
     .addOption(new Option('--types <types...>', 'only events of these types').choices(Object.keys(FEED_TYPES)))
     .option('--description <text>', 'purpose, without personal data')
     .addOption(after('latest by default'))
@@ -67,7 +69,7 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
 
   subscriptions
     .command('test')
-    .description('send a test event now, and show what comes back; ends with 2 if the endpoint does not take it')
+    .description('send a test event now, and show the response; exits 2 if the endpoint rejects it')
     .argument('<id>')
     .option(...JSON_ANSWER)
     .addHelpText('after', examples(`subscriptions test ${ID}`))
@@ -89,7 +91,7 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
 
   subscriptions
     .command('resume')
-    .description('push again, after the last event that the endpoint took')
+    .description('resume pushes after the last delivered event')
     .argument('<id>')
     .addOption(after('needed only for cursor-expired'))
     .option(...JSON_ANSWER)
@@ -100,9 +102,9 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
 
   subscriptions
     .command('skip')
-    .description('leave out the next event, which the endpoint cannot take')
+    .description('skip the next event, which the endpoint cannot process')
     .argument('<id>')
-    .argument('<cursor>', 'of that event, as the list shows it')
+    .argument('<cursor>', 'the cursor of that event, from the list')
     .option(...JSON_ANSWER)
     .addHelpText('after', examples(`subscriptions skip ${ID} 1-42`))
     .action(async (id: string, cursor: string, { json }: JsonOption) => {
@@ -112,7 +114,7 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
 
   subscriptions
     .command('rotate-secret')
-    .description('make a new secret and show it this once; for 24 hours the former one signs, too')
+    .description('create a new secret and show it once; the former one also signs for 24 hours')
     .argument('<id>')
     .option(...JSON_ANSWER)
     .addHelpText('after', examples(`subscriptions rotate-secret ${ID}`))
@@ -123,15 +125,15 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
 
   subscriptions
     .command('delete')
-    .description('push nothing more to an endpoint')
+    .description('delete a subscription')
     .argument('<id>')
-    .option('--yes', 'do not ask for confirmation')
-    .option('--json', 'print the outcome as JSON; nothing is asked')
+    .option('--yes', 'skip the confirmation')
+    .option('--json', 'print the outcome as JSON; asks nothing')
     .addHelpText('after', examples(`subscriptions delete ${ID} --yes`))
     .action(async (id: string, { yes, json }: JsonOption & { yes?: boolean }) => {
       if (!yes && (json || !(await isConfirmed(`Delete subscription ${id}?`)))) {
         process.exitCode = 2;
-        return printAnswer({ id, deleted: false }, json, () => 'Nothing was deleted; to do it, add --yes.');
+        return printAnswer({ id, deleted: false }, json, () => 'Nothing was deleted. Add --yes to delete it.');
       }
       await api.send('DELETE', pathOf(id));
       printAnswer({ id, deleted: true }, json, () => 'Deleted.');

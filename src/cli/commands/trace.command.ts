@@ -19,10 +19,10 @@ const TRACES: Record<string, (api: Api, id: string, json?: boolean) => Promise<v
 export function addTraceCommand(program: Command, api: Api): void {
   program
     .command('trace')
-    .description('show what happened to one person, session or delivery, what comes next and why; nothing is sent')
-    .addArgument(new Argument('<kind>', 'what the id names').choices(Object.keys(TRACES)))
+    .description('show the history and the next step of a person, session or delivery; sends nothing')
+    .addArgument(new Argument('<kind>', 'the kind of the id').choices(Object.keys(TRACES)))
     .argument('<id>', "the EHR's id of a person; a session's id here or on the platform; a delivery's id")
-    .option('--json', 'print what the service answers')
+    .option('--json', "print the service's answer")
     .addHelpText('after', examples('trace client C-1', 'trace delivery 42'))
     .action((kind: string, id: string, { json }: { json?: boolean }) => TRACES[kind]?.(api, id, json));
 }

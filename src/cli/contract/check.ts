@@ -19,7 +19,7 @@ export async function check(file: string | undefined, { sample, operation, json 
   if (existsSync('.env')) process.loadEnvFile('.env');
   const env = readClientEnv();
   const name = file ?? env.contract;
-  if (name === undefined) throw new CliFault('Name the contract file, or set PLATFORM_CONTRACT.');
+  if (name === undefined) throw new CliFault('The contract file is missing. Pass it, or set PLATFORM_CONTRACT.');
   const { findings, contract } = checkContract(readContractText(name));
   const readings = contract && sample ? await readSample(contract, sample, operation) : [];
   const capabilities = contract ? capabilitiesOf(contract, env) : [];

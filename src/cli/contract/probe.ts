@@ -53,7 +53,7 @@ export async function probePlatform(env: Env, contract: Contract): Promise<Probe
 /** `notebridge contract probe`: exits 2 without a readable answer. */
 export async function probe({ json }: { json?: boolean }): Promise<void> {
   const { env, demo } = serviceSettings();
-  if (demo) console.error("No settings of a service are set here, so this is the demo's platform.");
+  if (demo) console.error("No service settings are set here, so this uses the demo's platform.");
   const { contract } = readContract(env.PLATFORM_CONTRACT);
   const probed = await probePlatform(env, contract);
   if (probed.fault !== undefined) process.exitCode = 2;

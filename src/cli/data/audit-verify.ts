@@ -13,7 +13,7 @@ import { withServiceData } from './service-data.js';
 /** A link's number and the MAC of an HMAC-SHA-256 that names its key. */
 const HEAD = /^\d+:(?:[0-9a-f]{2}){34,}$/;
 
-/** `notebridge audit verify`: ends with 2 if the audit log has faults. */
+/** `notebridge audit verify`: exits 2 if the audit log has faults. */
 export async function verify({ heads, json }: { heads?: string; json?: boolean }): Promise<void> {
   const given = heads === undefined ? [] : headsIn(heads, await readFile(heads, 'utf8'));
   const result = await withServiceData(async (client, keys) => {
@@ -36,7 +36,7 @@ function headsIn(file: string, text: string): string[] {
     const head = line.startsWith('{') ? jsonHead(line) : line;
     if (head === undefined) return [];
     // A typing error would look like an audit log that was cut off.
-    if (!HEAD.test(head)) throw new CliFault(`Line ${at + 1} of ${file} is no head: give it whole, as number:MAC.`);
+    if (!HEAD.test(head)) throw new CliFault(`Line ${at + 1} of ${file} is not a head. Write it as number:MAC.`);
     return [head];
   });
   if (heads.length === 0) throw new CliFault(`${file} contains no head.`);

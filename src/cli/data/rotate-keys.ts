@@ -74,7 +74,7 @@ const ROTATIONS = {
 };
 export type RotationKind = keyof typeof ROTATIONS;
 
-/** `notebridge keys rotate data` and its kin: ends with 2 if values are left. */
+/** `notebridge keys rotate data` and the like: exits 2 if values are left. */
 export async function rotateKeys(kind: RotationKind, { dryRun = false, json = false }: RotationOptions): Promise<void> {
   const live = new LiveLine(json ? process.stderr : process.stdout);
   const role = kind === 'audit' ? 'owner' : 'service';
@@ -91,7 +91,7 @@ export async function rotateOn(
   dryRun = false,
   live?: LiveLine,
 ): Promise<RotationReport> {
-  if (!(await keyFaults(client, keys))) throw new CliFault('The database is empty: start the service once.');
+  if (!(await keyFaults(client, keys))) throw new CliFault('The database is empty. Start the service once.');
   await registerKeys(client, keys);
   const { setting, count, run } = ROTATIONS[kind](client, keys);
   const unreadable: UnreadableRow[] = [];

@@ -1,4 +1,4 @@
-/** What one check came to; lines of advice say what to do. `unknown`: nothing is wrong for that alone. */
+/** The result of one check, with advice on what to do. `unknown` alone is not a fault. */
 export interface Finding {
   state: 'ok' | 'faulty' | 'unknown';
   what: string;
@@ -21,6 +21,6 @@ export function findingLines(name: string, { state, what, advice }: Finding): st
 
 /** An error's message as a finding. */
 export function faultOf(error: unknown): Finding {
-  const [what = 'it failed without a reason', ...advice] = (error instanceof Error ? error.message : '').split('\n');
+  const [what = 'it failed without a message', ...advice] = (error instanceof Error ? error.message : '').split('\n');
   return faulty(what, ...advice.map((line) => line.trim()));
 }

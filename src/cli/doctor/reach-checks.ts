@@ -40,7 +40,8 @@ export async function platformFinding(env: Env): Promise<Finding> {
     const { statusCode, headers } = await headOf(url, env);
     const took = Math.round(performance.now() - begun);
     const skew = skewFault(Date.now(), headers.date ?? null);
-    if (skew) return faulty(skew, 'Set the clock of this machine (NTP): signatures and certificates are judged by it.');
+    if (skew)
+      return faulty(skew, 'Set the clock of this machine (NTP), because signatures and certificates depend on it.');
     return ok(`${baseUrl} answers in ${took} ms (${statusCode})${way}; the key was not sent`);
   } catch (error) {
     if (error instanceof ProxyRefusal)
@@ -53,7 +54,7 @@ export async function platformFinding(env: Env): Promise<Finding> {
 }
 
 const PROXY_REFUSES =
-  'Correct user and password in HTTPS_PROXY, have the proxy allow this host, or list the host in NO_PROXY.';
+  'Correct user and password in HTTPS_PROXY, allow this host in the proxy, or list the host in NO_PROXY.';
 
 async function headOf(url: URL, env: Env): Promise<IncomingMessage> {
   const { httpAgent, httpsAgent } = resettableAgents({ keepAlive: false }, env);
@@ -74,9 +75,9 @@ async function healthAt(url: string): Promise<ServiceHealth | undefined> {
 /** Checks that PUBLIC_URL leads to notebridge. No answer is not a fault, because some networks only allow outside access. */
 export async function publicFinding(url: string): Promise<Finding> {
   try {
-    if (await healthAt(url.replace(/\/$/, ''))) return ok(`${url} leads to notebridge`);
-    const advice = 'Correct PUBLIC_URL, or the proxy at this address: its /health/ready must lead here.';
-    return faulty(`PUBLIC_URL ${url} leads to another program than notebridge`, advice);
+    if (await healthAt(url.replace(/\/$/, ''))) return ok(`${url} is notebridge`);
+    const advice = 'Correct PUBLIC_URL, or the proxy at this URL: its /health/ready must lead here.';
+    return faulty(`PUBLIC_URL ${url} is another program`, advice);
   } catch (error) {
     return unknown(`PUBLIC_URL ${url} does not answer from here (${causeOf(error)})`, 'Check it from outside.');
   }
@@ -86,13 +87,13 @@ export async function publicFinding(url: string): Promise<Finding> {
 const NOT_LISTENING = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/;
 
 const FREE_PORT =
-  'Stop the program that uses the port, or set PORT to a free one. NOTEBRIDGE_URL names a service elsewhere.';
+  'Stop the program that uses the port, or set PORT to a free one. For a service elsewhere, set NOTEBRIDGE_URL.';
 
 /** @param starter the command that starts the service */
 export async function serviceFinding(url: string, starter: string): Promise<Finding> {
   try {
     const health = await healthAt(url);
-    if (!health) return faulty(`another program than notebridge answers at ${url}`, FREE_PORT);
+    if (!health) return faulty(`another program answers at ${url}`, FREE_PORT);
     const { status, causes } = health;
     // What only awaits a decision is no fault of the installation.
     const finding = causes.every(({ part }) => part === 'decisions') ? unknown : faulty;
@@ -100,6 +101,6 @@ export async function serviceFinding(url: string, starter: string): Promise<Find
   } catch (error) {
     const cause = causeOf(error);
     if (NOT_LISTENING.test(cause)) return unknown(`nothing answers at ${url} (${cause}); ${starter} starts it`);
-    return faulty(`the program at ${url} does not answer as notebridge does (${cause})`, FREE_PORT);
+    return faulty(`the program at ${url} is not notebridge (${cause})`, FREE_PORT);
   }
 }

@@ -46,6 +46,6 @@ test.each([
 });
 
 test('a missing file and a folder are refused before anything is sent', async () => {
-  await expect(formOf([path.join(folder, 'missing.csv')])).rejects.toThrow('there is no such file');
+  await expect(formOf([path.join(folder, 'missing.csv')])).rejects.toThrow('does not exist');
   await expect(formOf([file('x.csv'), folder])).rejects.toThrow('is a folder');
 });

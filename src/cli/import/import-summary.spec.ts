@@ -143,7 +143,7 @@ test('corrections and rows without a person are reported', () => {
   const text = importSummary(view({ total: 3 }, { state: 'planned', ...more }));
   expect(text).toContain('corrects rejected rows of import i0');
   expect(text).toContain('2 rows were corrected');
-  expect(text).toContain('3 rejected rows name no person, so nobody is deleted');
+  expect(text).toContain('3 rejected rows name no person, so no one is deleted');
   expect(text).toContain('npx notebridge import-rows i1 --planned needs-review');
 });
 

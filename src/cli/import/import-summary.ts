@@ -115,7 +115,7 @@ function resultLines(view: ImportResponse): string[] {
     [corrected, `  ${counted(corrected, 'row was', 'rows were')} corrected.`],
     [repeatedIds, `  ${counted(repeatedIds, 'id occurs', 'ids occur')} in several rows.`],
     [lostProviders, `  ${counted(lostProviders, 'reference')} to providers led to no provider.`],
-    [view.unclearRows, `  ${unclear} no person, so nobody is deleted. Correct the files, then import them again.`],
+    [view.unclearRows, `  ${unclear} no person, so no one is deleted. Correct the files, then import them again.`],
   ];
   return [...results, ...applicable(notes)];
 }
@@ -157,7 +157,7 @@ function advice(view: ImportResponse): string[] {
     [state === 'needs-mapping', `To choose the columns: ${mapCommand(view)}`],
     [state === 'planned' && hasWork, `Nothing was sent. To apply the plan: ${apply}`],
     [state === 'planned' && !hasWork, 'Nothing was sent, and there is nothing to do.'],
-    [state === 'paused', `To go on: npx notebridge resume ${id}`],
+    [state === 'paused', `To resume: npx notebridge resume ${id}`],
     [counts.rejected > 0, `Rejected rows, to be corrected and imported again: ${rows} --rejected-csv rejected.csv`],
     [counts.needsReview + (deletes.needsReview ?? 0) > 0, `For review, with the reason: ${rows} --outcome needsReview`],
     [state === 'planned' && planned['needs-review'], `For review: ${rows} --planned needs-review`],

@@ -15,7 +15,7 @@ const view = (state: string, more = {}) =>
     ...more,
   }) as unknown as ImportResponse;
 
-/** Watches an import that answers one after the other, the last for ever; an error is thrown. */
+/** Watches an import that returns these answers in order and then repeats the last; an error is thrown. */
 async function watched(answers: (ImportResponse | Error)[], options = {}) {
   const left = [...answers];
   const get = async () => {

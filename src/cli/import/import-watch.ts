@@ -58,7 +58,7 @@ export async function watchImport(
       if (view && lacksWorker(view) && !lackedWorker) live.say(NO_WORKER);
       if (view) lackedWorker = lacksWorker(view);
       if (!view && awayMs === 0) {
-        live.say('The service does not answer. Waiting; the import continues with it …');
+        live.say('The service does not answer. Waiting for it; the import then continues …');
       }
       awayMs = view ? 0 : awayMs + AWAY_POLL_MS;
       await pause(view ? POLL_MS : AWAY_POLL_MS);
@@ -85,9 +85,9 @@ export async function watchToEnd(api: Api, id: string, applied = false, json = f
 
 let farewell: string | undefined;
 
-/** What Ctrl-C says from now on before it ends the command. */
+/** Sets the text that Ctrl-C prints before it ends the command. */
 export function onInterrupt(text: string): void {
-  // One listener for good: a signal that arrives while listeners are exchanged is lost with the old one.
+  // The listener is never replaced, because a signal that arrives during the exchange would be lost.
   if (farewell === undefined) {
     process.on('SIGINT', () => {
       console.log(process.stdout.isTTY ? `\n${farewell}` : farewell);

@@ -40,7 +40,7 @@ const ID = '7b0f5a3e-0000-4000-8000-000000000000';
 const columnOption = () =>
   new Option(
     '--column <field=NAME>',
-    'read a field from this column of the CSV files, or of one kind (clients.firstName=Vorname); repeatable',
+    'the column of a field in CSV files, or in one kind (clients.firstName=Vorname); repeatable',
   ).argParser(addColumn);
 
 const overrideOption = () => new Option('--override <guards...>', 'confirm these guards').choices(GUARD_NAMES);
@@ -69,16 +69,16 @@ export function addImportCommands(program: Command, api: Api): void {
   );
   program
     .command('import')
-    .description('bring providers and clients across from files: CSV, JSON lines or FHIR R4')
-    .argument('<files...>', 'one file or several that belong together, such as providers.csv clients.csv')
+    .description('import providers and clients from files: CSV, JSON lines or FHIR R4')
+    .argument('<files...>', 'one or more files that belong together, such as providers.csv clients.csv')
     .addOption(kind.choices(['providers', 'clients', 'fhir']))
     .addOption(mode.choices(['upsert', 'snapshot']).default('upsert'))
     .option('--dry-run', 'plan and count only; nothing is sent until you apply it')
     .addOption(columnOption())
-    .option('--default-provider <id>', 'external id of the provider for clients that name none')
+    .option('--default-provider <id>', 'external id of the provider for clients without one')
     .option('--id-system <uris...>', 'FHIR identifier systems whose value is the external id')
-    .option('--encounter-since <day>', 'FHIR encounters before this day name no provider; otherwise those of a year do')
-    .option('--no-wait', 'return as soon as the files are read')
+    .option('--encounter-since <day>', 'ignore FHIR encounters before this day; defaults to a year ago')
+    .option('--no-wait', 'return once the files are read')
     .option('--json', 'print only the import at its end, as JSON')
     .addHelpText('after', '\nExits 0 on success, 2 if something needs attention, 1 on an error.')
     .addHelpText(
@@ -94,13 +94,13 @@ export function addImportCommands(program: Command, api: Api): void {
   const imports = program
     .command('imports [id]')
     .description('list the latest imports, or watch one to its end')
-    .option('--no-wait', 'show it as it is now')
+    .option('--no-wait', 'show its current state')
     .addHelpText('after', examples('imports --limit 5', `imports ${ID} --no-wait`));
   listing<ImportResponse>(imports, api, {
     from: () => api.all('/v1/imports', { limit: '20' }),
     limit: 20,
     row: importRow,
-    none: 'There was no import yet: npx notebridge import providers.csv clients.csv',
+    none: 'No imports yet. Start one: npx notebridge import providers.csv clients.csv',
     instead: (_query, id) => (id === undefined ? undefined : showImport(api, id, imports.opts())),
   });
 
@@ -112,13 +112,13 @@ export function addImportCommands(program: Command, api: Api): void {
     from: (_query, id = '') => `${pathOf(id)}/rows`,
     options: [
       new Option('--outcome <outcome>', 'only these').choices(ROW_OUTCOMES),
-      new Option('--planned <outcome>', 'only rows for which this is planned').choices(PLANNED_OUTCOMES),
+      new Option('--planned <outcome>', 'only rows with this planned outcome').choices(PLANNED_OUTCOMES),
       new Option('--code <code>', 'only rows with this reason'),
       new Option('--rejected-csv <file>', 'write the rejected rows to a file that can be corrected and imported again'),
     ],
     limit: 200,
     row: rowOf,
-    none: 'There are no such rows.',
+    none: 'No matching rows.',
     instead: ({ rejectedCsv }, id = '') => (rejectedCsv === undefined ? undefined : saveRejected(api, id, rejectedCsv)),
   });
 
@@ -170,8 +170,8 @@ async function importFiles(
     idSystem: options.idSystem?.join(','),
   });
   const say = json ? () => undefined : console.log;
-  say(`Sending ${paths.join(', ')}: ${byteSize(bytes)}`);
-  onInterrupt('Stopped while sending: nothing was imported.');
+  say(`Uploading ${paths.join(', ')}: ${byteSize(bytes)}`);
+  onInterrupt('Stopped during the upload. Nothing was imported.');
   const view = await api.post<ImportResponse>(address, form);
   say(`Import ${view.id}`);
   if (wait) return watchToEnd(api, view.id, false, json);

@@ -13,7 +13,7 @@ function printFailure(detail: string, answer?: CliFault['answer']): void {
 export function withFaults(command: Command): Command {
   process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
     // A reader such as `head` may close the pipe early.
-    if (code !== 'EPIPE') failed(new CliFault(`The output cannot be written (${code}); what is there is incomplete.`));
+    if (code !== 'EPIPE') failed(new CliFault(`The output cannot be written (${code}), so it is incomplete.`));
     process.exit();
   });
   if (!isJsonWanted()) return command.showHelpAfterError('(see --help)');
@@ -22,7 +22,7 @@ export function withFaults(command: Command): Command {
 
 /** Prints why a command failed, and sets its exit code. */
 export function failed(error: unknown): void {
-  const detail = error instanceof Error ? error.message : 'The command failed without a reason.';
+  const detail = error instanceof Error ? error.message : 'The command failed without a message.';
   const fault = error instanceof CliFault ? error : undefined;
   printFailure(detail, fault?.answer);
   process.exitCode = fault?.exitCode ?? 1;

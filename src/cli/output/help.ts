@@ -2,7 +2,7 @@ import { type Command, Help } from 'commander';
 
 /** What every command's help ends with. */
 export const EXIT_CODES = `
-Ends with 0 when it is done, 1 on an error, 2 when something needs somebody, 130 when it was stopped (Ctrl-C).`;
+Exits 0 on success, 1 on an error, 2 if something needs attention, 130 after Ctrl-C.`;
 
 /** Commands as a help shows them. @param lines without `npx notebridge` */
 export function examples(...lines: string[]): string {
@@ -20,7 +20,7 @@ export const HELP_OF_GROUPS: Partial<Help> = {
     return [...ofDefault.filter(({ long }) => !own.some((option) => option.long === long)), ...own];
   },
   subcommandDescription(command) {
-    return command.summary() || command.description() + (isDefault(command) ? '; so it is without a command' : '');
+    return command.summary() || command.description() + (isDefault(command) ? '; the default command' : '');
   },
 };
 

@@ -32,7 +32,7 @@ export function listing<T>(
 ): void {
   for (const option of options) command.addOption(option);
   command
-    .option('--limit <count>', 'show at most this many, or all; the default with --json is all', countIn, limit)
+    .option('--limit <count>', 'maximum number of items, or all; --json shows all by default', countIn, limit)
     .option('--json', 'print one JSON object per line')
     .action(async (...given: unknown[]) => {
       const args = given.filter((each) => typeof each === 'string');
@@ -49,7 +49,7 @@ export function listing<T>(
         isCut = true;
       });
       await printList(shown, { row, none, json });
-      if (isCut && !json) console.error(`There are more than these ${most}: --limit all shows every one.`);
+      if (isCut && !json) console.error(`Only the first ${most} are shown. Use --limit all to show all.`);
     });
 }
 

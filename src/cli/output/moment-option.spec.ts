@@ -14,7 +14,7 @@ const parsed = (given: string) => {
   }
 };
 
-test.each(['2026-01-31', '2026-01-31T08:00:00Z'])('%s is taken as it is', (moment) => {
+test.each(['2026-01-31', '2026-01-31T08:00:00Z'])('leaves %s unchanged', (moment) => {
   expect(parsed(moment)).toEqual({ since: moment });
 });
 

@@ -4,7 +4,7 @@ async function* items(count: number): AsyncGenerator<number> {
   for (let item = 1; item <= count; item++) yield item;
 }
 
-const FORMAT = { row: (n: number) => ({ id: `id-${n}`, n }), none: 'There are none.' };
+const FORMAT = { row: (n: number) => ({ id: `id-${n}`, n }), none: 'None found.' };
 
 test('columns are as wide as their widest cell, and what is missing is a dash', () => {
   const rows = [
@@ -14,7 +14,7 @@ test('columns are as wide as their widest cell, and what is missing is a dash', 
   expect(table(rows)).toBe('id     why\nP-101  –\n7      two lines');
 });
 
-test('rows are printed as they come, however many: 300,000 are no list', async () => {
+test('prints 300,000 rows as they arrive, without collecting them', async () => {
   let lines = 0;
   let most = 0;
   await printList(items(300_000), FORMAT, (text) => {
@@ -27,7 +27,7 @@ test('rows are printed as they come, however many: 300,000 are no list', async (
 
 test.each([
   [2, false, ['id    n\nid-1  1\nid-2  2']],
-  [0, false, ['There are none.']],
+  [0, false, ['None found.']],
   [2, true, ['1', '2']],
   [0, true, []],
 ])('a list of %d, as JSON %s', async (count, json, printed) => {

@@ -21,7 +21,7 @@ test('nothing to do is all done', () => {
   expect(progressLine({ done: 0, total: 0, noun: 'rows', etaSeconds: null }, 80)).toMatch(/^█+ 100%/);
 });
 
-test('a line never wraps, whatever the counts and the width of the terminal', () => {
+test('a line never wraps, for any counts and terminal width', () => {
   const counts = { done: fc.nat(1e9), total: fc.nat(1e9), etaSeconds: fc.option(fc.nat(1e6)) };
   fc.assert(
     fc.property(fc.record(counts), fc.integer({ min: 2, max: 300 }), (progress, columns) => {

@@ -40,7 +40,7 @@ export function progressLine(progress: Progress, columns: number): string {
   return `${bar} ${`${Math.floor(share * 100)}%`.padStart(4)}  ${words}`;
 }
 
-/** One line that changes on a terminal; in a file or a pipe, now and then a line of its own. */
+/** One line that is redrawn on a terminal; in a file or a pipe, a new line from time to time. */
 export class LiveLine {
   private shown = '';
   private shownAt = Number.NEGATIVE_INFINITY;
@@ -59,7 +59,7 @@ export class LiveLine {
     this.terminal.write(isTTY ? `\r\u001b[2K${line}` : `${line}\n`);
   }
 
-  /** Says something on a line of its own. */
+  /** Prints a text on a separate line. */
   say(text: string): void {
     this.end();
     this.terminal.write(`${text}\n`);

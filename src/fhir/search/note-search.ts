@@ -119,9 +119,9 @@ function countOf(text: string | undefined): number {
 /** Names of parameters are not quoted, because callers may send anything. */
 function refuseOthers(names: readonly string[], isStrict: boolean): void {
   if (names.some(isUnsupportedForm))
-    throw notSupported('The search has a form or modifier that is not supported; /fhir/metadata lists those that are.');
+    throw notSupported('The search uses an unsupported form or modifier. /fhir/metadata lists the supported ones.');
   if (isStrict && names.length > 0)
-    throw notSupported('The search has an unknown parameter; /fhir/metadata lists the known ones.');
+    throw notSupported('The search has an unknown parameter. /fhir/metadata lists the known ones.');
 }
 
 const badSearch = (detail: string) => new Problem(400, 'bad-search', detail);

@@ -120,7 +120,7 @@ export class BodyMemory {
   private refuseLate(): void {
     this.isTimed = false;
     const nowMs = this.clock.monotonicMs();
-    const late = 'The body did not arrive in time; send it again.';
+    const late = 'The body did not arrive in time. Send it again.';
     for (const { dueMs, refuse } of this.arriving) {
       if (dueMs === undefined) continue;
       if (dueMs > nowMs) {
@@ -136,7 +136,7 @@ export class BodyMemory {
       if (this.bytes <= this.limit) return;
       if (oldest.bytes === 0) continue; // such as the lists of a form whose file is complete
       const detail =
-        'Too many bodies are arriving at the same time, and this one was among the slowest; send it again.';
+        'Too many bodies are arriving at the same time, and this one was among the slowest. Send it again.';
       oldest.refuse(new Problem(503, 'busy', detail, { retryAfterSeconds: 1, headers: CLOSING }));
     }
   }

@@ -60,7 +60,8 @@ export function jsonBodyParser(fastify: FastifyInstance): FastifyBodyParser<Buff
   return (request, bytes, done) => {
     request.bodyBytes = bytes.length;
     const text = decodeText(bytes);
-    if (text === undefined) return done(new Problem(400, 'bad-json', 'The body is not valid UTF-8. Send it in UTF-8.'));
+    if (text === undefined)
+      return done(new Problem(400, 'bad-json', 'The body is not valid UTF-8. Encode it as UTF-8.'));
     const fault = jsonShapeFault(text);
     if (fault) return done(new Problem(400, 'too-deep', `The body is ${fault}. Flatten it.`));
     return parse(request, text, done);
@@ -101,6 +102,6 @@ function prepareBody(request: FastifyRequest): Problem | undefined {
     return unsupportedMediaType(body === 'multipart' ? 'application/json or multipart/form-data' : 'application/json');
   if (!/^utf-?8$/.test(charsetOf(type))) return unsupportedMediaType('application/json in UTF-8');
   if ((headers['content-encoding'] ?? 'identity').trim().toLowerCase() === 'identity') return undefined;
-  const detail = 'Compressed bodies are not taken; send it without Content-Encoding.';
+  const detail = 'Compressed bodies are not accepted. Send it without Content-Encoding.';
   return new Problem(415, 'unsupported-encoding', detail);
 }

@@ -21,8 +21,8 @@ describe('what is logged of an error', () => {
         (name as { id?: number }).id = 1;
       },
     ],
-    ['a number in place of a list', () => new Map(19_570_112 as never)],
-    ['a language that there is none of', () => new Intl.NumberFormat('Osei_Ada_19570112')],
+    ['a number instead of a list', () => new Map(19_570_112 as never)],
+    ['an unknown language', () => new Intl.NumberFormat('Osei_Ada_19570112')],
   ])('never quotes a value: %s', (_, work) => {
     expect(JSON.stringify(errorTrace(thrownBy(work)))).not.toMatch(/Osei|1957/);
   });

@@ -16,7 +16,7 @@ test.each([
   new Error('Connection terminated unexpectedly'),
   new Error('timeout exceeded when trying to connect'),
   new Error('outer', { cause: withCode('57P03') }),
-])('a database that is away is 503 with Retry-After: %s', (error) => {
+])('an unavailable database is 503 with Retry-After: %s', (error) => {
   const problem = problemOf(error);
   expect(problem?.type).toBe('database-unavailable');
   expect(problem?.headers()).toEqual({ 'retry-after': '5' });
@@ -33,7 +33,7 @@ test.each([
 });
 
 test.each(['22003', '22007', '22008', '22021', '22P02', '22P05'])(
-  'a value that the database refuses is the fault of whoever sent it: %s',
+  'a value that the database rejects is the fault of the caller: %s',
   (code) => {
     const problem = problemOf(withCode(code, 'invalid byte sequence: "Jane"'));
     expect([problem?.status, problem?.type]).toEqual([400, 'bad-value']);
@@ -49,7 +49,7 @@ test('messages of foreign errors are not passed on', () => {
   for (const error of errors) expect(JSON.stringify(problemOf(error)?.details())).not.toContain('jane');
 });
 
-test('an HttpException of 5xx without a meaning of its own is unexpected', () => {
+test('a 5xx HttpException without a specific meaning is unexpected', () => {
   expect(problemOf(new HttpException('x', 500))).toBeUndefined();
 });
 

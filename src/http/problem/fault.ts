@@ -2,7 +2,7 @@ import { HttpException } from '@nestjs/common';
 import { Problem } from './problem.js';
 import { isTlsFault } from './tls-fault.js';
 
-/** Seconds a caller is asked to wait while the database is away. */
+/** `Retry-After` while the database is unavailable. */
 const DATABASE_RETRY_SECONDS = 5;
 
 const FASTIFY: Record<string, () => Problem> = {
@@ -16,11 +16,15 @@ const FASTIFY: Record<string, () => Problem> = {
   FST_ERR_CTP_EMPTY_JSON_BODY: badJson,
   FST_ERR_CTP_INVALID_JSON_BODY: badJson,
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
-    new Problem(400, 'bad-content-length', 'The body is not as long as Content-Length says; send the request again.'),
+    new Problem(
+      400,
+      'bad-content-length',
+      'The body does not have the length of Content-Length. Send the request again.',
+    ),
   FST_MP_PREMATURE_CLOSE: badMultipart,
   FST_PROTO_VIOLATION: badMultipart,
   FST_INVALID_JSON_FIELD_ERROR: badMultipart,
-  FST_ERR_BAD_URL: () => new Problem(400, 'bad-url', 'The URL is not well-formed; percent-encode its path segments.'),
+  FST_ERR_BAD_URL: () => new Problem(400, 'bad-url', 'The URL is not well-formed. Percent-encode its path segments.'),
   FST_ERR_MAX_PARAM_LENGTH: () => new Problem(414, 'url-too-long', 'A path segment of the URL is too long.'),
 };
 
@@ -30,28 +34,28 @@ const MULTIPART = /^(Multipart: |Unexpected end of multipart data|Malformed part
 /** What Nest, Fastify and their plugins refuse without a code that is known above. */
 const BY_STATUS: Record<number, Problem> = {
   400: new Problem(400, 'bad-request', 'The request is not well-formed.'),
-  404: new Problem(404, 'not-found', 'Nothing is found under this path; /docs and /openapi.json list what there is.'),
-  503: new Problem(503, 'unavailable', 'The service can not answer now; send the request again.'),
+  404: new Problem(404, 'not-found', 'No operation has this path. See /docs or /openapi.json.'),
+  503: new Problem(503, 'unavailable', 'The service is unavailable. Send the request again.'),
 };
 
 /** The body is larger than the route takes. */
 export function bodyTooLarge(): Problem {
-  return new Problem(413, 'body-too-large', 'The body is larger than this route takes; send less at a time.');
+  return new Problem(413, 'body-too-large', 'The body exceeds the limit of this route. Send less at a time.');
 }
 
 /** The body is of a type that the route does not read. @param takes what it reads instead */
 export function unsupportedMediaType(takes: string): Problem {
-  return new Problem(415, 'unsupported-media-type', `This route takes ${takes}; set Content-Type accordingly.`);
+  return new Problem(415, 'unsupported-media-type', `This route takes ${takes}. Set Content-Type accordingly.`);
 }
 
 function badJson(): Problem {
   const detail =
-    'The body is not valid JSON, or has a member __proto__ or constructor.prototype; check it with a JSON parser.';
+    'The body is not valid JSON, or has a member __proto__ or constructor.prototype. Check it with a JSON parser.';
   return new Problem(400, 'bad-json', detail);
 }
 
 function badMultipart(): Problem {
-  return new Problem(400, 'bad-multipart', 'The multipart body is broken or ends early; send it again.');
+  return new Problem(400, 'bad-multipart', 'The multipart body is broken or ends early. Send it again.');
 }
 
 /**
@@ -64,17 +68,16 @@ export function problemOf(error: unknown): Problem | undefined {
   const known = FASTIFY[codeOf(cause)] ?? FASTIFY[codeOf(error)];
   if (known) return known();
   if (isDatabaseUnavailable(error)) {
-    const detail = 'The database can not be reached, or is too busy; send the request again.';
+    const detail = 'The database is unavailable or overloaded. Send the request again.';
     return new Problem(503, 'database-unavailable', detail, { retryAfterSeconds: DATABASE_RETRY_SECONDS });
   }
   if (REFUSED_VALUE.test(codeOf(error))) {
-    const detail =
-      'A value can not be kept or looked for; send texts without NUL, and times and numbers that there are.';
+    const detail = 'A value cannot be stored. Send texts without NUL characters, and times and numbers in range.';
     return new Problem(400, 'bad-value', detail);
   }
   if (cause instanceof Error && MULTIPART.test(cause.message)) return badMultipart();
   const status = error instanceof HttpException ? error.getStatus() : statusCodeOf(error);
-  return BY_STATUS[status] ?? (status < 500 ? new Problem(status, 'refused', 'The request was refused.') : undefined);
+  return BY_STATUS[status] ?? (status < 500 ? new Problem(status, 'refused', 'The request was rejected.') : undefined);
 }
 
 /** A status of 4xx that an error of a library bears; 500 otherwise. */
@@ -127,7 +130,7 @@ interface DriverFault {
   originalCode?: string;
 }
 
-/** The kinds of adapter-pg for sockets, which bear no code of their own, as Prisma's codes for the same. */
+/** adapter-pg's kinds of socket errors, which have no code, with Prisma's codes for the same. */
 const SOCKET_KINDS = new Map([
   ['DatabaseNotReachable', 'P1001'],
   ['SocketTimeout', 'P1008'],

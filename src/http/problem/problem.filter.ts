@@ -75,15 +75,20 @@ export class ProblemFilter implements ExceptionFilter {
     const reference = randomUUID();
     const route = `${request.method} ${request.routeOptions?.url ?? 'unmatched'}`;
     this.log.error({ msg: 'a request failed unexpectedly', reference, route, ...errorTrace(error) });
-    return new Problem(500, 'internal', `Something went wrong here; the log has it under reference ${reference}.`, {
-      extensions: { reference },
-    });
+    return new Problem(
+      500,
+      'internal',
+      `An unexpected error occurred. Find it in the log by its reference ${reference}.`,
+      {
+        extensions: { reference },
+      },
+    );
   }
 }
 
 /**
- * Whether more of the body is to come than is worth reading. A short rest is read: its sender would meet a closed
- * connection before it reads the answer.
+ * True if more of the body is outstanding than is worth reading. A short rest is read, otherwise the sender would find
+ * the connection closed before it reads the answer.
  */
 function isLongUnread({ raw }: FastifyRequest): boolean {
   if (raw.complete) return false;
@@ -91,8 +96,8 @@ function isLongUnread({ raw }: FastifyRequest): boolean {
 }
 
 const OF_PARSER: Record<string, Problem> = {
-  HPE_HEADER_OVERFLOW: new Problem(431, 'headers-too-large', 'The headers are too large; send shorter ones.'),
-  ERR_HTTP_REQUEST_TIMEOUT: new Problem(408, 'request-timeout', 'The request did not arrive in time; send it again.'),
+  HPE_HEADER_OVERFLOW: new Problem(431, 'headers-too-large', 'The headers are too large. Send shorter ones.'),
+  ERR_HTTP_REQUEST_TIMEOUT: new Problem(408, 'request-timeout', 'The request did not arrive in time. Send it again.'),
 };
 const MALFORMED = new Problem(400, 'bad-request', 'This is not a well-formed HTTP request.');
 

@@ -2,7 +2,7 @@
 interface ProblemExtras {
   /** The offending field as a JSON Pointer (RFC 6901). */
   pointer?: string;
-  /** Seconds after which the same request may succeed; sent as Retry-After too. */
+  /** How long to wait before the same request may succeed; also sent as Retry-After. */
   retryAfterSeconds?: number;
   /** Further members of the answer's body; ids and counts, never personal data. */
   extensions?: Record<string, unknown>;

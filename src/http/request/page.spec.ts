@@ -20,7 +20,7 @@ test('a cursor gives back the key that it was made of', () => {
   );
 });
 
-test('whatever is not a cursor of this list is a 400 problem and nothing else', () => {
+test('a text that is not a cursor of this list is a 400 problem', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.base64String(), fc.json().map(base64url)), (cursor) => {
       try {

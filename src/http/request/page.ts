@@ -13,7 +13,7 @@ export interface Page<T> {
   nextCursor: string | null;
 }
 
-/** What every page holds beside its items, as OpenAPI shows it. */
+/** The members of every page besides its items, for OpenAPI. */
 export abstract class PageResponse {
   nextCursor!: string | null;
 }
@@ -70,7 +70,7 @@ export function decodeCursor<K extends CursorKey>(
   if (Array.isArray(key) && key.length === shape.length && shape.every((kind, i) => PARTS[kind](key[i]))) {
     return key as unknown as K;
   }
-  throw new Problem(400, 'bad-cursor', 'The cursor is not one of this list; begin again without it.', {
+  throw new Problem(400, 'bad-cursor', 'The cursor does not belong to this list. Start again without it.', {
     pointer: '/cursor',
   });
 }

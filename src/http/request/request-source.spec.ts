@@ -16,7 +16,7 @@ it('a request survives the end of the upload', async () => {
   expect(request.destroyed).toBe(false);
 });
 
-it('a request that breaks off breaks the upload', async () => {
+it('an interrupted request interrupts the upload', async () => {
   const request = new PassThrough();
   const source = sourceOf(request);
   const broken = new Promise((resolve) => source.once('error', resolve));

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Milliseconds for which a sender may go on after it failed: only at the end most listen for an answer. */
+/** How long a sender may continue after a failure, because most read the answer only at the end. */
 const LINGER_MS = 5_000;
 
 /** A body as a stream that may be destroyed: destroying the request would cut the connection of its answer. */

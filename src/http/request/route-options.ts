@@ -7,9 +7,9 @@ import { Problems } from '../problem/described-problems.js';
 /** What a route says about itself to the HTTP edge. */
 interface EdgeOptions {
   /**
-   * Beside JSON: `stream`: the handler reads the body itself and counts its bytes (`@RawContent()`, or
-   * `request.parts()` of multipart/form-data), whatever its type; `multipart`: multipart/form-data is taken too, and
-   * left to `request.parts()`; `raw`: the route's Fastify scope has content-type parsers of its own.
+   * Bodies that the route accepts in addition to JSON. `stream`: any type; the handler reads the body and counts its
+   * bytes (`@RawContent()`, or `request.parts()` of multipart/form-data). `multipart`: multipart/form-data, read with
+   * `request.parts()`. `raw`: the route's Fastify scope has its own content-type parsers.
    */
   body?: 'stream' | 'multipart' | 'raw';
   /** Bytes that a body read into memory may have. */
@@ -26,7 +26,7 @@ declare module 'fastify' {
   }
 }
 
-/** Declares what a route takes beside JSON bodies of the usual size. */
+/** Declares what a route accepts in addition to JSON bodies of the usual size. */
 export const RouteOptions = (edge: EdgeOptions): MethodDecorator =>
   edge.body === 'multipart' || edge.body === 'stream'
     ? applyDecorators(RouteConfig({ edge }), Problems({ 400: ['bad-multipart'] }))

@@ -31,7 +31,7 @@ test.each([
   'wait=5x',
   'await=5',
   'return=minimal',
-])('what can not be read is no wish: %j', (header) => {
+])('ignores a preference that it cannot parse: %j', (header) => {
   expect(preferredWait(header)).toBeUndefined();
 });
 

@@ -121,12 +121,12 @@ export async function pollUntil<T>(
 const log = new Logger('AfterCommit');
 
 /**
- * Reads what became of an intent that is committed; a Problem is thrown. When the reading fails, the caller gets the
- * intent as it was committed: after an error it would send the request again and have it done twice.
+ * Reads the outcome of a committed intent; a Problem is thrown. If the read fails, the caller gets the intent as it was
+ * committed, because after an error it would repeat the request and duplicate its effect.
  */
 export async function afterCommit<T extends object>(outcome: () => Promise<T | Problem>, known: () => T): Promise<T> {
   const found = await outcome().catch((error: unknown) => {
-    log.warn({ msg: 'what became of a request could not be read; it is answered as kept', ...errorTrace(error) });
+    log.warn({ msg: 'could not read the outcome of a request; it is answered as accepted', ...errorTrace(error) });
     return known();
   });
   if (found instanceof Problem) throw found;

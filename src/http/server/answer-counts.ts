@@ -10,7 +10,7 @@ export class AnswerCounts {
 
   constructor(metrics: Metrics) {
     const labels = CLASSES.map((ofStatus) => ({ class: ofStatus }));
-    const counter = metrics.counter('http_answers_total', 'Answers by the class of their status', ['class'], labels);
+    const counter = metrics.counter('http_answers_total', 'Answers by status class', ['class'], labels);
     this.byClass = labels.map((label) => counter.labels(label));
   }
 

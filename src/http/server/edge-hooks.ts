@@ -19,7 +19,7 @@ import { MinuteCounts } from './minute-counts.js';
 import { installRequestSpans } from './request-spans.js';
 import { isWaiting, RequestsInFlight } from './requests-in-flight.js';
 
-/** Decides by its headers alone whether a request may go on. */
+/** Decides by its headers whether a request may continue. */
 export abstract class RequestGate {
   /** @throws {Problem} 401, 403 or 503 if it may not */
   abstract admit(request: FastifyRequest): Promise<void>;
@@ -64,10 +64,10 @@ export function installEdge(fastify: FastifyInstance, env: Env, parts: EdgeParts
   installRequestSpans(fastify, (request) => gate.callerOf(request) !== undefined && !isOfOperations(request));
 }
 
-/** Milliseconds that requests under way get to end by themselves when the service stops. */
+/** How long requests in flight may take to finish when the service stops. */
 const GRACE_MS = 5_000;
 
-/** Milliseconds between two closings of connections that became idle meanwhile. */
+/** How often connections that have become idle are closed. */
 const IDLE_CHECK_MS = 50;
 
 declare module 'fastify' {
@@ -78,9 +78,9 @@ declare module 'fastify' {
 }
 
 /**
- * Lets requests under way end when the service stops, ends those that only wait, and cuts the rest after a grace. From
- * the announcement on every answer ends its connection, so that a proxy that keeps connections has none left to send on
- * when the listener closes.
+ * When the service stops: lets requests in flight finish, ends those that only wait, and cuts the rest after a grace
+ * period. Once draining starts, every answer closes its connection, so that a proxy has no kept connection left when the
+ * listener closes.
  */
 function installClosing(fastify: FastifyInstance, stopping: Stopping): void {
   fastify.server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
@@ -109,7 +109,13 @@ const isOfOperations = ({ routeOptions }: FastifyRequest) => OPERATIONS.test(rou
 function installRoleGate(fastify: FastifyInstance): void {
   fastify.addHook('onRequest', (request, _reply, done) => {
     if (isOfOperations(request)) return done();
-    done(new Problem(404, 'not-found', 'This process has no API, for its ROLES lack api; ask one that has it.'));
+    done(
+      new Problem(
+        404,
+        'not-found',
+        'This process does not serve the API, because its ROLES lack api. Use a process that has this role.',
+      ),
+    );
   });
 }
 
@@ -136,7 +142,12 @@ function installAccessLog(fastify: FastifyInstance, { metrics, answers, clock, g
     log.log({ msg: 'repeated requests', ...request, times }),
   );
   const labels = ['method', 'route', 'status'] as const;
-  const seconds = metrics.histogram('http_request_seconds', 'Time from a request to its answer', labels, BUCKETS);
+  const seconds = metrics.histogram(
+    'http_request_seconds',
+    'Duration of requests until the complete answer',
+    labels,
+    BUCKETS,
+  );
   fastify.addHook('onClose', () => repeated.reportAll());
   fastify.addHook('onResponse', (request, { statusCode: status, elapsedTime }, done) => {
     const { id, method, routeOptions } = request;
@@ -167,12 +178,12 @@ function installWrongMethod(fastify: FastifyInstance): void {
     const methods = routes.filter(({ segments }) => fits(segments, asked)).flatMap((route) => route.methods);
     if (methods.length === 0) return done();
     const allow = [...new Set(methods)].sort().join(', ');
-    const detail = `This path takes ${allow}; /openapi.json says what each does.`;
+    const detail = `This path takes ${allow}. See /openapi.json.`;
     done(new Problem(405, 'method-not-allowed', detail, { headers: { allow } }));
   });
 }
 
-/** Whether a path fits a route's pattern: `:name` is one segment, `*` is whatever is left. */
+/** Tells whether a path matches a route's pattern: `:name` is one segment, `*` is the rest. */
 function fits(pattern: readonly string[], path: readonly string[]): boolean {
   const star = pattern.indexOf('*');
   if (star < 0 ? path.length !== pattern.length : path.length <= star) return false;

@@ -17,7 +17,7 @@ export interface Health {
   status: 'ok' | 'degraded' | 'down';
   /** The most important first; required unless `ok`. */
   reasons?: readonly Reason[];
-  /** Numbers and words worth seeing; nothing personal. */
+  /** Relevant figures and words; nothing personal. */
   facts?: Record<string, string | number | boolean | null>;
 }
 

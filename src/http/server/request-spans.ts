@@ -18,7 +18,7 @@ export function requestSpan(
   return span;
 }
 
-/** A caller who hangs up first, as every reader of a stream does at last, is no failure. */
+/** A caller that disconnects first is not a failure: every reader of a stream does so in the end. */
 function endRequestSpan(span: Span, { raw }: FastifyReply): void {
   if (raw.headersSent) span.setAttribute('http.response.status_code', raw.statusCode);
   if (!raw.writableFinished) span.setAttribute('notebridge.cut', true);
@@ -27,7 +27,7 @@ function endRequestSpan(span: Span, { raw }: FastifyReply): void {
 }
 
 /**
- * Runs the handlers of known callers within spans, which join the caller's trace. What nobody is known by leaves none:
+ * Runs the handlers of known callers within spans, which join the caller's trace. Requests without a known caller leave none:
  * strangers must not fill a collector, or name its traces.
  */
 export function installRequestSpans(fastify: FastifyInstance, isTraced: (request: FastifyRequest) => boolean): void {

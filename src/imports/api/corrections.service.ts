@@ -48,7 +48,7 @@ export class CorrectionsService {
       });
     }
     if (another) {
-      throw new Problem(422, 'ambiguous-row', 'Several rejected rows are there. Name one by its number in `row`.', {
+      throw new Problem(422, 'ambiguous-row', 'Several rejected rows match. Name one by its number in `row`.', {
         pointer,
       });
     }

@@ -9,7 +9,7 @@ import { ImportErasure } from '../run/import-erasure.js';
 import type { ImportRowRecord } from '../run/outcomes.repository.js';
 import { RowCellsRepository } from './row-cells.repository.js';
 
-/** Rows that are read at once. */
+/** Rows in one read. */
 const PAGE = 200;
 
 interface MentionRow extends Pick<ImportRowRecord, 'rowNo' | 'file' | 'line' | 'outcome' | 'code' | 'field' | 'hint'> {

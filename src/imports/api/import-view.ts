@@ -17,7 +17,7 @@ export class GuardResponse implements Guard {
   name!: GuardName;
   count!: number;
   of!: number;
-  /** Exceeded if both bounds are; null: there is none */
+  /** Exceeded if both limits are exceeded; null if there is none */
   threshold!: GuardThresholdResponse | null;
   exceeded!: boolean;
 }
@@ -25,7 +25,7 @@ export class GuardResponse implements Guard {
 /** A column of a CSV file. */
 export class MappedColumnResponse implements MappedColumn {
   name!: string;
-  /** What is read from it; `status` marks people who are gone; null if it is ignored */
+  /** The field that is read from it; `status` marks inactive people; null if it is ignored */
   @ApiProperty({ type: String, nullable: true })
   field!: MappedColumn['field'];
   /** Its first value with all letters and digits replaced */
@@ -44,7 +44,7 @@ export class MappingResponse {
   idReason!: string | null;
   /** What to choose before the rows can be read */
   question!: MappingQuestionResponse | null;
-  /** Values of status columns that mean that a person is gone */
+  /** Values of status columns that mark a person as inactive */
   goneWords!: string[];
 }
 
@@ -89,7 +89,7 @@ export class ImportResponse {
   kind!: ImportKind | null;
   mode!: ImportRecord['mode'];
   dryRun!: boolean;
-  /** External id of the provider of clients that name none */
+  /** External id of the provider for clients without one */
   defaultProvider!: string | null;
   /** The import whose rejected rows this one corrects */
   correctionOf!: string | null;
@@ -111,14 +111,14 @@ export class ImportResponse {
   corrected!: number;
   /** Ids that occur in several rows */
   repeatedIds!: number;
-  /** Providers of clients whose references led to nobody (FHIR) */
+  /** Unresolved references from clients to providers (FHIR) */
   lostProviders!: number;
-  /** Rejected rows of a snapshot that name nobody: while there are any, nobody is deleted */
+  /** Rejected rows of a snapshot that do not identify a person; while there are any, no one is deleted */
   unclearRows!: number;
   calls!: ImportCallsResponse;
-  /** At the pace of the last minutes, if every person needs the most calls; null while unknown, and at the end */
+  /** At the pace of the last minutes, if every person needs the most calls; null if unknown or finished */
   etaSeconds!: number | null;
-  /** The same, if every person needs the fewest */
+  /** The same, if every person needs the fewest calls */
   etaMinSeconds!: number | null;
   /** Why the end cannot be estimated */
   etaUnknown!: EtaUnknown | null;

@@ -48,7 +48,7 @@ export class ImportsController {
 
   @Post()
   @ApiOperation({
-    summary: 'Upload people, raw or as files of a form, to be planned and mirrored',
+    summary: 'Upload files of people, to plan and sync them',
     requestBody: IMPORT_REQUEST_BODY,
   })
   @HttpCode(202)
@@ -128,7 +128,7 @@ export class ImportsController {
     await this.streams.send(reply, caller, () => this.imports.progress(id, signal));
   }
 
-  /** Apply exactly the plan, and confirm guards by name */
+  /** Apply exactly the plan; confirm guards by name */
   @Post(':id/apply')
   @StepUp(({ override }) => Array.isArray(override) && override.length > 0)
   @Problems(UNKNOWN_IMPORT, { 409: ['threshold-exceeded', 'wrong-state'] })
@@ -137,7 +137,7 @@ export class ImportsController {
     return this.imports.apply(id, dto.override ?? []);
   }
 
-  /** Pause an import; people that it has started finish */
+  /** Pause an import; started people finish */
   @Post(':id/pause')
   @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'] })
   @HttpCode(200)
@@ -169,7 +169,7 @@ export class ImportsController {
     return this.imports.retry(id);
   }
 
-  /** Choose the columns of an import that waits for them */
+  /** Choose the columns of an import in the state needs-mapping */
   @Post(':id/mapping')
   @Problems(UNKNOWN_IMPORT, {
     409: ['wrong-state'],

@@ -74,7 +74,7 @@ export class ImportQuery {
   @IsBoolean({ message: 'must be true or false' })
   dryRun: boolean = false;
 
-  /** External id of the provider for clients that name none */
+  /** External id of the provider for clients without one */
   @OptionalText(200)
   defaultProvider?: string;
 
@@ -86,7 +86,7 @@ export class ImportQuery {
   @IsString({ each: true })
   idSystem: string[] = [];
 
-  /** FHIR: encounters before this day name no provider; by default, those before the last 365 days */
+  /** FHIR: encounters before this day are ignored. Defaults to 365 days ago */
   @ApiPropertyOptional({ format: 'date' })
   @IsOptional()
   @Matches(/^\d{4}-\d\d-\d\d$/, { message: 'must be a day, such as 2026-01-31' })
@@ -123,7 +123,7 @@ export class ImportRowsQuery extends PageQuery {
   @OptionalOneOf(PLANNED_OUTCOMES)
   planned?: PlannedOutcome;
 
-  /** The rows with this reason */
+  /** The number of rows with this reason */
   @OptionalText(100)
   code?: string;
 

@@ -68,7 +68,7 @@ export class ImportsService {
     return this.progressFrom(first, signal);
   }
 
-  /** One page, the newest first. */
+  /** Returns one page, newest first. */
   async list(limit: number, cursor?: string): Promise<Page<ImportResponse>> {
     const [createdAt, id] = decodeCursor<[string, string]>(cursor, 'time', 'uuid') ?? [];
     const records = await this.imports.list(limit + 1, createdAt && id ? { createdAt, id } : undefined);

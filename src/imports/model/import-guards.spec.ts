@@ -13,7 +13,7 @@ describe('a guard', () => {
     ['a large share of few people', { deletes: 5, people: 6 }, false],
     ['more than five people, but only a tenth', { deletes: 6, people: 60 }, false],
     ['more than five people and a tenth', { deletes: 6, people: 59 }, true],
-    ['nobody of nobody', { deletes: 0, people: 0 }, false],
+    ['no one of no one', { deletes: 0, people: 0 }, false],
     ['a deletion that must be confirmed', { deletes: 1, people: 1_000, confirmedDeletes: 1 }, true],
   ])('of deletes, with %s', (_, counts, isExceeded) => {
     expect(guard('deletes', [counts])).toMatchObject({

@@ -67,7 +67,7 @@ export function guardsOf(
   ];
 }
 
-/** None of nobody is no share. */
+/** The share is 0 if there is no one. */
 function share({ count, of }: GuardCount): number {
   return count === 0 ? 0 : count / of;
 }

@@ -54,7 +54,7 @@ export class GuardsRepository {
       deletes: parseThreshold(this.env.IMPORT_MAX_DELETES),
       providerRemovals: parseThreshold(this.env.IMPORT_MAX_PROVIDER_REMOVALS),
     };
-    // Ids under which nobody changes are the right ones.
+    // If no person changes under these ids, they are right.
     const isIdle = rows.every(({ pending }) => pending === 0);
     return guardsOf(rows, thresholds, isIdle ? 0 : await this.peopleUnderOtherColumn(tx, record, files));
   }

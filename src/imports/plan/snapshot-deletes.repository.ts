@@ -12,7 +12,7 @@ export const IS_UNCLEAR = `(outcome = 'rejected' AND external_id IS NULL)`;
 export class SnapshotDeletes {
   /**
    * Adds a row for each person to delete, after the last one. A snapshot speaks only of the kinds that it contains. A
-   * rejected row names its person, too, and a former id its successor. While a row is unclear, nobody is deleted.
+   * rejected row names its person, too, and a former id its successor. While a row is unclear, no one is deleted.
    *
    * @returns how many rows were added
    */

@@ -11,7 +11,7 @@ const BATCH = 2_000;
  * Gives the clients of a FHIR import the providers that their references mean.
  *
  * @param adds in an upsert, only a generalPractitioner replaces a client's providers
- * @returns how many references led to nobody
+ * @returns the number of unresolved references
  */
 export async function resolveReferences(
   tx: PoolClient,

@@ -10,12 +10,12 @@ const CONNECT_TIMEOUT_MS = 5_000;
 /** The advisory lock that every open upload shares; any fixed number. */
 export const OPEN_UPLOAD_LOCK = 727_003;
 
-/** Seconds after which a refused upload may try again. */
+/** `Retry-After` of a rejected upload. */
 const TRY_AGAIN_SECONDS = 30;
 
 /**
- * Where uploads are read: a few at a time, over connections of their own, so that slow senders keep nobody else from
- * the database. An upload is one transaction and is never run again: its bytes come once.
+ * Reads uploads, a few at a time, over dedicated connections, so that slow senders do not block other users of the
+ * database. An upload is one transaction and is never retried, because its bytes arrive only once.
  */
 @Injectable()
 export class UploadConnectionPool implements OnApplicationShutdown {
@@ -39,7 +39,7 @@ export class UploadConnectionPool implements OnApplicationShutdown {
   /** Runs an upload in a transaction. @throws {Problem} 503 `too-many-uploads` when all places are taken */
   async transaction(work: (tx: pg.PoolClient) => Promise<void>): Promise<void> {
     if (this.taken === this.places) {
-      const detail = `${this.places} imports are being read already; send this one again in a while.`;
+      const detail = `${this.places} imports are being read, which is the maximum. Send this one again later.`;
       throw new Problem(503, 'too-many-uploads', detail, { retryAfterSeconds: TRY_AGAIN_SECONDS });
     }
     this.taken += 1;
@@ -52,7 +52,7 @@ export class UploadConnectionPool implements OnApplicationShutdown {
       await tx.query('COMMIT');
       tx.release();
     } catch (error) {
-      tx?.release(true); // whatever it was doing, the connection is not used again
+      tx?.release(true); // the connection may be in any state, so it is not reused
       throw error;
     } finally {
       this.taken -= 1;

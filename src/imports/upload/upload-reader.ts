@@ -184,6 +184,6 @@ export class UploadReader {
 }
 
 function rejectsAsSnapshot(file: string): Problem {
-  const detail = `${file} contains the rejected rows of an import. As a snapshot it would delete everyone else; import it with mode=upsert.`;
+  const detail = `${file} contains the rejected rows of an import. As a snapshot it would delete everyone else. Import it with mode=upsert.`;
   return new Problem(422, 'rejected-rows', detail, { extensions: { file } });
 }

@@ -5,7 +5,7 @@ import { peek, STALLED_MS, uploadedFiles, withIdleTimeout } from './uploaded-fil
 
 const SOON_MS = 20;
 
-/** A form whose first part is whole, and after which nothing comes any more. */
+/** A form that stalls after its first, complete part. */
 function stalledForm(): FastifyRequest {
   const part = { type: 'file', fieldname: 'providers', mimetype: 'text/csv', file: Readable.from([Buffer.from('a')]) };
   const parts = async function* () {
@@ -16,7 +16,7 @@ function stalledForm(): FastifyRequest {
   return { headers: {}, raw, isMultipart: () => true, parts } as unknown as FastifyRequest;
 }
 
-test('a form that stalls between two parts is given up like one that stalls within a part', async () => {
+test('a form that stalls between two parts times out like one that stalls within a part', async () => {
   const seen: string[] = [];
   const reading = (async () => {
     for await (const { name, content } of uploadedFiles(stalledForm(), Readable.from([]), 1_000, SOON_MS)) {
@@ -31,7 +31,7 @@ describe('an upload that falls silent', () => {
   beforeEach(() => jest.useFakeTimers());
   afterEach(() => jest.useRealTimers());
 
-  /** Chunks that come after pauses of so many milliseconds. */
+  /** Chunks that arrive after these pauses. */
   async function* sender(pausesMs: number[]): AsyncGenerator<Buffer> {
     for (const pause of pausesMs) {
       await new Promise((resolve) => setTimeout(resolve, pause));
@@ -43,7 +43,7 @@ describe('an upload that falls silent', () => {
     for await (const chunk of source) into.push(chunk.toString());
   }
 
-  test('chunks pass as they come, however long they take together', async () => {
+  test('chunks pass as they arrive, regardless of their total time', async () => {
     const chunks: string[] = [];
     const pauses = [0, 1, STALLED_MS - 1, STALLED_MS - 1];
     const reading = collected(withIdleTimeout(sender(pauses)), chunks);
@@ -56,7 +56,7 @@ describe('an upload that falls silent', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('a sender that falls silent for half a minute is given up, with 408', async () => {
+  test('a sender that is silent for 30 seconds gets 408', async () => {
     const chunks: string[] = [];
     const problems: unknown[] = [];
     const silent = sender([0, 10 * STALLED_MS]);

@@ -5,18 +5,18 @@ import { mediaTypeOf } from '../../http/body/json-text.js';
 import { bodyTooLarge } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 
-/** Characters of a file's name that are kept. */
+/** Maximum stored length of a file's name. */
 const NAME_MAX = 200;
 
-/** Files of one import: an export in resources of their own may be one for each person. */
+/** Maximum files of one import: an export may have one file per person. */
 const MOST_FILES = 10_000;
 
-/** Milliseconds without a byte after which an upload is given up. */
+/** How long an upload may be silent before it times out. */
 export const STALLED_MS = 30_000;
 
 /** One file of an import as it comes in. */
 export interface UploadedFile {
-  /** As the sender named it, or the content's kind; shown beside the line number and kept sealed only. */
+  /** The sender's name for it, or the content's kind. Shown with the line number; stored encrypted only. */
   name: string;
   /** The multipart field's name; undefined for a raw body. */
   field?: string;
@@ -28,9 +28,9 @@ export interface UploadedFile {
  * The files of a request, one after the other as they arrive: the parts of a multipart body, or the body itself.
  *
  * @param limit bytes of all files together
- * @param stalledMs milliseconds without a byte after which the request is given up, wherever it stands
- * @throws {Problem} 413 `body-too-large`, at once when the request says so itself, else where the limit is passed;
- * 408 `upload-stalled` or `interrupted`
+ * @param stalledMs how long the request may be silent, within a part or between two
+ * @throws {Problem} 413 `body-too-large`, immediately if Content-Length exceeds the limit, otherwise when the limit is
+ * passed; 408 `upload-stalled` or `interrupted`
  */
 export async function* uploadedFiles(
   request: FastifyRequest,
@@ -73,16 +73,16 @@ function brokenOff({ raw }: FastifyRequest): Promise<never> {
 }
 
 /**
- * Passes on what comes of an upload, its parts or their chunks. @throws {Problem} 408 `upload-stalled` after a silence
+ * Passes on the parts or chunks of an upload as they arrive. @throws {Problem} 408 `upload-stalled` after a silence
  *
- * @param broken rejects when the sender hangs up: the parts of a multipart body would be waited for in vain
+ * @param broken rejects when the sender disconnects, because the parts of a multipart body would never arrive
  */
 export async function* withIdleTimeout<T>(
   source: AsyncIterable<T>,
   stalledMs = STALLED_MS,
   broken?: Promise<never>,
 ): AsyncGenerator<T> {
-  const detail = `No byte of the upload came for ${stalledMs / 1_000} seconds; send it again.`;
+  const detail = `No byte of the upload came for ${stalledMs / 1_000} seconds. Send it again.`;
   const stalled = () => {
     throw new Problem(408, 'upload-stalled', detail);
   };

@@ -4,7 +4,7 @@ import type { CapabilityName } from '../../platform/contract/capabilities.js';
 export class CapabilityResponse {
   name!: CapabilityName;
   on!: boolean;
-  /** Settings to make before it can be on */
+  /** Settings that it needs */
   missing!: string[];
 }
 

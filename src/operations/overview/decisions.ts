@@ -13,7 +13,7 @@ export const count = (rows: string) =>
   `(SELECT count(*)::int FROM (SELECT FROM ${rows} LIMIT ${MAX_COUNTED + 1}) AS found)`;
 
 interface Kind {
-  /** Where the API lists them. */
+  /** The API path that lists them. */
   list: string;
   /** SQL, which an index answers. */
   rows: string;

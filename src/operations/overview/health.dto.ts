@@ -34,7 +34,7 @@ export class HealthResponse implements PartReport {
   /** The part whose fault is the reason */
   causedBy?: string;
 
-  /** Numbers and words worth seeing */
+  /** Relevant figures and words */
   @ApiPropertyOptional({ type: 'object', additionalProperties: true })
   facts?: NonNullable<Health['facts']>;
 }
@@ -44,7 +44,7 @@ export class HealthReportResponse {
   /** `down` and `stopping` mean: send no requests */
   status!: 'ok' | 'degraded' | 'down' | 'stopping';
 
-  /** The gravest first */
+  /** Most severe first */
   causes!: CauseResponse[];
 
   /** By the names of the parts */

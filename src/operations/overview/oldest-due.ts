@@ -12,7 +12,7 @@ interface Kind {
   readonly since: string;
 }
 
-/** Each is found by an index. What is fetched or sent in bulk takes its time, and is a kind of its own. */
+/** Each is found by an index. Bulk work may legitimately wait, so it is a separate kind. */
 const KINDS = {
   webhooks: { since: '(SELECT due_at FROM webhook_deliveries WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1)' },
   people: { operation: 'checkUser', since: firstPersonDue('interactive') },
@@ -35,7 +35,7 @@ export interface OldestDue {
   readonly seconds: number;
 }
 
-/** Indexes, whatever the planner believes of tables that were filled a moment ago. */
+/** Forces indexes, because the planner has no statistics of tables that were just filled. */
 export const BY_INDEXES = 'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off';
 
 /** Reads what has been due for longest, of each kind that the contract lets be done, in a transaction that reads `BY_INDEXES`. */

@@ -15,27 +15,27 @@ export class CallIntervalResponse {
   /** Its beginning; each lasts five minutes */
   at!: Date;
   calls!: number;
-  /** Of these, those that the platform refused: rejected, not authorized, or beyond its limit */
+  /** Of these, calls that the platform refused: rejected, unauthorized, or over its limit */
   refused!: number;
-  /** Of these, those that could not be sent, or got no readable answer */
+  /** Of these, calls that could not be sent, or got no readable answer */
   failed!: number;
 }
 
 export class CallsResponse {
-  /** Calls to user management that may leave within one window */
+  /** Maximum user-management calls within one window */
   limit!: number;
   windowSeconds!: number;
   /** Calls that occupy the window now */
   used!: number;
-  /** Until then no call leaves, for the platform asked for patience */
+  /** No call is sent until then, because the platform asked for a pause */
   blockedUntil!: Date | null;
-  /** The last six hours, the oldest first, in intervals of five minutes */
+  /** The last six hours, oldest first, in intervals of five minutes */
   history!: CallIntervalResponse[];
 }
 
 /** A count is exact up to 1,000, and 1,001 for all that are more. */
 export class InboxResponse {
-  /** Deliveries that are not done with */
+  /** Deliveries that still need work */
   waiting!: number;
   waitingSince!: Date | null;
   dead!: number;
@@ -44,16 +44,16 @@ export class InboxResponse {
   rejected!: number;
 }
 
-/** How long notes took that webhooks told of: from the event to their being stored, in the last hours. */
+/** The time from an event to the commit of the notes that it announced, in the last hours. */
 export class NoteLagResponse {
   hours!: number;
-  /** Versions of notes that events led to; of the newest 1,000 that were stored, if there were more */
+  /** Versions of notes after events; at most the newest 1,000 */
   notes!: number;
-  /** Null: there were none */
+  /** Null if there were none */
   medianSeconds!: number | null;
   p95Seconds!: number | null;
   worstSeconds!: number | null;
-  /** When the event came that has waited longest for its session to be fetched; null: none waits */
+  /** When the oldest event arrived whose session is not fetched yet; null if there is none */
   awaitedSince!: Date | null;
 }
 
@@ -74,9 +74,9 @@ export class DecisionResponse {
   count!: number;
   cause!: string;
   action!: string;
-  /** Where the API lists them */
+  /** The API path that lists them */
   list!: string;
-  /** It may stay undecided: a dry run that could be applied */
+  /** True if no decision is required: a dry run that can be applied */
   optional!: boolean;
 }
 
@@ -94,6 +94,6 @@ export class OverviewResponse {
   oldestWork!: OldestWorkResponse | null;
   /** One entry for each kind that has rows */
   decisions!: DecisionResponse[] | null;
-  /** The head of the change feed: GET /v1/events?after= goes on from here */
+  /** The head of the change feed: GET /v1/events?after= continues from here */
   feedCursor!: string | null;
 }

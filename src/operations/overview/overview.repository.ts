@@ -109,10 +109,10 @@ async function inbox(tx: PoolClient): Promise<Told['inbox']> {
   return rows[0] ?? null;
 }
 
-/** Hours that the lag of notes is told of. */
+/** The period that the lag of notes covers. */
 const LAG_HOURS = 6;
 
-/** Of the newest versions alone, so that it costs the same however many there were. */
+/** Reads only the newest versions, so that its cost does not grow with history. */
 async function noteLag(tx: PoolClient, awaitedSince: Date | null): Promise<Told['noteLag']> {
   const { rows } = await tx.query<Omit<NonNullable<Told['noteLag']>, 'awaitedSince'>>(
     `SELECT ${LAG_HOURS} AS hours, count(*)::int AS notes,

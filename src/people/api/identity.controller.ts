@@ -13,7 +13,7 @@ import type { PersonResponse } from './person-view.js';
 export class IdentityController {
   constructor(private readonly identities: IdentityService) {}
 
-  /** Gives a provider another id, and keeps everything stored and mirrored */
+  /** Rename a provider: only its external id changes */
   @Post('providers/:externalId/rename')
   @HttpCode(200)
   @ChangesPerson('Renamed, now or before')
@@ -22,7 +22,7 @@ export class IdentityController {
     return this.identities.rename({ kind: 'provider', externalId }, dto.externalId);
   }
 
-  /** Gives a client another id, and keeps everything stored and mirrored */
+  /** Rename a client: only its external id changes */
   @Post('clients/:externalId/rename')
   @HttpCode(200)
   @ChangesPerson('Renamed, now or before')
@@ -31,7 +31,7 @@ export class IdentityController {
     return this.identities.rename({ kind: 'client', externalId }, dto.externalId);
   }
 
-  /** Merges a client into another one, which then shows the sessions of both */
+  /** Merge a client into another one, which then shows all sessions */
   @Post('clients/:externalId/merge')
   @StepUp(({ deletePlatformUser }) => deletePlatformUser === true)
   @HttpCode(200)
@@ -45,7 +45,7 @@ export class IdentityController {
     return this.identities.merge(externalId, dto.into, dto.deletePlatformUser ?? false);
   }
 
-  /** Undoes a merge into this client while the other account is kept */
+  /** Undo a merge into this client while the other account exists */
   @Post('clients/:externalId/unmerge')
   @HttpCode(200)
   @ChangesPerson('The restored client')

@@ -32,7 +32,7 @@ export class PeopleCsvController {
     private readonly audit: Audit,
   ) {}
 
-  /** All people with their platform users as CSV, which can be imported again */
+  /** Export all people with their platform users as CSV for imports */
   @Get()
   @ApiOkResponse({ content: { 'text/csv': { schema: { type: 'string' } } } })
   async all(@Caller() caller: Principal, @Res() reply: FastifyReply): Promise<void> {

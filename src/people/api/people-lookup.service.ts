@@ -42,7 +42,7 @@ export class PeopleLookup {
   async platformUser(spelling: string): Promise<PlatformUserResponse> {
     const user = await this.users.describe(platformKey(spelling));
     if (!user.person && user.seenAt === null) {
-      const detail = 'Nothing is known of this platform user here. Check on the platform whose it is.';
+      const detail = 'This service does not know this platform user. Check on the platform who it is.';
       throw new Problem(404, 'unknown-platform-user', detail);
     }
     this.audit.about('platform-user', user.platformUserId);

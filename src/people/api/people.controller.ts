@@ -115,7 +115,7 @@ export abstract class PersonController {
   ) {}
 
   @Get(':externalId')
-  @ApiOperation({ summary: 'One person, with the state of its mirroring' })
+  @ApiOperation({ summary: 'Get a person and its sync state' })
   @Scopes('people:read')
   @Problems({ 301: ['merged', 'renamed'] })
   @ApiOkResponse({ type: PersonResponse })
@@ -124,7 +124,7 @@ export abstract class PersonController {
   }
 
   @Get()
-  @ApiOperation({ summary: 'People of this kind, by state; deleted people only on request' })
+  @ApiOperation({ summary: 'List people, by state; deleted people only on request' })
   @Scopes('people:read')
   @Problems({ 400: ['bad-cursor'] })
   @ApiOkResponse({ type: PersonPageResponse })
@@ -141,8 +141,8 @@ export abstract class PersonController {
 
   @Delete(':externalId')
   @StepUp()
-  @ApiOperation({ summary: 'Deletes a person here and on the platform' })
-  @ChangesPerson('Deleted', 'Stored; not deleted on the platform yet')
+  @ApiOperation({ summary: 'Delete a person here and on the platform' })
+  @ChangesPerson('Deleted', 'Accepted; not deleted on the platform yet')
   @Problems({ 409: ['provider-in-use'] })
   async remove(@ExternalIdParam() externalId: string): Promise<PersonResponse> {
     return this.people.remove({ kind: this.kind, externalId });
@@ -150,7 +150,7 @@ export abstract class PersonController {
 
   @Post(':externalId/resolve')
   @StepUp(({ action }) => action === 'delete')
-  @ApiOperation({ summary: 'Resolves a person that the service could not settle' })
+  @ApiOperation({ summary: 'Resolve a person manually' })
   @HttpCode(200)
   @ChangesPerson('')
   @Problems({
@@ -174,9 +174,9 @@ export class ProvidersController extends PersonController {
     super(people, 'provider');
   }
 
-  /** Creates or changes a provider */
+  /** Create or update a provider */
   @Put(':externalId')
-  @ChangesPerson('Mirrored', 'Stored; not mirrored yet')
+  @ChangesPerson('Synced', 'Accepted; not synced yet')
   async put(
     @ExternalIdParam() externalId: string,
     @Body() { email, firstName, lastName }: ProviderRequest,
@@ -194,10 +194,10 @@ export class ClientsController extends PersonController {
     super(people, 'client');
   }
 
-  /** Creates or changes a client */
+  /** Create or update a client */
   @Put(':externalId')
   @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
-  @ChangesPerson('Mirrored', 'Stored; not mirrored yet')
+  @ChangesPerson('Synced', 'Accepted; not synced yet')
   @Problems({ 422: ['unknown-provider'] })
   async put(
     @ExternalIdParam() externalId: string,
@@ -206,10 +206,10 @@ export class ClientsController extends PersonController {
     return this.people.put({ kind: 'client', externalId }, { email, firstName, lastName }, providers);
   }
 
-  /** Replaces the providers of a client; the first is the primary */
+  /** Replace the providers of a client; the first is the primary */
   @Put(':externalId/providers')
   @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
-  @ChangesPerson('Mirrored', 'Stored; not mirrored yet')
+  @ChangesPerson('Synced', 'Accepted; not synced yet')
   @Problems({ 422: ['unknown-provider'] })
   async putProviders(
     @ExternalIdParam() externalId: string,
@@ -232,7 +232,7 @@ export class PeopleController {
     private readonly audit: Audit,
   ) {}
 
-  /** People who have been in one state for too long, oldest first */
+  /** List people who have been in one state for too long, oldest first */
   @Get('stuck')
   @Problems({ 400: ['bad-cursor'] })
   async stuck(@Query() { cursor, limit }: PageQuery): Promise<StuckPersonPageResponse> {
@@ -249,7 +249,7 @@ export class PeopleController {
     );
   }
 
-  /** Platform users that the EHR does not know */
+  /** List platform users that the EHR does not know */
   @Get('unknown-to-ehr')
   @Problems({ 400: ['bad-cursor'] })
   async unknownToEhr(@Query() { cursor, limit }: PageQuery): Promise<UnknownPlatformUserPageResponse> {
@@ -259,14 +259,14 @@ export class PeopleController {
     return page;
   }
 
-  /** What is known of a platform user, and whose it is */
+  /** Get a platform user and its person */
   @Get('platform-users/:platformUserId')
   @Problems({ 404: ['unknown-platform-user'] })
   async platformUser(@Param('platformUserId') platformUserId: string): Promise<PlatformUserResponse> {
     return this.people.platformUser(platformUserId);
   }
 
-  /** Finds people by email or external id */
+  /** Find people by email or external id */
   @Post('search')
   @HttpCode(200)
   @ApiOkResponse({ type: PersonPageResponse })
@@ -276,7 +276,7 @@ export class PeopleController {
   }
 
   /**
-   * Resolves a selection of people that the service could not settle
+   * Resolve a selection of people manually
    *
    * @remarks Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
    *   that do not accept the action. To link people, import a CSV file with the column `platformUserId`.
@@ -290,7 +290,7 @@ export class PeopleController {
     return this.selection.resolve(dto);
   }
 
-  /** The state and the next step of a person, with reasons; sends nothing */
+  /** Trace a person: its state, next step and reasons; sends nothing */
   @Post('trace')
   @HttpCode(200)
   @Problems(FORMER_ID_PROBLEMS, { 404: ['client-not-found', 'provider-not-found'] })

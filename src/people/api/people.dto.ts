@@ -126,14 +126,14 @@ export class TraceRequest {
 
 /** `POST /v1/{providers|clients}/{externalId}/rename` */
 export class RenameRequest {
-  /** The new id, which was never used before */
+  /** The new id, which must never have been used */
   @IsExternalId()
   externalId!: string;
 }
 
 /** `POST /v1/clients/{externalId}/merge` */
 export class MergeRequest {
-  /** The id of the client that stands for both */
+  /** The id of the surviving client */
   @IsExternalId()
   into!: string;
 

@@ -104,11 +104,11 @@ export class PlatformUserPersonResponse {
 export class PlatformUserResponse {
   /** In lower case, if it is a UUID */
   platformUserId!: string;
-  /** Client, HealthcareProvider or OrgAdmin; null if neither an event nor a call has told it */
+  /** Client, HealthcareProvider or OrgAdmin; null if neither an event nor a call showed it */
   role!: string | null;
   /** The external id in the event that named it; null if none */
   externalUserId!: string | null;
-  /** When it was first named or deleted; null if it never was, or has had one person since */
+  /** When it was first named or deleted; null if it never was, or has had only one person since */
   seenAt!: Date | null;
   /** True if it was deleted through this service */
   deleted!: boolean;

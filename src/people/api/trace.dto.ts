@@ -29,7 +29,7 @@ export class KnownResponse {
   checkedAbsentAt!: Date | null;
   /** Platform ids of the providers in a client's list, as last applied */
   appliedProviders!: string[] | null;
-  /** Whether this person may use its email on the platform; null if it has none */
+  /** True if this person may use its email on the platform; null if it has none */
   emailClaim!: 'held' | 'free' | 'taken' | null;
   /** Consecutive transient faults */
   failures!: number;

@@ -153,7 +153,7 @@ export class ClaimRepository {
   }
 
   /**
-   * @returns `none-due` if nobody is due and permitted, `blocked` if those who are cannot be taken now (locked, or not the
+   * @returns `none-due` if no person is due and permitted, `blocked` if those that are cannot be claimed now (locked, or not the
    *   next to probe), `decided` if those who were due need no call now
    */
   private async decideNext(tx: PoolClient): Promise<Claim | 'none-due' | 'blocked' | 'decided'> {

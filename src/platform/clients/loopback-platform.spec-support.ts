@@ -163,8 +163,8 @@ export function httpTo(
 }
 
 /**
- * Stops the clock of every `setTimeout` for a spec: a bound is reached when the test says so
- * (`jest.advanceTimersByTime`), never because the machine was slow. All else keeps its time, sockets too.
+ * Replaces the clock of every `setTimeout` for a spec, so that a timeout ends when the test advances it
+ * (`jest.advanceTimersByTime`), never because the machine is slow. Everything else, sockets too, keeps real time.
  */
 export function stopTimeouts(): void {
   beforeEach(() => {

@@ -1,8 +1,8 @@
 /** Where a caller sends a file itself, before a request names it. */
 export class UploadAddressResponse {
-  /** Send the file here with `method` and `headers`, and without an API key */
+  /** Upload the file to this URL with `method` and `headers`, without an API key */
   uploadUrl!: string;
-  /** Names the file in POST /v1/sessions or POST /v1/compliance/jobs afterwards */
+  /** The file's URL for POST /v1/sessions or POST /v1/compliance/jobs */
   url!: string;
   method!: 'PUT' | 'POST';
   headers!: Record<string, string>;

@@ -72,7 +72,7 @@ const FAILURES = {
     problem: () =>
       later(
         'sending-held',
-        'An operator holds everything that goes to the platform. Send the request again after the release.',
+        'An operator holds all changes to the platform. Send the request again after the release.',
         HELD_RETRY_SECONDS,
       ),
   },

@@ -69,7 +69,7 @@ class Rows implements FetchWork {
   };
   storeNotFound = (_fetched: unknown, waitMs: number) => ({ set: 'not found', values: ['gone', 1, waitMs] });
 
-  /** In the place of the table. */
+  /** Replaces the table. */
   readonly due = {
     claim: async (): Promise<Leased<Row> | undefined> => {
       const row = this.rows
@@ -149,8 +149,8 @@ describe('the fetch loop', () => {
   });
 
   test('a rejected key pauses all fetches without counting for a row, until a probe succeeds', async () => {
-    let mended = false;
-    const { rows, loop } = setUp(6, () => (mended ? answer : refused()));
+    let fixed = false;
+    const { rows, loop } = setUp(6, () => (fixed ? answer : refused()));
     await loop.run();
     await loop.run();
     expect(calls).toHaveLength(1);
@@ -159,7 +159,7 @@ describe('the fetch loop', () => {
     expect(calls).toHaveLength(2);
     // Another row than the one that was refused first.
     expect(calls[1]).not.toBe(calls[0]);
-    mended = true;
+    fixed = true;
     clock.ms += 60_000;
     await loop.run();
     expect(rows.rows.every(({ stored, failures }) => stored.length === 1 && failures === 0)).toBe(true);
@@ -209,15 +209,15 @@ describe('the fetch loop', () => {
     test.each(ELSEWHERE)(
       '%s pauses all fetches and settles nothing, until a probe succeeds',
       async (_what, elsewhere) => {
-        let mended = false;
-        const { rows, loop } = setUp(4, () => (mended ? answer : elsewhere()));
+        let fixed = false;
+        const { rows, loop } = setUp(4, () => (fixed ? answer : elsewhere()));
         for (let round = 0; round < 10; round += 1) {
           await loop.run();
           clock.ms += 60_000;
         }
         expect(calls.length).toBeLessThanOrEqual(10);
         expect(rows.rows.every(({ failures, fault }) => failures === 0 && fault !== 'gone')).toBe(true);
-        mended = true;
+        fixed = true;
         for (let round = 0; round < 2; round += 1) {
           clock.ms += 300_000;
           await loop.run();

@@ -6,7 +6,7 @@ import { urlToHttpOptions } from 'node:url';
 import { TLS } from '../clients/loopback-platform.spec-support.js';
 import { ConnectionWatch, resettableAgents } from './connections.js';
 
-/** More than the kernels of both sides hold for a reader who is away. */
+/** More than the kernels of both sides buffer for a reader that reads nothing. */
 const BODY = Buffer.alloc(64 * 1024 * 1024, 'x');
 
 /** The server's side of a connection, and how it ends: a code, or `closed`. */

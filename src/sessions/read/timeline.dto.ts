@@ -11,7 +11,7 @@ export class TimelineEventResponse {
   /** When it was sent, by the platform's clock: the timestamp of the delivery */
   sentAt!: Date;
   state!: DeliveryState;
-  /** Why it failed, is dead or is ignored; otherwise null */
+  /** Why it failed, is dead or was ignored; otherwise null */
   reason!: string | null;
   /** Exact repeats of the delivery */
   repeats!: number;

@@ -106,7 +106,7 @@ export class SessionUpdates {
   ): Promise<SessionResponse> {
     const { id, shownId, sessionId, state, clients } = await this.reader.find(idOrPlatformId);
     if (sessionId === null) {
-      const detail = 'The platform does not have this session yet. Check its state.';
+      const detail = 'The platform does not have this session yet. Retry once the session has its id.';
       throw new Problem(409, 'no-session-yet', detail, { extensions: { state } });
     }
     await this.audit.commitBegun();

@@ -25,21 +25,21 @@ export class DeliveriesController {
     private readonly rejected: Rejections,
   ) {}
 
-  /** Deliveries, newest first */
+  /** List deliveries, newest first */
   @Get('webhook-deliveries')
   @Problems({ 400: ['bad-cursor'] })
   list(@Query() query: DeliveriesQuery): Promise<DeliveryPageResponse> {
     return this.deliveries.list(query);
   }
 
-  /** One delivery */
+  /** Get a delivery */
   @Get('webhook-deliveries/:id')
   @Problems({ 404: ['unknown-delivery'] })
   get(@Param('id') id: string): Promise<DeliveryResponse> {
     return this.deliveries.find(id);
   }
 
-  /** Replays a delivery in any state */
+  /** Replay a delivery in any state */
   @Post('webhook-deliveries/:id/replay')
   @Problems({ 404: ['unknown-delivery'] })
   @HttpCode(202)
@@ -48,7 +48,7 @@ export class DeliveriesController {
   }
 
   /**
-   * Ignores a delivery that was not understood
+   * Dismiss a delivery that was not understood
    *
    * @remarks Health is degraded while such deliveries wait. A dismissed one is deleted when its retention period ends.
    */
@@ -61,7 +61,7 @@ export class DeliveriesController {
   }
 
   /**
-   * Replays a selection of deliveries
+   * Replay a selection of deliveries
    *
    * @remarks Count the selection with `dryRun` first, then send the returned plan to replay exactly these deliveries.
    */
@@ -73,7 +73,7 @@ export class DeliveriesController {
     return this.deliveries.replayAll(request);
   }
 
-  /** Rejected requests at the receiver, counted by minute and cause */
+  /** Count rejected requests at the receiver by minute and cause */
   @Get('webhook-rejections')
   @Problems({ 400: ['bad-cursor'] })
   @Unaudited()

@@ -69,20 +69,20 @@ export class DeliveryErrorResponse {
 /** A delivery without its content. */
 export class DeliveryResponse {
   id!: string;
-  /** Null before the first attempt, and if the body names none that can be shown */
+  /** Null before the first attempt, and if the body contains none that can be shown */
   eventType!: string | null;
-  /** The platform's id of what it is about; null before the first attempt, and if the body names none */
+  /** The platform's id of the subject; null before the first attempt, and if the body contains none */
   subject!: string | null;
   state!: DeliveryState;
   receivedAt!: Date;
   /** Failed attempts since it was last received, repeated or replayed */
   attempts!: number;
   error!: DeliveryErrorResponse | null;
-  /** Exact repeats. Each one caused another processing */
+  /** Exact repeats. Each was processed again */
   repeats!: number;
   /** Time in its timestamp header */
   sentAt!: Date;
-  /** Position of the secret that signed it in PLATFORM_WEBHOOK_SECRET, from 0 */
+  /** Index in PLATFORM_WEBHOOK_SECRET of the secret that signed it, from 0 */
   secretIndex!: number;
   processedAt!: Date | null;
   /** When it is processed next; null if no attempt is due */

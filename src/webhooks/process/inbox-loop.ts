@@ -69,7 +69,7 @@ export class InboxLoop extends TriggeredLoop {
     metrics.gauge('webhook_inbox_open', 'Deliveries that still need work', [], async (gauge) =>
       gauge.set(await inbox.count('due_at IS NOT NULL')),
     );
-    metrics.gauge('webhook_inbox_dead', 'Dead letters: deliveries that wait for a replay', [], async (gauge) =>
+    metrics.gauge('webhook_inbox_dead', 'Dead letters: deliveries that need a replay', [], async (gauge) =>
       gauge.set(await inbox.count(`state = 'dead'`)),
     );
   }

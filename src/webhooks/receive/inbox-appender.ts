@@ -39,8 +39,11 @@ export class InboxAppender implements OnModuleDestroy {
   ) {
     const sizes = [1, 2, 5, 10, 20, 50, 100, 200, LIMITS.batch.rows];
     const groups = metrics.histogram('webhook_commit_rows', 'Deliveries in one commit', [], sizes);
-    this.committed = metrics.counter('webhook_kept_total', 'Deliveries that were committed and acknowledged');
-    this.notCommitted = metrics.counter('webhook_not_kept_total', 'Genuine deliveries that were answered 503');
+    this.committed = metrics.counter('webhook_kept_total', 'Deliveries committed and acknowledged');
+    this.notCommitted = metrics.counter(
+      'webhook_not_kept_total',
+      'Correctly signed deliveries that were answered with 503',
+    );
     this.commits = new GroupCommit(LIMITS, {
       commit: async (rows) => {
         await writer.insert(rows);
