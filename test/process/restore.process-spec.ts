@@ -220,7 +220,7 @@ function csvOf(paths: readonly string[], more: Record<string, string> = {}): str
     await are('synced', [...PROVIDERS, ...CLIENTS]);
     for (const path of [...PROVIDERS, ...CLIENTS]) expect([path, usersOf(path).length]).toEqual([path, 1]);
     expect(await notebridge('people')).toEqual([0, expect.stringContaining('No matching people.')]);
-    expect(await notebridge('sessions')).toEqual([0, expect.stringContaining('There are none like that.')]);
+    expect(await notebridge('sessions')).toEqual([0, expect.stringContaining('No matching sessions.')]);
     await service.kill('SIGTERM');
   });
 

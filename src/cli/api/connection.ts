@@ -4,15 +4,15 @@ import { isLoopbackHost } from '../../config/setting-rules.js';
 import { CliFault } from './cli-fault.js';
 import type { ClientEnv } from './client-env.js';
 
-/** Where the service is and what opens it. */
+/** The URL of the service, and the key to use. */
 export interface Connection {
   url: string;
   key: string;
-  /** The id that the audit log keeps. */
+  /** The user's id, for the audit log. */
   onBehalfOf?: string;
 }
 
-/** What `npm run demo` leaves for the command line. */
+/** What `npm run demo` stores for the command line. */
 export interface DemoNote extends Connection {
   /** The settings of the demo's service. */
   environment: Record<string, string>;
@@ -24,9 +24,9 @@ export const DEMO_NOTE = 'demo.json';
 const DEFAULT_URL = 'http://127.0.0.1:3000';
 
 /**
- * The service to speak to: as the environment says, else the demo of this clone.
+ * The service to connect to: the one in the environment, otherwise this clone's demo.
  *
- * @throws {CliFault} when no key is to be found
+ * @throws {CliFault} if there is no key, or the key or the URL cannot be used
  */
 export function connectionFrom(env: ClientEnv): Connection {
   if (env.keyFault) throw new CliFault(env.keyFault);
@@ -34,24 +34,24 @@ export function connectionFrom(env: ClientEnv): Connection {
   const url = (env.url ?? (env.key ? undefined : demo?.url) ?? DEFAULT_URL).replace(/(?<!\/)\/+$/, '');
   const key = env.key ?? (demo && url === demo.url ? demo.key : undefined);
   if (!key)
-    throw new CliFault('No key is known: set NOTEBRIDGE_KEY to an API key of the service, or run the demo first.');
+    throw new CliFault('There is no API key. Set NOTEBRIDGE_KEY to a key of the service, or run the demo first.');
   if (!/^[\x21-\x7e]+$/.test(key))
-    throw new CliFault('The key holds characters that no key has: set NOTEBRIDGE_KEY to a key as it was shown.');
+    throw new CliFault('The key contains invalid characters. Set NOTEBRIDGE_KEY to the key exactly as it was shown.');
   if (!/^https?:\/\/[^/]/.test(url) || !URL.canParse(url))
-    throw new CliFault(`NOTEBRIDGE_URL must be an address such as ${DEFAULT_URL}.`);
+    throw new CliFault(`NOTEBRIDGE_URL must be a URL such as ${DEFAULT_URL}.`);
   if (!env.mayBeInsecure && !isPrivate(new URL(url)))
     throw new CliFault(
-      'NOTEBRIDGE_URL is plain http to another host, where the key and what is shown could be read: make it https, or set NOTEBRIDGE_INSECURE_HTTP=true.',
+      'NOTEBRIDGE_URL is plain http to another host, so others could read the key and the data. Use https, or set NOTEBRIDGE_INSECURE_HTTP=true.',
     );
   return { url, key, onBehalfOf: env.onBehalfOf };
 }
 
-/** Whether nobody between can read what is sent there: it is encrypted, or does not leave this machine. */
+/** True if the traffic is encrypted or does not leave this machine. */
 function isPrivate({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || isLoopbackHost(hostname);
 }
 
-/** What the last demo of this clone left, or undefined. */
+/** What this clone's last demo stored, or undefined. */
 export function readDemoNote(dataDir: string): DemoNote | undefined {
   try {
     return JSON.parse(readFileSync(path.join(dataDir, DEMO_NOTE), 'utf8')) as DemoNote;

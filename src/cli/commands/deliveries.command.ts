@@ -11,7 +11,7 @@ import { counted, printAnswer } from '../output/print.js';
 
 const DELIVERIES = '/v1/webhook-deliveries';
 const STATES = ['received', 'processed', 'ignored', 'not-understood', 'failed', 'dead'];
-const NONE = 'There are no such deliveries.';
+const NONE = 'No matching deliveries.';
 
 interface ReplayOptions {
   state?: string;
@@ -22,14 +22,14 @@ interface ReplayOptions {
   json?: boolean;
 }
 
-const stateOption = () => new Option('--state <state>', 'only these').choices(STATES);
+const stateOption = () => new Option('--state <state>', 'only deliveries in this state').choices(STATES);
 
 /** `notebridge deliveries …` and `replay` */
 export function addDeliveryCommands(program: Command, api: Api): void {
   const deliveries = program.command('deliveries').description('webhooks that the platform delivered');
   const list = deliveries
     .command('list', { isDefault: true })
-    .description('list them, newest first')
+    .description('list deliveries, newest first')
     .addHelpText('after', examples('deliveries --state dead'));
   listing<DeliveryResponse>(list, api, {
     from: DELIVERIES,
@@ -43,44 +43,44 @@ export function addDeliveryCommands(program: Command, api: Api): void {
 
   deliveries
     .command('dismiss')
-    .description('end the wait of a delivery that was not understood')
+    .description('dismiss a delivery that was not understood')
     .argument('<id>')
-    .option('--json', 'print what the service answers')
+    .option('--json', "print the service's answer")
     .addHelpText('after', examples('deliveries dismiss 42'))
     .action(async (id: string, { json }: { json?: boolean }) => {
       const answer = await api.post(`${DELIVERIES}/${encodeURIComponent(id)}/dismiss`);
-      printAnswer(answer, json, () => `Delivery ${id} is dismissed.`);
+      printAnswer(answer, json, () => `Delivery ${id} was dismissed.`);
     });
 
   program
     .command('replay')
-    .description('process a delivery again, or a selection, which is counted first')
+    .description('replay a delivery, or a selection, which is counted first')
     .argument('[id]')
     .addOption(stateOption())
-    .addOption(new Option('--event-type <type>', 'only of this type').choices(EVENT_TYPES))
-    .addOption(momentOption('--since <moment>', 'only what was received since, such as 2026-01-31'))
-    .addOption(momentOption('--before <moment>', 'only what was received before'))
+    .addOption(new Option('--event-type <type>', 'only deliveries of this type').choices(EVENT_TYPES))
+    .addOption(momentOption('--since <moment>', 'only deliveries received since then, such as 2026-01-31'))
+    .addOption(momentOption('--before <moment>', 'only deliveries received before then'))
     .option('--yes', 'do not ask for confirmation; without a terminal and --yes, only count')
-    .option('--json', 'print what the service answers; nothing is asked')
+    .option('--json', "print the service's answer, without asking for confirmation")
     .addHelpText('after', examples('replay 42', 'replay --state dead --since 2026-01-31 --yes'))
     .action(async (id: string | undefined, options: ReplayOptions) => {
       if (!id) return replaySelection(api, options);
       const answer = await api.post(`${DELIVERIES}/${encodeURIComponent(id)}/replay`);
-      printAnswer(answer, options.json, () => `Delivery ${id} is processed again.`);
+      printAnswer(answer, options.json, () => `Delivery ${id} will be processed again.`);
     });
 }
 
 /** Counts a selection first, then replays exactly the counted deliveries; none if their number has changed since. */
 async function replaySelection(api: Api, { yes, json, since, before, ...of }: ReplayOptions): Promise<void> {
-  if (!of.state) throw new CliFault('Say which: an id, or --state dead.');
+  if (!of.state) throw new CliFault('Pass the id of a delivery, or --state dead.');
   const selection = { ...of, receivedSince: since, receivedBefore: before };
   const planned = await api.post<ReplayResponse>(`${DELIVERIES}/replay`, { ...selection, dryRun: true });
   const what = counted(planned.count, 'delivery', 'deliveries');
   if (planned.count === 0) return printAnswer(planned, json, () => NONE);
-  if (!yes && (json || !(await isConfirmed(`Have ${what} processed again?`)))) {
+  if (!yes && (json || !(await isConfirmed(`Replay ${what}?`)))) {
     process.exitCode = 2;
-    return printAnswer(planned, json, () => `${what} would be processed again; to do it, add --yes.`);
+    return printAnswer(planned, json, () => `${what} would be replayed. To replay, add --yes.`);
   }
   const done = await api.post<ReplayResponse>(`${DELIVERIES}/replay`, { ...selection, plan: planned.plan });
-  printAnswer(done, json, () => `${what} processed again.`);
+  printAnswer(done, json, () => `${what} will be processed again.`);
 }

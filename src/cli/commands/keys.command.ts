@@ -9,8 +9,8 @@ import { momentOption } from '../output/moment-option.js';
 import { printAnswer } from '../output/print.js';
 
 const KEYS = '/v1/api-keys';
-const expiresAt = () => momentOption('--expires-at <moment>', 'when it expires, such as 2027-01-31');
-const JSON_ANSWER = ['--json', 'print what the service answers'] as const;
+const expiresAt = () => momentOption('--expires-at <moment>', 'expiry date, such as 2027-01-31');
+const JSON_ANSWER = ['--json', "print the service's answer"] as const;
 const pathOf = (id: string): string => `${KEYS}/${encodeURIComponent(id)}`;
 
 interface NewKeyOptions {
@@ -23,22 +23,22 @@ interface NewKeyOptions {
 const ABOUT_ROTATION = `
 It connects to the database with the service's DATABASE_URL and keys. First add the new key last in every process, then
 put it first in every process; then run this while they run. It can be stopped and run again at any time.
-"audit" needs DATABASE_OWNER_URL where DATABASE_URL is another role's. What was changed or removed keeps its old MAC.
-It ends with 2 if values are left or have a fault.`;
+"audit" needs DATABASE_OWNER_URL if DATABASE_URL names another role. Changed entries keep their old MAC.
+Exits 2 if values are left or have a fault.`;
 
-/** The words after `keys rotate`, and what each does. */
+/** The subcommands of `keys rotate`, with their descriptions. */
 const ROTATIONS: Record<RotationKind, string> = {
   data: 'encrypt all data with the first key of DATA_KEYS',
-  fingerprints: 'make all fingerprints with the first key of FINGERPRINT_KEYS',
+  fingerprints: 'recompute all fingerprints with the first key of FINGERPRINT_KEYS',
   audit: 'sign the audit log, API keys and browser sessions with the first key of AUDIT_KEYS',
 };
 
 /** `notebridge keys …` */
 export function addKeyCommands(program: Command, api: Api): void {
-  const keys = program.command('keys').description('API keys of this service, and the keys that encrypt its data');
+  const keys = program.command('keys').description('API keys, and the keys that encrypt and sign stored data');
   const list = keys
     .command('list', { isDefault: true })
-    .description('list them, revoked ones too; a key itself is shown only once, when it is made')
+    .description('list API keys, including revoked ones; a key itself is shown only once, when it is created')
     .addHelpText('after', examples('keys'));
   listing<ApiKeyResponse>(list, api, {
     from: KEYS,
@@ -47,16 +47,16 @@ export function addKeyCommands(program: Command, api: Api): void {
       const [expires, used, note] = [expiresAt, lastUsedAt, warnings.join(' ')];
       return { id, name, key: `${prefix}…`, made, expires, revoked, 'last used': used, note, scopes: scopes.join(' ') };
     },
-    none: 'No key was made yet; ADMIN_API_KEY is not in this list.',
+    none: 'There are no API keys. ADMIN_API_KEY is not in this list.',
   });
 
   keys
     .command('create')
-    .description('make a key and show it this once')
-    .argument('<name>', 'what it is for; not a person')
-    .addOption(new Option('--scopes <scopes...>', 'what it may do').choices(SCOPES).makeOptionMandatory())
+    .description('create an API key, and show it once')
+    .argument('<name>', 'its purpose; not a person')
+    .addOption(new Option('--scopes <scopes...>', 'its permissions').choices(SCOPES).makeOptionMandatory())
     .addOption(expiresAt())
-    .option('--no-expiry', 'let it live until it is revoked; otherwise it expires after a year')
+    .option('--no-expiry', 'never expire; by default, a key expires after a year')
     .option(...JSON_ANSWER)
     .addHelpText('after', examples('keys create ehr --scopes people:read people:write'))
     .action(async (name: string, { json, scopes, expiry, expiresAt = expiry ? undefined : null }: NewKeyOptions) =>
@@ -65,11 +65,9 @@ export function addKeyCommands(program: Command, api: Api): void {
 
   const rotation = keys
     .command('rotate')
-    .description(
-      'make an API key that takes the place of another, and show it this once; or rotate keys of the service',
-    )
+    .description('replace an API key, and show the new one once; or rotate the keys of the service')
     .argument('<id>')
-    .option('--overlap-seconds <seconds>', 'how long the old one is still accepted; a day by default', secondsIn)
+    .option('--overlap-seconds <seconds>', 'how long the old key is still accepted; a day by default', secondsIn)
     .addOption(expiresAt())
     .option(...JSON_ANSWER)
     .addHelpText('after', examples('keys rotate 7b0f5a3e-0000-4000-8000-000000000000 --overlap-seconds 3600'))
@@ -79,9 +77,9 @@ export function addKeyCommands(program: Command, api: Api): void {
 
   keys
     .command('revoke')
-    .description('revoke a key immediately')
+    .description('revoke an API key immediately')
     .argument('<id>')
-    .option('--json', 'print the outcome as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', examples('keys revoke 7b0f5a3e-0000-4000-8000-000000000000'))
     .action(async (id: string, { json }: { json?: boolean }) => {
       await api.send('DELETE', pathOf(id));
@@ -92,8 +90,8 @@ export function addKeyCommands(program: Command, api: Api): void {
     rotation
       .command(kind)
       .description(description)
-      .option('--dry-run', 'only count which keys are used')
-      .option('--json', 'print the outcome as JSON, and the progress to stderr')
+      .option('--dry-run', 'only count the values of each key')
+      .option('--json', 'print the result as JSON, and the progress to stderr')
       .addHelpText('after', ABOUT_ROTATION)
       .addHelpText('after', examples(`keys rotate ${kind} --dry-run`, `keys rotate ${kind}`))
       .action(async (_: unknown, command: Command) =>
@@ -107,6 +105,6 @@ export function addKeyCommands(program: Command, api: Api): void {
 }
 
 function secondsIn(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Say whole seconds.');
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number of seconds.');
   return Number(text);
 }

@@ -12,11 +12,11 @@ import { listing } from '../output/list-command.js';
 import { printAnswer } from '../output/print.js';
 
 const SUBSCRIPTIONS = '/v1/subscriptions';
-const JSON_ANSWER = ['--json', 'print what the service answers'] as const;
+const JSON_ANSWER = ['--json', "print the service's answer"] as const;
 const ID = '7b0f5a3e-0000-4000-8000-000000000000';
 const pathOf = (id: string): string => `${SUBSCRIPTIONS}/${encodeURIComponent(id)}`;
 const after = (otherwise: string) =>
-  new Option('--after <cursor>', `the cursor after which to continue, 0 or latest; ${otherwise}`);
+  new Option('--after <cursor>', `continue after this cursor, 0 or latest; ${otherwise}`);
 
 interface JsonOption {
   json?: boolean;
@@ -24,10 +24,10 @@ interface JsonOption {
 
 /** `notebridge subscriptions …` */
 export function addSubscriptionCommands(program: Command, api: Api): void {
-  const subscriptions = program.command('subscriptions').description('endpoints of the EHR to which events are pushed');
+  const subscriptions = program.command('subscriptions').description("the EHR's endpoints for pushed events");
   const list = subscriptions
     .command('list', { isDefault: true })
-    .description('list subscriptions with the last answer')
+    .description("list subscriptions with the endpoint's last answer")
     .addHelpText('after', examples('subscriptions'));
   listing<SubscriptionResponse>(list, api, {
     from: SUBSCRIPTIONS,
@@ -45,13 +45,13 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
         'next attempt': nextAttemptAt,
       };
     },
-    none: 'There is no subscription, so the EHR reads the feed itself.',
+    none: 'There are no subscriptions: the EHR has to read the feed.',
   });
 
   subscriptions
     .command('create')
-    .description('push events to an endpoint, and show its secret this once')
-    .argument('<url>', 'https, or http to this machine')
+    .description('push events to an endpoint, and show its secret once')
+    .argument('<url>', 'an https URL, or http to this machine')
     .addOption(new Option('--types <types...>', 'only events of these types').choices(Object.keys(FEED_TYPES)))
     .option('--description <text>', 'purpose, without personal data')
     .addOption(after('latest by default'))
@@ -67,7 +67,7 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
 
   subscriptions
     .command('test')
-    .description('send a test event now, and show what comes back; ends with 2 if the endpoint does not take it')
+    .description('send a test event now, and show the answer; exits 2 if the endpoint does not accept it')
     .argument('<id>')
     .option(...JSON_ANSWER)
     .addHelpText('after', examples(`subscriptions test ${ID}`))
@@ -89,7 +89,7 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
 
   subscriptions
     .command('resume')
-    .description('push again, after the last event that the endpoint took')
+    .description('resume pushes after the last event that the endpoint accepted')
     .argument('<id>')
     .addOption(after('needed only for cursor-expired'))
     .option(...JSON_ANSWER)
@@ -100,19 +100,19 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
 
   subscriptions
     .command('skip')
-    .description('leave out the next event, which the endpoint cannot take')
+    .description('skip the next event if the endpoint cannot accept it')
     .argument('<id>')
-    .argument('<cursor>', 'of that event, as the list shows it')
+    .argument('<cursor>', 'the cursor of that event, as the list shows it')
     .option(...JSON_ANSWER)
     .addHelpText('after', examples(`subscriptions skip ${ID} 1-42`))
     .action(async (id: string, cursor: string, { json }: JsonOption) => {
       const answer = await api.post<SubscriptionResponse>(`${pathOf(id)}/skip`, { cursor });
-      printAnswer(answer, json, () => `Event ${cursor} is left out.`);
+      printAnswer(answer, json, () => `Event ${cursor} was skipped.`);
     });
 
   subscriptions
     .command('rotate-secret')
-    .description('make a new secret and show it this once; for 24 hours the former one signs, too')
+    .description('create a new secret, and show it once; the old one also signs for 24 hours')
     .argument('<id>')
     .option(...JSON_ANSWER)
     .addHelpText('after', examples(`subscriptions rotate-secret ${ID}`))
@@ -123,15 +123,15 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
 
   subscriptions
     .command('delete')
-    .description('push nothing more to an endpoint')
+    .description('delete a subscription: its endpoint gets no more events')
     .argument('<id>')
     .option('--yes', 'do not ask for confirmation')
-    .option('--json', 'print the outcome as JSON; nothing is asked')
+    .option('--json', 'print the result as JSON, without asking for confirmation')
     .addHelpText('after', examples(`subscriptions delete ${ID} --yes`))
     .action(async (id: string, { yes, json }: JsonOption & { yes?: boolean }) => {
       if (!yes && (json || !(await isConfirmed(`Delete subscription ${id}?`)))) {
         process.exitCode = 2;
-        return printAnswer({ id, deleted: false }, json, () => 'Nothing was deleted; to do it, add --yes.');
+        return printAnswer({ id, deleted: false }, json, () => 'Nothing was deleted. To delete it, add --yes.');
       }
       await api.send('DELETE', pathOf(id));
       printAnswer({ id, deleted: true }, json, () => 'Deleted.');

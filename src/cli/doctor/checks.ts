@@ -16,7 +16,7 @@ import { nodeFinding } from './node-release.js';
 import { platformFinding, publicFinding, serviceFinding } from './reach-checks.js';
 
 /** Bytes; PostgreSQL stops committing when its disk is full. */
-const LEAST_FREE_BYTES = 1024 ** 3;
+const MIN_FREE_BYTES = 1024 ** 3;
 
 /** Prefix of the settings in the contract file. */
 const IN_CONTRACT = 'PLATFORM_CONTRACT: ';
@@ -49,20 +49,20 @@ async function diskFinding(folder: string, isUsed: boolean): Promise<Finding> {
   while (!existsSync(place)) place = path.dirname(place);
   const { bavail, bsize } = await statfs(place);
   const what = `${byteSize(bavail * bsize)} free at ${place}`;
-  if (bavail * bsize >= LEAST_FREE_BYTES) return ok(what);
-  return faulty(what, 'Make room: a database whose disk is full takes no webhooks.');
+  if (bavail * bsize >= MIN_FREE_BYTES) return ok(what);
+  return faulty(what, 'Free some space: with a full disk, the database accepts no webhooks.');
 }
 
 async function queueFinding(env: Env): Promise<Finding> {
-  if (!env.REDIS_URL) return ok('on PostgreSQL, since REDIS_URL is not set');
+  if (!env.REDIS_URL) return ok('on PostgreSQL, because REDIS_URL is not set');
   const [warning] = await prepareQueueStore(env, '');
-  return warning ? faulty(warning, 'Check REDIS_URL.') : ok('on Redis, which drops nothing (noeviction)');
+  return warning ? faulty(warning, 'Check REDIS_URL.') : ok('on Redis, which evicts nothing (noeviction)');
 }
 
 /** A warning and not a fault, because the platform chose them. */
 function secretsFinding(env: Env): Finding {
   const [warning, ...more] = weakSecretWarnings(env);
-  return warning === undefined ? ok('those of the platform are long and varied') : unknown(warning, ...more);
+  return warning === undefined ? ok('the secrets of the platform are strong') : unknown(warning, ...more);
 }
 
 function contractFinding(env: Env): Finding {

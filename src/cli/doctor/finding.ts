@@ -1,4 +1,4 @@
-/** What one check came to; lines of advice say what to do. `unknown`: nothing is wrong for that alone. */
+/** The result of one check; lines of advice say what to do. `unknown` is not a fault. */
 export interface Finding {
   state: 'ok' | 'faulty' | 'unknown';
   what: string;

@@ -22,7 +22,7 @@ interface WatchOptions {
   signal?: AbortSignal;
   /** The plan is being applied, so the state `planned` passes. */
   applied?: boolean;
-  /** Lets time pass. @param ms milliseconds */
+  /** Waits this many milliseconds. */
   pause?: (ms: number) => Promise<unknown>;
 }
 
@@ -83,16 +83,16 @@ export async function watchToEnd(api: Api, id: string, applied = false, json = f
   process.exitCode = exitCodeOf(view);
 }
 
-let farewell: string | undefined;
+let interruptMessage: string | undefined;
 
-/** What Ctrl-C says from now on before it ends the command. */
+/** Sets what Ctrl-C prints before it ends the command. */
 export function onInterrupt(text: string): void {
-  // One listener for good: a signal that arrives while listeners are exchanged is lost with the old one.
-  if (farewell === undefined) {
+  // One permanent listener: a signal that arrives while listeners are exchanged would be lost.
+  if (interruptMessage === undefined) {
     process.on('SIGINT', () => {
-      console.log(process.stdout.isTTY ? `\n${farewell}` : farewell);
+      console.log(process.stdout.isTTY ? `\n${interruptMessage}` : interruptMessage);
       process.exit(130);
     });
   }
-  farewell = text;
+  interruptMessage = text;
 }
