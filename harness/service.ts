@@ -40,7 +40,7 @@ export interface Service extends Program {
 /** The line that a process prints when it is ready; the group is its URL. */
 export const READY = /"address":"([^"]+)"|"ready":true/;
 
-/** How long to wait before repeating a request that the database had no time for, as callers should. */
+/** Pause before the retry of a request that the database was too busy for. */
 const AGAIN_MS = 500;
 
 const isDatabaseBusy = (status: number, text: string) =>

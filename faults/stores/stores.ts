@@ -84,7 +84,7 @@ export async function runStores(
     const isAsDocumented = refusal ? broken.some((invariant) => refusal.test(invariant)) : broken.length === 0;
     for (const invariant of isAsDocumented ? [] : broken) common.log(`✗ ${invariant}`);
     isGood &&= isAsDocumented;
-    const outcome = refusal ? 'rejected at start' : 'works';
+    const outcome = refusal ? 'refused at start' : 'works';
     lines.push(`${name}: ${isAsDocumented ? outcome : 'FAILED'} (${Math.round(seconds)} s)`);
   }
   console.log(`\n${new Date().toISOString().slice(0, 10)}, Node ${process.version}\n${lines.join('\n')}`);

@@ -132,7 +132,11 @@ export class ImportWork {
       'the feed reports everyone who is synced',
       others.filter(({ kind, externalId }) => !reported.has(`${kind}s/${externalId}`)).map(stateOf),
     );
-    oracle.same('the feed reports the end of the import', feed.subjectsOf('import.finished').has(`imports/${this.id}`), true);
+    oracle.same(
+      'the feed reports the end of the import',
+      feed.subjectsOf('import.finished').has(`imports/${this.id}`),
+      true,
+    );
   }
 
   private providersOf(client: number): string[] {
