@@ -14,7 +14,7 @@ const WINDOW_SECONDS = 60;
 /** How many seconds to count, after one window in which the budget fills up. */
 const COUNTED_SECONDS = 90;
 const WORKERS = 3;
-/** More people than the budget allows in that time, so that there is always pending work. */
+/** More people than the budget allows in that time, so that work is always pending. */
 const PEOPLE = 1_000;
 /**
  * People that a user at a screen creates during the import, one after the other, and the pause between two. Each takes two

@@ -78,7 +78,7 @@ export interface Settings {
   fileUrls: 'web' | 's3';
   /** Content-Type that upload URLs are signed for: '' allows any, 'none' allows only requests without one. */
   uploadContentType: string;
-  /** Number of bytes after which uploads are cut; 0: never. */
+  /** Uploads are cut after this many bytes; 0: never. */
   breakUploadsAfterBytes: number;
   /** Share of compliance jobs that fail. */
   complianceFailureRate: number;

@@ -13,7 +13,7 @@ const asked = (appointment: string) => ({
   provider: 'p-1',
   client: 'c-1',
   noteTemplateIds: [TEMPLATE],
-  input: { text: { text: `${canary('Dictated')} spoke of the week` } },
+  input: { text: { text: `${canary('Dictated')} talked about the week` } },
   externalTreatmentPlan: `# ${canary('Plan')}`,
   partnerAppointmentId: appointment,
 });

@@ -19,7 +19,7 @@ const [P, C] = ['p-1', 'c-1'];
 
 type Asked = NonNullable<Parameters<typeof ask>[1]>;
 
-/** Nobody listens there. */
+/** No program listens there. */
 const ENDPOINT = 'http://127.0.0.1:9/hook';
 const NO_WAIT = { prefer: 'wait=0' };
 const as = (type: string) => ({ 'content-type': type });
@@ -37,7 +37,7 @@ function pdf(): FormData {
   return form;
 }
 
-/** One of everything that requests can be about. @returns the ids */
+/** Creates one of each kind of thing that requests can be about. @returns the ids */
 async function population() {
   const made = async (line: string, asked: Asked) => String((await ask<{ id: string }>(line, asked)).body.id);
   for (const name of [P, 'p-2']) await ask(`PUT /v1/providers/${name}`, { body: person(name) });

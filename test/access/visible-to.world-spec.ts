@@ -169,7 +169,7 @@ test('an invite link is shown only with invites:read, also in an export', async 
   }
 });
 
-test('without sessions:read, a requested session is shown without facts, also when its answer is replayed', async () => {
+test('without sessions:read, a requested session has no facts, also in a replayed answer', async () => {
   await put('c-1', 'Cy', 'Lee');
   const key = await newKey('sessions:write');
   const options = { body: { ...request(SOAP), client: 'c-1' }, key, wait: 60, idempotencyKey: 'a key' };

@@ -70,7 +70,7 @@ describe('the list of a client’s data', () => {
     expect([...listed, ...Object.keys(NOT_LISTED)].sort()).toEqual(names.map(({ name }) => name).sort());
   });
 
-  test('says of each column with bytes or JSON whether an erasure empties it, or why not', async () => {
+  test('states for each column with bytes or JSON whether an erasure empties it, or why not', async () => {
     const columns = await world.sql<{ table: string; column: string }>(
       `SELECT table_name AS table, column_name AS column FROM information_schema.columns
        WHERE table_schema = current_schema() AND data_type IN ('bytea', 'jsonb', 'json') AND table_name = ANY ($1)`,
@@ -257,7 +257,7 @@ describe('an accounting', () => {
     expect(await sentOf()).toEqual(before);
   });
 
-  test('says which disclosures an accounting for the individual may leave out', async () => {
+  test('marks disclosures that an accounting for the individual may omit', async () => {
     const { id, key } = await makeKey('people:read');
     for (const purpose of ['TREAT', 'PATRQT', 'HLEGAL', 'CASE-7', undefined])
       await world.call('GET', PATH, { key, headers: purpose === undefined ? {} : { 'Notebridge-Purpose': purpose } });

@@ -16,23 +16,23 @@ import type { UploadAddressResponse } from '../../src/platform/clients/upload-ad
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';
 import { usePrograms } from '../support/programs.js';
-import { type Mirror, useMirrors } from '../support/service.js';
+import { type TestWorld, useTestWorlds } from '../support/service.js';
 
 type Ended = [code: number | null, output: string];
 
 const CLI = 'dist/src/cli/main.js';
 const SOAP = '11111111-1111-4111-8111-111111111111';
 
-const newMirror = useMirrors();
+const newWorld = useTestWorlds();
 const startProgram = usePrograms();
-let mirror: Mirror;
+let world: TestWorld;
 let service: Service;
 let folder: string;
 let imported: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-cli-'));
-  mirror = await newMirror({
+  world = await newWorld({
     platform: { stepMs: 0, processingEvents: false, webhookSecret: WEBHOOK_SECRET, webhookTimeoutMs: 60_000 },
     env: {
       PLATFORM_TIMEOUT_SECONDS: '60',
@@ -42,8 +42,8 @@ beforeAll(async () => {
       SESSION_REFRESH_EVERY_SECONDS: '3600',
     },
   });
-  service = await mirror.start();
-  mirror.simulator.state.settings.webhookUrl = `${service.url}/webhooks/platform`;
+  service = await world.start();
+  world.simulator.state.settings.webhookUrl = `${service.url}/webhooks/platform`;
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -109,21 +109,21 @@ describe('import', () => {
   });
 
   it('sends nothing after a dry run until the plan is applied', async () => {
-    const before = mirror.arrivals();
+    const before = world.arrivals();
     const [, planned] = await run('import', file('providers.csv', HEADER, provider('p9')), '--dry-run');
     expect(planned).toContain('Nothing was sent');
-    expect(mirror.arrivals()).toBe(before);
+    expect(world.arrivals()).toBe(before);
     const id = /apply ([0-9a-f-]{36})/.exec(planned)?.[1] ?? '';
     expect(await run('apply', id)).toEqual([0, expect.stringContaining('1  created')]);
   });
 
   it('exits 130 on Ctrl-C and leaves the import running', async () => {
-    mirror.hold({ operation: 'checkUser' });
+    world.hold({ operation: 'checkUser' });
     const program = await start(['import', file('providers.csv', HEADER, provider('p8'))]);
     const [, id = ''] = await program.printed(/Import ([0-9a-f-]{36})/);
     expect(await program.kill('SIGINT')).toBe(130);
     expect(program.output()).toContain(`npx notebridge imports ${id}`);
-    mirror.release();
+    world.release();
     expect((await service.importEnded(id)).counts.created).toBe(1);
   });
 
@@ -146,13 +146,13 @@ describe('import', () => {
 });
 
 describe('refresh', () => {
-  const fetches = () => mirror.arrivals('getSession');
+  const fetches = () => world.arrivals('getSession');
 
   async function knownSession(): Promise<SimulatedSession> {
-    const { state } = mirror.simulator;
+    const { state } = world.simulator;
     const session = createSession(state, {
-      providerUserId: mirror.usersOf('p1')[0]?.userId ?? '',
-      clientUserIds: [mirror.usersOf('c1')[0]?.userId ?? ''],
+      providerUserId: world.usersOf('p1')[0]?.userId ?? '',
+      clientUserIds: [world.usersOf('c1')[0]?.userId ?? ''],
       noteTemplateIds: [SOAP],
       input: { kind: 'text', text: 'They discussed the week.' },
       date: '2026-03-01T09:00:00.000Z',
@@ -160,7 +160,7 @@ describe('refresh', () => {
     while (session.nextStep) takeStep(state, session);
     await generationBecomes(session, '1');
     await until('every event is fetched', async () => {
-      const open = await mirror.sql('SELECT FROM webhook_deliveries WHERE due_at IS NOT NULL');
+      const open = await world.sql('SELECT FROM webhook_deliveries WHERE due_at IS NOT NULL');
       const { body } = await service.call<{ pending: number }>('GET', '/v1/sessions/refreshes');
       return open.length === 0 && body.pending === 0;
     });
@@ -169,7 +169,7 @@ describe('refresh', () => {
 
   /** Has the platform rewrite the notes without an event. */
   function regenerateSilently(session: SimulatedSession): void {
-    const { state } = mirror.simulator;
+    const { state } = world.simulator;
     state.settings = { ...state.settings, webhookDropRate: 1 };
     beginRegeneration(state, session, [SOAP]);
     takeStep(state, session);
@@ -194,30 +194,30 @@ describe('refresh', () => {
   it('--session reports only that session, even if others wait or fail', async () => {
     const want = `UPDATE sessions SET wanted_generation = fetched_generation + 1, due_at = now() + interval '1 hour',
       fault = 'unreachable', failures = 1 WHERE session_id = $1`;
-    await mirror.sql(want, [other.sessionId]);
+    await world.sql(want, [other.sessionId]);
     const before = fetches();
     expect(await run('refresh', '--session', one.sessionId)).toEqual([
       0,
       expect.stringMatching(/^1 session to fetch\n[\s\S]*^All sessions were fetched\.$/m),
     ]);
     expect([await generationOf(one), await generationOf(other), fetches() - before]).toEqual(['2', '1', 1]);
-    await mirror.sql('UPDATE sessions SET due_at = NULL WHERE session_id = $1', [other.sessionId]);
+    await world.sql('UPDATE sessions SET due_at = NULL WHERE session_id = $1', [other.sessionId]);
   });
 
   it('--since fetches every session and shows the progress', async () => {
-    mirror.trouble({ operation: 'getSession', kind: 'slow', ms: 3_600_000, count: null });
+    world.injectFault({ operation: 'getSession', kind: 'slow', ms: 3_600_000, count: null });
     const program = await start(['refresh', '--since', '2026-01-31']);
     await program.printed(/^0 of 2 sessions/m);
-    mirror.release();
+    world.release();
     expect([await program.ended(), program.output()]).toEqual([0, expect.stringContaining('2 sessions to fetch')]);
     expect(await generationOf(other)).toBe('2');
     expect(await run('refresh', '--since', '2999-01-01')).toEqual([0, '0 sessions to fetch\n']);
   });
 
   it('exits 2 if a fetch fails, and 1 if no session is named', async () => {
-    mirror.trouble({ operation: 'getSession', kind: 'status', status: 500, count: null });
+    world.injectFault({ operation: 'getSession', kind: 'status', status: 500, count: null });
     const failed = await run('refresh', '--session', one.sessionId);
-    mirror.release();
+    world.release();
     expect(failed).toEqual([2, expect.stringContaining('1 session could not be fetched')]);
     expect(await run('refresh')).toEqual([1, expect.stringContaining('--since or --session')]);
     expect((await run('refresh', '--session', 'unknown'))[0]).toBe(1);
@@ -337,7 +337,7 @@ describe('an operator', () => {
   it('finds a session request without an answer and resolves it', async () => {
     const input = { text: { text: 'Discussed the quarry.' } };
     const body = { provider: 'p1', noteTemplateIds: [SOAP], input, partnerAppointmentId: 'visit-17' };
-    mirror.trouble({ operation: 'createSession', kind: 'refuse' });
+    world.injectFault({ operation: 'createSession', kind: 'refuse' });
     await service.call('POST', '/v1/sessions', { body });
     await outcomeIsUnknown('sessions');
     const [, output] = await run('sessions', '--state', 'Unknown');
@@ -352,7 +352,7 @@ describe('an operator', () => {
   });
 
   it('finds a compliance job without an answer and abandons it', async () => {
-    mirror.trouble({ operation: 'submitComplianceJob', kind: 'refuse' });
+    world.injectFault({ operation: 'submitComplianceJob', kind: 'refuse' });
     const { body } = await service.call<UploadAddressResponse>('POST', '/v1/compliance/upload-url', { body: {} });
     await fetch(body.uploadUrl, { method: body.method, headers: body.headers, body: '%PDF-1.7' });
     await service.call('POST', '/v1/compliance/jobs', { body: { files: [{ id: 'visit-17', url: body.url }] } });
@@ -365,7 +365,7 @@ describe('an operator', () => {
 
   const outcomeIsUnknown = (table: string) =>
     until('its outcome is unknown', async () => {
-      return (await mirror.sql(`SELECT FROM ${table} WHERE state = 'Unknown'`)).length > 0;
+      return (await world.sql(`SELECT FROM ${table} WHERE state = 'Unknown'`)).length > 0;
     });
 
   it('shows the number of people in review with any key, without reading a person', async () => {
@@ -385,7 +385,7 @@ describe('an operator', () => {
 
   it('counts several deliveries before it replays them, after confirmation', async () => {
     expect((await run('replay', '--state', 'dead'))[1]).toContain('No matching deliveries');
-    await mirror.sql(
+    await world.sql(
       `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, state, due_at)
        SELECT decode(md5(n::text), 'hex'), '\\x00', 0, 0, 'dead', NULL FROM generate_series(1, 3) n`,
     );
@@ -423,7 +423,7 @@ describe('resolve-all', () => {
   }
 
   beforeAll(async () => {
-    mirror.trouble({ operation: 'createClient', kind: 'refuse', count: 2 });
+    world.injectFault({ operation: 'createClient', kind: 'refuse', count: 2 });
     const body = { firstName: 'Eve', lastName: 'Roe', providers: ['p1'] };
     for (const path of people) await service.call('PUT', `/v1/${path}`, { body });
     await are('create-unknown', people);
@@ -460,10 +460,10 @@ describe('resolve-all', () => {
       expect.stringContaining('1 person with create-unknown resolved with create.'),
     ]);
     await are('held', ['clients/lost-2']);
-    expect(mirror.usersOf('lost-2')).toEqual([]);
+    expect(world.usersOf('lost-2')).toEqual([]);
     await run('release');
     await are('synced', ['clients/lost-2']);
-    expect(mirror.usersOf('lost-2')).toHaveLength(1);
+    expect(world.usersOf('lost-2')).toHaveLength(1);
     const [code, output] = await resolveAll('--yes', '--json');
     expect([code, JSON.parse(output)]).toMatchObject([0, { dryRun: true, count: 0 }]);
   });
@@ -507,29 +507,29 @@ describe('an error is one sentence and exit code 1:', () => {
 
 describe('the doctor', () => {
   const settings = () => ({
-    PLATFORM_BASE_URL: `${mirror.simulator.url}/api/v2`,
+    PLATFORM_BASE_URL: `${world.simulator.url}/api/v2`,
     PLATFORM_API_KEY: 'simulator-api-key',
     PLATFORM_WEBHOOK_SECRET: 'secret',
     PLATFORM_CONTRACT: 'simulator/contract.json',
     ADMIN_API_KEY: ADMIN_KEY,
-    DATABASE_URL: mirror.database.url,
-    DATA_KEYS: mirror.settings.DATA_KEYS ?? '',
-    FINGERPRINT_KEYS: mirror.settings.FINGERPRINT_KEYS ?? '',
-    AUDIT_KEYS: mirror.settings.AUDIT_KEYS ?? '',
+    DATABASE_URL: world.database.url,
+    DATA_KEYS: world.settings.DATA_KEYS ?? '',
+    FINGERPRINT_KEYS: world.settings.FINGERPRINT_KEYS ?? '',
+    AUDIT_KEYS: world.settings.AUDIT_KEYS ?? '',
   });
 
   it('finds no fault, calls no operation of the platform, and warns about odd settings', async () => {
     await run('keys', 'create', 'an administrator', '--scopes', 'admin');
-    const before = mirror.arrivals();
+    const before = world.arrivals();
     const [, output] = await runWith(settings(), 'doctor');
     // The service itself may be degraded by the faults of the tests before.
     expect(output.match(/^✗ (?!Service).*$/gm)).toBeNull();
     expect(output).toMatch(/^[✓✗] Service/m);
     expect(output).toContain('✓ Keys');
     expect(output).toMatch(/– Access .*ADMIN_API_KEY is still on\n +Set ADMIN_API_KEY=off/);
-    expect(output).toContain(`checkUser: POST ${mirror.simulator.url}/api/v2/users/check`);
+    expect(output).toContain(`checkUser: POST ${world.simulator.url}/api/v2/users/check`);
     expect(output).toMatch(/– Addresses[\s\S]* contains \/api\/v2 twice/);
-    expect(mirror.arrivals()).toBe(before);
+    expect(world.arrivals()).toBe(before);
   });
 
   it('names the data key that the settings lack', async () => {

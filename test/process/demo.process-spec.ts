@@ -31,7 +31,7 @@ async function stillThere(output: string): Promise<string[]> {
 const nothingLeft = (output: string) =>
   until('no process of the demo is left', async () => (await stillThere(output)).length === 0);
 
-/** The lines of the output in docs/first-day.md; durations differ, and `…` matches anything. */
+/** The lines of the output in docs/first-day.md; durations differ, and `…` matches any text. */
 function shownInDocs(): RegExp[] {
   const page = readFileSync(path.resolve(__dirname, '../../docs/first-day.md'), 'utf8');
   const [, shown = ''] = /^```\n( +\d+ rows[\s\S]*?)^```$/m.exec(page) ?? [];

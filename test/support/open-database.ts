@@ -2,10 +2,10 @@ import { connectionShares } from '../../src/database/connect/connection-shares.j
 import { Database } from '../../src/database/database.js';
 import type { TestDatabase } from './databases.js';
 
-/** Those of a process with the default settings. */
+/** The connection shares of a process with the default settings. */
 export const SHARES = connectionShares({ DATABASE_CONNECTIONS: 18, ROLES: ['api', 'worker'] });
 
-/** The product's access to a database, for a test that calls what uses it; it waits for a connection however long. */
+/** The product's access to a database, for tests of code that uses it. It waits for a connection without a timeout. */
 export function openDatabase({ url }: Pick<TestDatabase, 'url'>): Database {
   const database = new Database(url, SHARES);
   for (const pool of [database.pool, database.bulkPool]) pool.options.connectionTimeoutMillis = 0;

@@ -2,11 +2,11 @@ import type { Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
 
-/** While a person is in one of these, the service itself goes on with it. */
+/** States in which the service continues automatically. */
 const UNDER_WAY = ['pending', 'waiting', 'deleting'];
 
 /**
- * Waits until a person is as wanted or needs somebody: a slow machine may take longer than a caller may wait.
+ * Waits until a person is synced or needs an operator. A slow machine may take longer than `Prefer: wait` allows.
  *
  * @param path such as `clients/c-1`
  */

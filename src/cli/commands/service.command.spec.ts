@@ -21,7 +21,7 @@ async function run(answer: object, ...args: string[]): Promise<{ sent: unknown[]
 }
 
 describe('hold', () => {
-  it('sends the reason, and prints since when and by whom sending is held', async () => {
+  it('sends the reason, and prints the start and the holder of the hold', async () => {
     const { sent, printed } = await run(HELD, 'hold', '--reason', 'CASE-1');
     expect(sent).toEqual([['PUT', '/v1/sending', { held: true, reason: 'CASE-1' }]]);
     expect(printed).toBe(`Sending has been held since 2026-11-27 08:00:00 UTC by admin (CASE-1).`);
