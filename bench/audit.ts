@@ -18,7 +18,7 @@ const MAX_RATIO = 1.5;
 const ENTRIES = 1_000_000;
 const CLIENTS = 10_000;
 const LOOKS = 50;
-const MOST_LOOK_MS = 50;
+const MAX_SEARCH_MS = 50;
 
 /** How much an audit entry adds to the time of a read, and how long a search for the readers of one client takes. */
 export async function benchAudit(): Promise<BenchRow[]> {
@@ -123,5 +123,5 @@ async function timeOfLook({ url }: ServiceProcess, client: pg.Client): Promise<B
   }
   const value = median(times);
   const name = `search for the readers of a client, ${ENTRIES.toLocaleString('en')} entries`;
-  return [{ name, value, unit: 'ms', target: `≤ ${MOST_LOOK_MS}`, ok: value <= MOST_LOOK_MS }];
+  return [{ name, value, unit: 'ms', target: `≤ ${MAX_SEARCH_MS}`, ok: value <= MAX_SEARCH_MS }];
 }

@@ -43,7 +43,7 @@ export async function firstImport(stage: Stage): Promise<void> {
   tell(
     `${pad(view.counts.linked)} found on the platform and linked: ${linked.map((row) => row.externalId).join(', ')}`,
   );
-  await tellRest(stage, view);
+  await printReview(stage, view);
   const { userManagement } = await stage.platform.stats();
   tell(
     `${pad(userManagement.arrivals)} calls; at most ${userManagement.largestWindow.all} of ${CALLS_PER_MINUTE} allowed in any minute, ${userManagement.rateLimited} rejected`,
@@ -79,7 +79,7 @@ async function importOnce({ ehr, signal }: Stage): Promise<Import> {
   }
 }
 
-async function tellRest(stage: Stage, view: Import): Promise<void> {
+async function printReview(stage: Stage, view: Import): Promise<void> {
   const review = await rowsOf(stage, view.id, 'needsReview');
   tell(`${pad(review.length)} need review:`);
   for (const { externalId } of review) {

@@ -16,9 +16,9 @@ import { SeededRandom } from '../simulator/seeded-random.js';
 import type { Settings } from '../simulator/settings.js';
 import { startEmbeddedPostgres } from '../src/embedded-postgres/embedded-postgres.js';
 import { emptyCounts } from './counts.js';
-import { ProcessGroup } from './process-group.js';
 import { Ehr } from './ehr.js';
 import { Oracle } from './oracle.js';
+import { ProcessGroup } from './process-group.js';
 
 export const ADMIN_KEY = 'admin-key-of-the-notebridge-faults';
 export const WEBHOOK_SECRET = 'webhook-secret-of-the-faults';

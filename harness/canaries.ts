@@ -2,7 +2,7 @@
 const MARK = 'Zeisigq7';
 
 /** Characters after the prefix that a find shows. */
-const TOLD = 60;
+const SHOWN_LENGTH = 60;
 
 /** A word that stands for a private value, named after that value. */
 export const canary = (name: string): string => `${MARK}${name}x`;
@@ -40,7 +40,7 @@ export class Searcher {
 
   /** The longest spelling, in bytes: the overlap of two chunks. */
   get overlap(): number {
-    return Math.max(...this.wanted.map(({ bytes }) => bytes.length)) + TOLD;
+    return Math.max(...this.wanted.map(({ bytes }) => bytes.length)) + SHOWN_LENGTH;
   }
 
   /** All finds, each position once. */
@@ -49,7 +49,7 @@ export class Searcher {
     const found = new Set<string>();
     for (const { secret, bytes: spelling } of this.wanted) {
       for (let at = bytes.indexOf(spelling); at >= 0; at = bytes.indexOf(spelling, at + 1)) {
-        const there = bytes.subarray(Math.max(0, at - TOLD), at + spelling.length + TOLD / 2);
+        const there = bytes.subarray(Math.max(0, at - SHOWN_LENGTH), at + spelling.length + SHOWN_LENGTH / 2);
         found.add(`${secret}: ${there.toString('latin1').replace(/[^\x20-\x7e]+/g, '·')}`);
       }
     }

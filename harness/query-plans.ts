@@ -88,7 +88,7 @@ async function neverAnalysed(client: Pick<pg.ClientBase, 'query'>, table: string
  *
  * @param analysed true if it has statistics of their values; otherwise it knows only their number
  */
-export async function asIfThereWere(
+export async function pretendRowCount(
   rows: number,
   client: Pick<pg.ClientBase, 'query'>,
   { table, analysed }: { table: string; analysed: boolean },
@@ -131,7 +131,7 @@ async function multiply(copies: number, client: Pick<pg.ClientBase, 'query'>, ta
   const copied = columns.filter(({ is_identity, is_sealed }) => !is_identity && !is_sealed);
   const values = copied.map(({ name, type, is_unique }) => {
     if (name in AT_REST) return AT_REST[name];
-    return is_unique ? (ANEW[type]?.(name) ?? name) : name;
+    return is_unique ? (NEW_VALUES[type]?.(name) ?? name) : name;
   });
   await client.query('SET session_replication_role = replica');
   await client.query(
@@ -154,7 +154,7 @@ interface Column {
 const AT_REST: Readonly<Record<string, string>> = { due_at: 'NULL', ended_at: 'NULL', changed: 'false' };
 
 /** Another value for each copy, as SQL. */
-const ANEW: Record<string, (column: string) => string> = {
+const NEW_VALUES: Record<string, (column: string) => string> = {
   uuid: (column) => `CASE WHEN ${column} IS NOT NULL THEN gen_random_uuid() END`,
   text: (column) => `'zz-' || ${column} || '-' || copy`, // behind the originals in every list
   bigint: (column) => `${column} + copy * 1000000000::bigint`,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { HANG_MS } from '../../harness/until.js';
-import { violationsOf, isBusy } from './judge.js';
+import { isBusy, violationsOf } from './judge.js';
 import type { Operation } from './openapi.js';
 import type { FuzzRequest, RequestMaker } from './request-maker.js';
 import type { FuzzAnswer, Sender } from './send.js';
@@ -53,14 +53,14 @@ export async function fuzz(
     if (status !== 200) tally.broken.push(`GET /health/live returned ${status}`);
     tally.maxOvertaken = Math.max(tally.maxOvertaken, answered - before);
   };
-  let patienceMs = HANG_MS;
+  let hangMs = HANG_MS;
   const sendUntilServed = async (request: FuzzRequest): Promise<FuzzAnswer> => {
     const begun = performance.now();
     for (;;) {
       const answer = await sender.send(request);
       if (!isBusy(answer)) return answer;
-      if (performance.now() - begun > patienceMs) {
-        patienceMs = 0;
+      if (performance.now() - begun > hangMs) {
+        hangMs = 0;
         return answer;
       }
       tally.busy += 1;

@@ -4,7 +4,7 @@ import type { SeededRandom } from '../../simulator/seeded-random.js';
 const MAX_VALUES = 40;
 
 /** Names of values in answers that other requests may use. */
-const TELLING = new Set([
+const NAMED_VALUES = new Set([
   'id',
   'externalId',
   'documentId',
@@ -34,7 +34,7 @@ export class KnownValues {
     }
     if (typeof answer !== 'object' || answer === null) return;
     for (const [name, value] of Object.entries(answer)) {
-      if (typeof value === 'string' && TELLING.has(name)) this.add(path, name, value);
+      if (typeof value === 'string' && NAMED_VALUES.has(name)) this.add(path, name, value);
       else this.learn(path, value);
     }
   }

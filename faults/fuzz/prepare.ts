@@ -29,7 +29,7 @@ const RECORDING: SimulatedInput = {
 };
 
 /** Creates people, and a session of each client on the platform, whose webhooks announce it. */
-export async function bringPeople(service: Service, state: SimulatorState): Promise<void> {
+export async function createPeople(service: Service, state: SimulatorState): Promise<void> {
   for (let n = 0; n < PEOPLE; n++) {
     const names = { firstName: `${PERSON_WORD}${n}`, lastName: PERSON_WORD };
     const mirrored = (path: string, more: object) =>

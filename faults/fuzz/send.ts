@@ -27,7 +27,7 @@ export class Sender {
       const sent = body ? { ...headers, 'content-length': body.length } : headers;
       const call = request({ agent: this.agent, host: '127.0.0.1', port: this.port, method, path: url, headers: sent });
       let answer: FuzzAnswer = { status: 'cut', type: '', text: '' };
-      const patience = setTimeout(() => {
+      const timeout = setTimeout(() => {
         answer = { ...answer, status: 'hang' };
         call.destroy();
       }, HANG_MS);
@@ -43,7 +43,7 @@ export class Sender {
       });
       call.on('error', () => {});
       call.on('close', () => {
-        clearTimeout(patience);
+        clearTimeout(timeout);
         resolve(answer);
       });
       call.end(body);

@@ -48,7 +48,7 @@ export const floods: Scenario = {
   wanted: { calls: 60_000, env: { KEY_DAILY_BYTES: `${DAILY_MIB} MiB` } },
   async run(world) {
     const service = await world.startOne({ PORT: '0' });
-    await bringPeople(world, service);
+    await createPeople(world, service);
     const run = new Flooded(world, service);
     const list = { ...get('/v1/clients?limit=200'), headers: await keyFor(service, ['people:read']) };
     const providers = { ...list, path: '/v1/providers?limit=200' };
@@ -149,7 +149,7 @@ async function keyFor(service: Service, scopes: readonly Scope[]): Promise<{ aut
   return { authorization: `Bearer ${body.key}` };
 }
 
-async function bringPeople(world: World, service: Service): Promise<void> {
+async function createPeople(world: World, service: Service): Promise<void> {
   const content = ['externalId,firstName,lastName,email', ...linesOf('P', PEOPLE)].join('\n');
   await service.startImport('kind=providers', [{ name: 'p.csv', type: 'text/csv', content }]);
   await world.reach('people are synced', async () => (await world.count("people WHERE state = 'synced'")) >= PEOPLE);

@@ -1,7 +1,7 @@
 import { CLINICAL_WORD, PERSON_WORD } from '../fuzz/fit-values.js';
-import { fuzz, nameOf, CONCURRENCY } from '../fuzz/fuzz.js';
+import { CONCURRENCY, fuzz, nameOf } from '../fuzz/fuzz.js';
 import type { OpenApi } from '../fuzz/openapi.js';
-import { bringPeople, makeKeys, slugsOfCode } from '../fuzz/prepare.js';
+import { createPeople, makeKeys, slugsOfCode } from '../fuzz/prepare.js';
 import { RequestMaker } from '../fuzz/request-maker.js';
 import { Sender } from '../fuzz/send.js';
 import type { Scenario } from '../scenario.js';
@@ -43,7 +43,7 @@ export const hostileRequests: Scenario = {
     const service = await world.startOne({ PORT: '0' });
     const { state } = world.simulator;
     state.settings = { ...state.settings, webhookUrl: `${service.url}/webhooks/platform` };
-    await bringPeople(service, state);
+    await createPeople(service, state);
     const { keys, ids } = await makeKeys(service, ADMIN_KEY);
     const { body: document } = await service.call<OpenApi>('GET', '/openapi.json');
     await hasNotes(world);

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { explainEverything, loggedPlans, logSize, OBSERVER } from '../../harness/auto-explain.js';
 import { fullReadsOf, GROWING, longReadsOf, OF_SESSIONS } from '../../harness/hot-statements.js';
 import { PushReceiver } from '../../harness/push-receiver.js';
-import { asIfThereWere, fillTo, forgetStatistics } from '../../harness/query-plans.js';
+import { fillTo, forgetStatistics, pretendRowCount } from '../../harness/query-plans.js';
 import { until } from '../../harness/until.js';
 import { readAsOperator, runWorkload } from '../../harness/workload.js';
 import { connectionShares } from '../../src/database/connect/connection-shares.js';
@@ -24,13 +24,13 @@ const MIN_PLANS = 1_000;
 /** Kinds of statistics, each with a function that produces it. */
 const KNOWLEDGE: Record<string, (admin: pg.Client) => Promise<void>> = {
   'statistics of the first day': async (admin) => {
-    for (const table of GROWING) await asIfThereWere(MILLION, admin, { table, analysed: false });
+    for (const table of GROWING) await pretendRowCount(MILLION, admin, { table, analysed: false });
   },
   'no statistics of sessions': async (admin) => {
     for (const table of OF_SESSIONS) await forgetStatistics(admin, table);
   },
   'statistics of a million rows': async (admin) => {
-    for (const table of GROWING) await asIfThereWere(MILLION, admin, { table, analysed: true });
+    for (const table of GROWING) await pretendRowCount(MILLION, admin, { table, analysed: true });
   },
 };
 

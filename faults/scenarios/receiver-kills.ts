@@ -22,7 +22,7 @@ export const receiverKills: Scenario = {
     const every = Math.max(1, Math.floor(kills / world.sized(FAULTS_OF_STORES)));
     for (let kill = 1; kill <= kills; kill += 1) {
       await processes.killOne();
-      if (kill % every === 0) await hurtStores(world);
+      if (kill % every === 0) await disturbStores(world);
       await world.soon(500);
     }
     await work.ended();
@@ -30,7 +30,7 @@ export const receiverKills: Scenario = {
 };
 
 /** Stops PostgreSQL in immediate mode, as after a crash, or in fast mode; and flushes Redis. */
-async function hurtStores(world: World): Promise<void> {
+async function disturbStores(world: World): Promise<void> {
   const { redis, random, counts } = world;
   await world.endPostgres(random.chance(0.5) ? 'SIGQUIT' : 'SIGINT');
   counts.faults += 1;

@@ -78,12 +78,12 @@ export const rollingRestart: Scenario = {
       'every webhook is acknowledged',
       sent.filter(({ acknowledged }) => !acknowledged).map(({ tries, slowest }) => [tries, Math.round(slowest)]),
     );
-    await nothingTwice(world);
+    await checkNothingRepeated(world);
   },
 };
 
 /** No process was killed, so each call got its answer: no call is retried, and no person needs a review. */
-async function nothingTwice(world: World): Promise<void> {
+async function checkNothingRepeated(world: World): Promise<void> {
   const { oracle, simulator } = world;
   const { users, arrivals } = simulator.state;
   oracle.same('everyone is synced', await world.count("people WHERE state <> 'synced'"), 0);

@@ -45,7 +45,7 @@ export function servePlatform(
         const { arrival, returnMs } = passages.get(request) as Passage;
         const call = callOf(request);
         const fault = state.faults.take(route.operation, factsOf(state, call));
-        if (fault) return sufferFault(state, fault, arrival, reply, () => route.handle(call));
+        if (fault) return applyFault(state, fault, arrival, reply, () => route.handle(call));
         const answer = route.handle(call);
         await holdAnswer(state, returnMs);
         return send(reply, answer);
@@ -89,7 +89,7 @@ function tooMany(headers: Record<string, string>): Refusal {
   return new Refusal(429, 'Too many user-management requests.', headers);
 }
 
-async function sufferFault(
+async function applyFault(
   state: SimulatorState,
   fault: FaultRule,
   arrival: Arrival,

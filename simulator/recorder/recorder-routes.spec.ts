@@ -89,8 +89,8 @@ it('creates a session after an upload, with the usual webhooks', async () => {
   const created = await record(cookieOf(await launch(await token())));
   expect(created.status).toBe(201);
   const { sessionId } = (await created.json()) as { sessionId: string };
-  const told = JSON.parse(simulator.state.deliveries.list().at(-1)?.body ?? '');
-  expect(told).toMatchObject({ eventType: 'SESSION_CREATED', sessionId, providerUserId: provider });
+  const lastEvent = JSON.parse(simulator.state.deliveries.list().at(-1)?.body ?? '');
+  expect(lastEvent).toMatchObject({ eventType: 'SESSION_CREATED', sessionId, providerUserId: provider });
   expect(simulator.state.sessions.find(sessionId)?.clientUserIds).toEqual([client]);
   expect((await record('recorder=made-up')).status).toBe(403);
 });

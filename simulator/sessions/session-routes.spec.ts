@@ -52,9 +52,9 @@ const set = (settings: object) => call('PATCH', '/_simulator/settings', settings
 const patch = (sessionId: string, body: unknown) => call('PATCH', `${SESSIONS}/${sessionId}`, body);
 const read = async (sessionId: string) => (await call('GET', `${SESSIONS}/${sessionId}`)).json<Session>();
 const alter = (sessionId: string, body: object) => call('PATCH', `/_simulator/sessions/${sessionId}`, body);
-const told = () => simulator.state.deliveries.list().map(({ body }) => JSON.parse(body));
+const sentEvents = () => simulator.state.deliveries.list().map(({ body }) => JSON.parse(body));
 const events = () =>
-  told().map((event) => `${event.eventType.replace(/SESSION_|PROCESSING_/g, '')} ${event.aiNotesEnabled}`);
+  sentEvents().map((event) => `${event.eventType.replace(/SESSION_|PROCESSING_/g, '')} ${event.aiNotesEnabled}`);
 
 describe('creating a session', () => {
   it('accepts template ids or a session type, and a plan of 100,000 characters', async () => {
@@ -96,7 +96,7 @@ describe('the run of a session', () => {
     await set(settings);
     const sessionId = await finished({ input, partnerAppointmentId: 'apt-1' });
     expect(events().join(', ')).toBe(expected);
-    expect(told()[0]).toMatchObject({ partnerAppointmentId: 'apt-1', providerUserId: provider });
+    expect(sentEvents()[0]).toMatchObject({ partnerAppointmentId: 'apt-1', providerUserId: provider });
     expect((await read(sessionId)).notes === undefined).toBe('aiNotes' in settings);
   });
 
@@ -132,7 +132,7 @@ describe('the run of a session', () => {
   it('sends a processingId that leads to the session', async () => {
     await set({ processingEvents: true });
     const sessionId = await finished();
-    const last = told().at(-1);
+    const last = sentEvents().at(-1);
     expect(last).toEqual({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId: expect.any(String) } });
     const answer = await call('GET', `/api/v1/processing/${last.payload.processingId}`);
     expect(answer.json()).toMatchObject({ processing: { sessionId } });
@@ -180,7 +180,7 @@ describe('updating a session', () => {
     [recording, { speakerMapping: { B: TEMPLATE } }],
   ])('regenerates all notes of %j after %j, with one event per template', async (input, body) => {
     const sessionId = await finished({ input, noteTemplateIds: [TEMPLATE, OTHER] });
-    const [before, count] = [await read(sessionId), told().length];
+    const [before, count] = [await read(sessionId), sentEvents().length];
     expect((await patch(sessionId, body)).json<Session>().state).toBe('Processing');
     await advance(sessionId);
     const after = await read(sessionId);

@@ -75,8 +75,8 @@ export class UploadStore {
   isLacking(input: SimulatedInput): boolean {
     if (input.kind === 'text') return false;
     return input.urls.some((url) => {
-      const isOurs = url.startsWith(this.webFiles()) || url.startsWith(STORE);
-      return isOurs && !this.findByFileUrl(url)?.bytes;
+      const isOwn = url.startsWith(this.webFiles()) || url.startsWith(STORE);
+      return isOwn && !this.findByFileUrl(url)?.bytes;
     });
   }
 

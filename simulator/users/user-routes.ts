@@ -117,7 +117,7 @@ function announceApiUser(state: SimulatorState, user: User): void {
 
 /** Sends USER_CREATED (spec, User events). */
 export function announceUser(state: SimulatorState, { userId, partnerUserId, role }: User): void {
-  const told = state.settings.userCreatedRole || role;
-  const payload = { userId, externalUserId: partnerUserId, role: told };
+  const announcedRole = state.settings.userCreatedRole || role;
+  const payload = { userId, externalUserId: partnerUserId, role: announcedRole };
   state.deliveries.send({ eventType: 'USER_CREATED', payload });
 }

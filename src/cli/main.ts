@@ -4,7 +4,7 @@ import { Api } from './api/api.js';
 import { readClientEnv } from './api/client-env.js';
 import { connectionFrom } from './api/connection.js';
 import { addCommands } from './commands/commands.js';
-import { failed, withFaults } from './output/failure.js';
+import { configureErrors, reportFailure } from './output/failure.js';
 import { EXIT_CODES } from './output/help.js';
 
 const ABOUT = `Connects to a running notebridge.
@@ -22,10 +22,10 @@ function printUrl(url: string): void {
 
 async function main(): Promise<void> {
   const api = new Api(() => connectionFrom(readClientEnv()), printUrl);
-  const program = withFaults(new Command('notebridge')).description(ABOUT).version(version());
+  const program = configureErrors(new Command('notebridge')).description(ABOUT).version(version());
   program.addHelpText('afterAll', EXIT_CODES);
   addCommands(program, api);
   await program.parseAsync();
 }
 
-main().catch(failed);
+main().catch(reportFailure);

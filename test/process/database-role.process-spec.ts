@@ -134,8 +134,8 @@ describe('a service whose role owns nothing', () => {
   it('is the only role that may prune the audit log', async () => {
     const prune = `SELECT prune_audit(now() - interval '2 years', 0)`;
     await sql(as(world.database.url, role, PASSWORD), prune);
-    const anybody = `SELECT has_function_privilege('public', 'prune_audit(timestamptz, bigint)', 'EXECUTE') AS may`;
-    expect(await world.sql(anybody)).toEqual([{ may: false }]);
+    const canPublicPrune = `SELECT has_function_privilege('public', 'prune_audit(timestamptz, bigint)', 'EXECUTE') AS may`;
+    expect(await world.sql(canPublicPrune)).toEqual([{ may: false }]);
   });
 
   it('cannot prune recent entries with forged links', async () => {

@@ -204,8 +204,8 @@ test('a worker that continues after its lease ended stores only the end of its c
   await put(stale, 'p-1');
   await until('its check is in flight', () => world.arrivals('checkUser') === 1);
   stale.signal('SIGSTOP');
-  const heir = await world.start();
-  expect((await settledPerson(heir, 'providers/p-1')).sync.state).toBe('synced');
+  const successor = await world.start();
+  expect((await settledPerson(successor, 'providers/p-1')).sync.state).toBe('synced');
 
   const person = () => world.sql('SELECT * FROM people');
   const open = 'SELECT FROM platform_calls WHERE outcome IS NULL';
@@ -219,5 +219,5 @@ test('a worker that continues after its lease ended stores only the end of its c
   expect(await person()).toEqual(before);
   const made = world.simulator.state.arrivals.list().map(({ operation }) => operation);
   expect(made).toEqual(['checkUser', 'checkUser', 'createProvider']);
-  expect(await heir.kill('SIGTERM')).toBe(0);
+  expect(await successor.kill('SIGTERM')).toBe(0);
 });

@@ -157,11 +157,11 @@ describe('stores behind TLS', () => {
         /^PostgreSQL .* for another host .* in DATABASE_URL\.$/,
       ],
     ];
-    const impostor = createServer(ELSEWHERE)
+    const untrustedServer = createServer(ELSEWHERE)
       .on('tlsClientError', () => undefined)
       .listen(0, '127.0.0.1');
-    await once(impostor, 'listening');
-    const { port } = impostor.address() as AddressInfo;
+    await once(untrustedServer, 'listening');
+    const { port } = untrustedServer.address() as AddressInfo;
     const redisFaults: typeof postgresFaults = [
       [
         { ...plain, DATABASE_OWNER_URL: '', REDIS_URL: `rediss://localhost:${tlsPort}` },
@@ -180,7 +180,7 @@ describe('stores behind TLS', () => {
       env: { NODE_EXTRA_CA_CERTS: elsewhere },
     });
     expect([await program.ended(), program.output()]).toEqual([0, expect.any(String)]);
-    impostor.close();
+    untrustedServer.close();
     const sentences = faults.map(([, sentence]) => expect.stringMatching(sentence));
     expect(program.output().trimEnd().split('\n')).toEqual(sentences);
   });

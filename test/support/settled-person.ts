@@ -3,7 +3,7 @@ import { until } from '../../harness/until.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
 
 /** States in which the service continues automatically. */
-const UNDER_WAY = ['pending', 'waiting', 'deleting'];
+const AUTOMATIC_STATES = ['pending', 'waiting', 'deleting'];
 
 /**
  * Waits until a person is synced or needs an operator. A slow machine may take longer than `Prefer: wait` allows.
@@ -13,5 +13,5 @@ const UNDER_WAY = ['pending', 'waiting', 'deleting'];
 export const settledPerson = (service: Pick<Service, 'call'>, path: string): Promise<PersonResponse> =>
   until(`${path} is settled`, async () => {
     const { body } = await service.call('GET', `/v1/${path}`, { wait: 60 });
-    return UNDER_WAY.includes(body.sync.state) ? undefined : body;
+    return AUTOMATIC_STATES.includes(body.sync.state) ? undefined : body;
   });

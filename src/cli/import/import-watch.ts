@@ -15,8 +15,8 @@ const POLL_MS = 300;
 export type ImportProgress = Pick<ImportResponse, 'counts' | 'calls' | 'etaSeconds' | 'etaMinSeconds' | 'etaUnknown'>;
 
 /** How often an unavailable service is asked, and how long until the watch ends. */
-const AWAY_POLL_MS = 2_000;
-const MAX_AWAY_MS = 300_000;
+const OUTAGE_POLL_MS = 2_000;
+const MAX_OUTAGE_MS = 300_000;
 
 interface WatchOptions {
   signal?: AbortSignal;
@@ -46,22 +46,22 @@ export async function watchImport(
   live: LiveLine,
   { signal, applied = false, pause = (ms) => delay(ms, undefined, { signal }) }: WatchOptions = {},
 ): Promise<ImportResponse> {
-  let awayMs = 0;
+  let outageMs = 0;
   let lackedWorker = false;
   try {
     for (;;) {
       const view = await api.get<ImportResponse>(pathOf(id), { signal }).catch((error: unknown) => {
-        if (!(error instanceof Unreachable) || awayMs >= MAX_AWAY_MS) throw error;
+        if (!(error instanceof Unreachable) || outageMs >= MAX_OUTAGE_MS) throw error;
       });
       if (view?.state === 'running' || view?.state === 'completed') live.show(importProgress(view));
       if (view && isAtRest(view, applied)) return view;
       if (view && lacksWorker(view) && !lackedWorker) live.say(NO_WORKER);
       if (view) lackedWorker = lacksWorker(view);
-      if (!view && awayMs === 0) {
+      if (!view && outageMs === 0) {
         live.say('The service does not answer. Waiting; the import continues with it …');
       }
-      awayMs = view ? 0 : awayMs + AWAY_POLL_MS;
-      await pause(view ? POLL_MS : AWAY_POLL_MS);
+      outageMs = view ? 0 : outageMs + OUTAGE_POLL_MS;
+      await pause(view ? POLL_MS : OUTAGE_POLL_MS);
     }
   } finally {
     live.end();
