@@ -91,7 +91,7 @@ describe('import', () => {
     const rejected = path.join(folder, 'rejected-clients.csv');
     expect((await run('import-rows', id, '--rejected-csv', rejected))[0]).toBe(0);
     const twice = await run('import-rows', id, '--rejected-csv', rejected);
-    expect(twice).toEqual([1, expect.stringContaining('is there already')]);
+    expect(twice).toEqual([1, expect.stringContaining('already exists')]);
     const corrected = readFileSync(rejected, 'utf8').replace('missing', 'p1').replace('unknown-provider', '');
     writeFileSync(rejected, corrected);
     expect(await run('import', rejected)).toEqual([0, expect.stringContaining('1  created')]);
@@ -297,7 +297,7 @@ describe('the output', () => {
 
   it.each([
     [['status', '--json', '--none'], "unknown option '--none'"],
-    [['audit', 'verify', '--json'], 'those of the service at NOTEBRIDGE_URL'],
+    [['audit', 'verify', '--json'], 'Those of the service at NOTEBRIDGE_URL'],
     [['doctor', '--json', '--none'], "unknown option '--none'"],
   ])('%j fails with JSON instead of a sentence', async (words, detail) => {
     const [code, output] = await run(...words);

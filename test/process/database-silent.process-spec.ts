@@ -5,6 +5,7 @@ import type pg from 'pg';
 import type { Service } from '../../harness/service.js';
 import { startProxyOf, type TcpProxy } from '../../harness/tcp-proxy.js';
 import { until } from '../../harness/until.js';
+import { connectionShares } from '../../src/database/connect/connection-shares.js';
 import { Database } from '../../src/database/database.js';
 import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import { signWebhook } from '../../src/platform/webhook-signature.js';
@@ -12,9 +13,11 @@ import { WEBHOOK_SECRET } from '../support/app.js';
 import { many, providerLine, providersCsv } from '../support/bulk.js';
 import { backendPid, freshDatabase, pidsBlockedBy, type TestDatabase } from '../support/databases.js';
 import { partIs } from '../support/health.js';
-import { SHARES } from '../support/open-database.js';
 import { type TestWorld, useTestWorlds } from '../support/service.js';
 import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
+
+/** The connection shares of a process with the default settings. */
+const SHARES = connectionShares({ DATABASE_CONNECTIONS: 18, ROLES: ['api', 'worker'] });
 
 /** The timestamp of signed deliveries, so that a retry is the same delivery. */
 const NOW = '1800000000000';
