@@ -4,8 +4,8 @@ import { signWebhook } from '../src/platform/webhook-signature.js';
 /**
  * Sends the platform's webhook that announces notes.
  *
- * @param secret that signs it
- * @param sessionId the platform's id; of a new session by default
+ * @param secret signs the webhook
+ * @param sessionId the platform's session id; a new session by default
  */
 export async function announce(url: string, secret: string, sessionId: string = randomUUID()): Promise<void> {
   const eventType = 'SESSION_PROCESSING_NOTES_COMPLETED';
@@ -17,5 +17,5 @@ export async function announce(url: string, secret: string, sessionId: string = 
     'x-service-signature': signWebhook(secret, timestamp, Buffer.from(body)),
   };
   const response = await fetch(`${url}/webhooks/platform`, { method: 'POST', headers, body });
-  if (response.status !== 204) throw new Error(`A webhook was answered ${response.status}.`);
+  if (response.status !== 204) throw new Error(`POST /webhooks/platform returned ${response.status}.`);
 }

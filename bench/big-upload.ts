@@ -4,7 +4,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
-/** Bytes that are sent again and again, so that a large body costs its sender nothing. */
+/** Bytes that are sent repeatedly, so that a large body costs its sender almost nothing. */
 const CHUNK = Buffer.alloc(256 * 1024, 'sound of a session ');
 const run = promisify(execFile);
 
@@ -13,12 +13,12 @@ interface UploadAnswer {
   body: string;
 }
 
-/** Begins a POST with a length; nothing is sent yet. */
+/** Starts a POST with a length, without sending its body. */
 export function beginUpload(url: string, length: number, headers: Record<string, string> = {}): ClientRequest {
   return request(url, { method: 'POST', agent: false, headers: { ...headers, 'content-length': length } });
 }
 
-/** Writes so many bytes at the pace of the receiver. @param onWritten is told how many are on their way */
+/** Writes this many bytes at the pace of the receiver. @param onWritten called with the number of bytes written so far */
 export async function writeBytes(
   sending: ClientRequest,
   count: number,
@@ -31,7 +31,7 @@ export async function writeBytes(
   }
 }
 
-/** The answer to a request that was or is being sent. */
+/** Waits for the answer to a request. */
 export async function answerTo(sending: ClientRequest): Promise<UploadAnswer> {
   const [response] = (await once(sending, 'response')) as [IncomingMessage];
   const chunks: Buffer[] = [];
@@ -39,7 +39,7 @@ export async function answerTo(sending: ClientRequest): Promise<UploadAnswer> {
   return { status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString('utf8') };
 }
 
-/** Sends a body of so many bytes. */
+/** Sends a body of this many bytes. */
 export async function uploadBytes(
   url: string,
   length: number,
@@ -51,13 +51,13 @@ export async function uploadBytes(
   return answer;
 }
 
-/** The memory that a process holds now, in MB (10⁶ bytes). */
+/** The current memory of a process, in MB (10⁶ bytes). */
 export async function residentMb(pid: number): Promise<number> {
   const { stdout } = await run('ps', ['-o', 'rss=', '-p', String(pid)]);
   return (Number(stdout.trim()) * 1024) / 1e6;
 }
 
-/** The most memory that a process holds while some work goes on, in MB. */
+/** The maximum memory of a process during some work, in MB. */
 export async function peakMbDuring<T>(pid: number, work: Promise<T>): Promise<{ peakMb: number; result: T }> {
   let peakMb = 0;
   let working = true;

@@ -11,26 +11,26 @@ import { startService } from './service-process.js';
 /** The platform's limit at full length (spec, Limits). */
 const CALLS = 300;
 const WINDOW_SECONDS = 60;
-/** Seconds that are counted, after one window in which the budget fills up. */
+/** How many seconds to count, after one window in which the budget fills up. */
 const COUNTED_SECONDS = 90;
 const WORKERS = 3;
-/** More than can be done meanwhile: work always waits. */
+/** More people than the budget allows in that time, so that work is always pending. */
 const PEOPLE = 1_000;
 /**
- * People who are wanted at a screen while the import runs, one after the other, and the pause between two. Each takes two
+ * People that a user at a screen creates during the import, one after the other, and the pause between two. Each takes two
  * of the five calls that the limit allows per second.
  */
 const SCREENS = 40;
 const SCREEN_PAUSE_MS = 1_000;
-/** Milliseconds that the platform takes then: what is measured is how long the service lets somebody wait. */
+/** The platform's latency during these, because the service's own delay is measured. */
 const QUICK: [number, number] = [20, 120];
-/** Milliseconds within which whoever waits at a screen is served at the 95th percentile. */
-const AT_SCREEN_MS = 250;
+/** Maximum milliseconds of a waiting PUT from a screen, at the 95th percentile. */
+const MAX_PUT_MS = 250;
 const KEY = randomBytes(24).toString('hex');
 
 /**
- * How much of the budget three worker processes use while work waits, against the strict simulator with answers of up
- * to a second, and whether any sliding minute of its exceeds the limit; then how long a PUT waits that overtakes it all.
+ * How much of the call budget three worker processes use while work is pending, with a strict simulator that takes up to
+ * a second per call, and whether any sliding minute exceeds the limit; then how long a PUT that overtakes all work takes.
  */
 export async function benchBudget(): Promise<BenchRow[]> {
   const folder = await mkdtemp(path.join(tmpdir(), 'notebridge-bench-'));
@@ -61,18 +61,24 @@ export async function benchBudget(): Promise<BenchRow[]> {
     const used = simulator.state.arrivals.list().length - before;
     simulator.state.settings = { ...simulator.state.settings, latencyMs: QUICK };
     const waits = await waitAtScreens(api.url);
-    if (!(await isImporting(api.url))) throw new Error('The import ended while others were to overtake it.');
+    if (!(await isImporting(api.url))) throw new Error('The import ended before the PUTs that should overtake it.');
     const { largestWindow, rateLimited } = simulator.state.arrivals.stats(WINDOW_SECONDS).userManagement;
     const share = used / ((CALLS * COUNTED_SECONDS) / WINDOW_SECONDS);
     const p95 = percentile(waits, 0.95);
     return [
-      { name: 'budget used while work waits', value: share * 100, unit: '%', target: '≥ 99', ok: share >= 0.99 },
       {
-        name: 'PUT that waits during an import, p95',
+        name: 'call budget used while work is pending',
+        value: share * 100,
+        unit: '%',
+        target: '≥ 99',
+        ok: share >= 0.99,
+      },
+      {
+        name: 'waiting PUT during an import, p95',
         value: p95,
         unit: 'ms',
         target: '< 250',
-        ok: p95 < AT_SCREEN_MS,
+        ok: p95 < MAX_PUT_MS,
       },
       {
         name: 'largest sliding minute',
@@ -98,10 +104,10 @@ async function importPeople(url: string): Promise<void> {
     headers: { authorization: `Bearer ${KEY}`, 'content-type': 'text/csv' },
     body: ['externalId,email,firstName,lastName', ...rows].join('\n'),
   });
-  if (response.status !== 202) throw new Error(`The import was answered ${response.status}.`);
+  if (response.status !== 202) throw new Error(`POST /v1/imports returned ${response.status}.`);
 }
 
-/** Milliseconds that each of some new people took from the PUT, which waits, to its answer. */
+/** Milliseconds of a waiting PUT for each of some new people. */
 async function waitAtScreens(url: string): Promise<number[]> {
   const waits: number[] = [];
   for (let screen = 0; screen < SCREENS; screen++) {
@@ -112,7 +118,7 @@ async function waitAtScreens(url: string): Promise<number[]> {
       body: JSON.stringify({ email: `now-${screen}@example.org`, firstName: 'Pia', lastName: 'Ruiz' }),
     });
     waits.push(performance.now() - begun);
-    if (response.status !== 200) throw new Error(`A PUT was answered ${response.status}.`);
+    if (response.status !== 200) throw new Error(`A PUT returned ${response.status}.`);
     await response.arrayBuffer();
     await delay(SCREEN_PAUSE_MS);
   }

@@ -2,11 +2,11 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 
-/** A program of the benchmark in a process of its own, so that it shares no event loop with what it measures. */
+/** A program in a separate process, so that it shares no event loop with the code that it measures. */
 export interface ChildProgram {
-  /** What it sent when it was ready. */
+  /** Its first message, when it was ready. */
   ready: unknown;
-  /** Sends a message and returns the one that answers it. */
+  /** Sends a message and returns the reply. */
   ask(message: object): Promise<unknown>;
   stop(): Promise<void>;
 }
@@ -42,7 +42,7 @@ export async function startChild(file: string, env: Record<string, string>): Pro
 async function answerOf(child: ChildProcess, file: string): Promise<unknown> {
   const ended = new AbortController();
   const early = once(child, 'exit', { signal: ended.signal }).then(() => {
-    throw new Error(`${file} ended before it answered; its last lines stand above.`);
+    throw new Error(`${file} ended before it replied. Its last lines are above.`);
   });
   try {
     return (await Promise.race([once(child, 'message'), early]))[0];

@@ -7,13 +7,13 @@ const TICKS_PER_SECOND = 100;
 interface ProcessTimes {
   pid: number;
   parent: number;
-  /** Ticks of the process itself, and of its children that have ended and were waited for. */
+  /** Ticks of the process itself, and of its children that have ended and were reaped. */
   ticks: number;
 }
 
 /**
- * Seconds of CPU that a process and all that it has started have used so far (proc(5), /proc/pid/stat). Unlike elapsed
- * time they hardly grow when the machine has other work.
+ * Seconds of CPU that a process and its descendants have used so far (proc(5), /proc/pid/stat). Unlike elapsed time,
+ * they hardly depend on other work of the machine.
  *
  * @throws {Error} where there is no /proc
  */
@@ -25,7 +25,7 @@ export async function cpuSeconds(root: number): Promise<number> {
   return (own + ticksOf(root)) / TICKS_PER_SECOND;
 }
 
-/** The process that all backends of this session's server are children of. */
+/** The parent process of all backends of this session's server. */
 export async function postmasterOf(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   const backend = (await processTimes()).find(({ pid }) => pid === rows[0]?.pid);
@@ -39,7 +39,7 @@ async function processTimes(): Promise<ProcessTimes[]> {
   return (await Promise.all(read)).flatMap((stat) => (stat === undefined ? [] : [timesIn(stat)]));
 }
 
-/** The second field is a name in parentheses that may hold anything: what follows its last parenthesis is numbered on. */
+/** The second field is a name in parentheses with any characters, so fields are counted after the last parenthesis. */
 function timesIn(stat: string): ProcessTimes {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);

@@ -15,7 +15,7 @@ const CLIENTS = 1_000;
 const PROVIDERS = 20;
 const SESSIONS = 250;
 const PLANNED_ROWS = 20_000;
-/** The start itself, with its garbage collections, is over by then. */
+/** How long to wait until the start and its garbage collections are over. */
 const START_SECONDS = 15;
 const IDLE_SECONDS = 60;
 
@@ -28,18 +28,18 @@ const MAX_IDLE_MIB = 180;
 /** Maximum seconds of CPU until a process is ready, without the migrations of an empty database. */
 const MAX_START_SECONDS = 1.5;
 
-/** Higher than what the service reaches: what it needs is measured, not the platform's limit. */
+/** Higher than the service's pace, so that the platform's limit does not affect the measurement. */
 const CALLS_PER_MINUTE = 60_000;
 
-/** What RETENTION_DAYS and its siblings bound. */
+/** Tables that the RETENTION_ settings limit. */
 const HISTORY = /^(platform_calls|webhook_|feed_events|import|idempotency|handed_out)/;
 
 const [ADMIN_KEY, SECRET] = [randomBytes(24).toString('hex'), randomBytes(24).toString('hex')];
 
-/** Bytes of the tables with their indexes, by what bounds them. */
+/** Bytes of tables with their indexes, by the kind of limit. */
 type Size = Record<'data' | 'history' | 'audit', number>;
 
-/** What one process needs of memory and CPU, and what is kept of the disk: nothing here is a matter of seconds. */
+/** Memory and CPU of one process, and its disk space. None of it depends on elapsed time. */
 export async function benchFootprint(): Promise<BenchRow[]> {
   return withScratchPostgres(async (url) => {
     const simulator = await buildSimulator({
@@ -93,14 +93,14 @@ async function measure(service: ServiceProcess, simulator: Simulator, client: pg
   const mirroring = await spent(pid, postmaster, async () => {
     await upload(service, 'kind=providers', people('p', PROVIDERS));
     await upload(service, 'kind=clients', people('c', CLIENTS));
-    await until('everyone is on the platform', async () => {
+    await until('everyone is synced', async () => {
       const { rows } = await client.query(`SELECT count(*)::int AS count FROM people WHERE state = 'synced'`);
       return rows[0].count === CLIENTS + PROVIDERS;
     });
   });
   const calls = (await client.query('SELECT count(*)::int AS count FROM platform_calls')).rows[0].count;
   const perCall = (seconds: number) => (1_000 * seconds) / calls;
-  rows.push({ name: 'a mirrored client: CPU of the service, per call', value: perCall(mirroring.service), unit: 'ms' });
+  rows.push({ name: 'a synced client: CPU of the service, per call', value: perCall(mirroring.service), unit: 'ms' });
   rows.push({ name: '… CPU of PostgreSQL, per call', value: perCall(mirroring.postgres), unit: 'ms' });
   const mirrored = await sizes(client);
   rows.push(...diskRows('a client, imported and created', empty, mirrored, CLIENTS + PROVIDERS));
@@ -122,7 +122,7 @@ async function measure(service: ServiceProcess, simulator: Simulator, client: pg
   const planned = (seconds: number) => (1_000 * seconds) / PLANNED_ROWS;
   rows.push({ name: 'a row of a planned import: CPU of the service', value: planned(planning.service), unit: 'ms' });
   rows.push({ name: '… CPU of PostgreSQL', value: planned(planning.postgres), unit: 'ms' });
-  rows.push({ name: 'the process at its highest: memory', value: await memory(pid, 'VmHWM'), unit: 'MiB' });
+  rows.push({ name: 'maximum memory of the process', value: await memory(pid, 'VmHWM'), unit: 'MiB' });
   return rows;
 }
 
@@ -158,7 +158,7 @@ async function memory(pid: number, field: 'VmRSS' | 'VmHWM'): Promise<number> {
   return Number(kib) / 1_024;
 }
 
-/** Without what updates leave behind, which autovacuum makes use of again. */
+/** Measures without dead rows, whose space autovacuum reuses. */
 async function sizes(client: pg.Client): Promise<Size> {
   await client.query('VACUUM FULL');
   const { rows } = await client.query<{ name: string; bytes: number }>(
@@ -185,11 +185,11 @@ const people = (prefix: string, count: number): string =>
 async function upload({ url }: ServiceProcess, query: string, body: string): Promise<string> {
   const headers = { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'text/csv', prefer: 'wait=0' };
   const answer = await fetch(`${url}/v1/imports?${query}`, { method: 'POST', headers, body });
-  if (answer.status !== 202) throw new Error(`The import was answered ${answer.status}.`);
+  if (answer.status !== 202) throw new Error(`POST /v1/imports returned ${answer.status}.`);
   return ((await answer.json()) as { id: string }).id;
 }
 
-/** Sessions that the platform tells of, fetched with their notes. @returns characters of the notes of one */
+/** Waits for sessions announced by webhooks and fetched with notes. @returns characters of the notes of one */
 async function holdSessions(simulator: Simulator, client: pg.Client): Promise<number> {
   const { state } = simulator;
   let characters = 0;
@@ -198,7 +198,7 @@ async function holdSessions(simulator: Simulator, client: pg.Client): Promise<nu
       providerUserId: 'p7',
       clientUserIds: ['c77'],
       noteTemplateIds: ['11111111-1111-4111-8111-111111111111'],
-      input: { kind: 'text', text: 'They spoke of the week, of sleep and of what helps. '.repeat(20) },
+      input: { kind: 'text', text: 'We talked about the week, about sleep and about what helps. '.repeat(20) },
       date: '2026-03-01T09:00:00.000Z',
     });
     while (session.nextStep) takeStep(state, session);
@@ -206,12 +206,12 @@ async function holdSessions(simulator: Simulator, client: pg.Client): Promise<nu
     characters = notes.reduce((sum, { text }) => sum + text.length, 0);
   }
   await state.deliveries.settled();
-  await until('all are fetched', async () => {
+  await until('all sessions are fetched', async () => {
     const open = `sessions WHERE (state = 'Done' AND fetched_generation >= wanted_generation) IS NOT TRUE`;
     const { rowCount } = await client.query('SELECT 1 FROM session_documents');
     return rowCount === SESSIONS && (await isNone(client, open));
   });
-  await until('all are handled', () => isNone(client, 'webhook_deliveries WHERE due_at IS NOT NULL'));
+  await until('all deliveries are handled', () => isNone(client, 'webhook_deliveries WHERE due_at IS NOT NULL'));
   return characters;
 }
 

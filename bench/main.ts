@@ -39,9 +39,9 @@ function print(rows: BenchRow[]): void {
 async function main(names: string[]): Promise<void> {
   const unknown = names.find((name) => !Object.hasOwn(BENCHES, name));
   if (unknown !== undefined) {
-    throw new Error(`There is no benchmark ${unknown}; there are: ${Object.keys(BENCHES).join(', ')}.`);
+    throw new Error(`Unknown benchmark ${unknown}. The benchmarks are: ${Object.keys(BENCHES).join(', ')}.`);
   }
-  // Ratios mean little on a machine that does other work: its load is told, so that a table can be judged later.
+  // Ratios mean little on a busy machine, so the output shows its load.
   console.log(
     `${availableParallelism()} CPUs, load ${loadavg()[0]?.toFixed(1)} before the start, Node ${process.version}`,
   );

@@ -12,7 +12,7 @@ import { type BenchRow, percentile } from './bench-row.js';
 import { startService } from './service-process.js';
 
 const EVENTS_PER_SECOND = 50;
-/** Events before the measurement, until code is compiled and connections are open. */
+/** Warm-up events before the measurement: code is compiled, connections are opened. */
 const WARM_UP = 200;
 const MEASURED = 1_000;
 /** How long to wait for the last notes. */
@@ -26,8 +26,8 @@ interface FeedPage {
 }
 
 /**
- * The time from the webhook that announces notes until a waiting reader of the feed is told that they are stored. Each
- * event is the first one of another session.
+ * The time from the webhook that announces notes until a waiting reader of the feed gets the event that they are stored.
+ * Each webhook is the first one of another session.
  */
 export async function benchNoteLag(): Promise<BenchRow[]> {
   const folder = await mkdtemp(path.join(tmpdir(), 'notebridge-bench-'));

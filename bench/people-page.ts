@@ -10,14 +10,14 @@ const PEOPLE = 200;
 const PAGES = 300;
 const MAX_CPU_MS = 5;
 
-/** CPU that the service needs for a page of people, whose names and emails it decrypts. */
+/** The service's CPU for a page of people with decrypted names and emails. */
 export async function benchPeoplePage(): Promise<BenchRow[]> {
   return withScratchPostgres(async (url) => {
     const service = await startService({ ADMIN_API_KEY: ADMIN_KEY, DATABASE_URL: url, ROLES: 'api' });
     const call = async (path: string, init: RequestInit = {}) => {
       const headers = { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' };
       const answer = await fetch(service.url + path, { headers, ...init });
-      if (!answer.ok) throw new Error(`${path} was answered ${answer.status}.`);
+      if (!answer.ok) throw new Error(`${path} returned ${answer.status}.`);
       return answer.text();
     };
     const readPages = async () => {
@@ -28,7 +28,7 @@ export async function benchPeoplePage(): Promise<BenchRow[]> {
         const body = { email: `roe${person}@example.org`, firstName: 'Jane', lastName: 'Roe' };
         await call(`/v1/providers/P-${person}`, { method: 'PUT', body: JSON.stringify(body) });
       }
-      await readPages(); // until all is compiled
+      await readPages(); // until all code is compiled
       const before = await cpuSeconds(service.child.pid as number);
       await readPages();
       const value = ((await cpuSeconds(service.child.pid as number)) - before) * (1_000 / PAGES);

@@ -9,20 +9,20 @@ import { startService } from './service-process.js';
 
 const KEY = randomBytes(24).toString('hex');
 const SECRET = randomBytes(24).toString('hex');
-/** Events that wait when the throughput is measured. */
+/** Pending events at the start of the throughput measurement. */
 const WAITING = 2_000;
 const PER_SECOND = 50;
-/** Events of each webhook: it announces notes of a session that is not known yet. */
+/** Events per webhook, which announces notes of an unknown session. */
 const PER_WEBHOOK = 2;
-/** Events before the lag is measured, until code is compiled and connections are open. */
+/** Warm-up events before the lag is measured: code is compiled, connections are opened. */
 const WARM_UP = 200;
 const MEASURED = 1_000;
 /** How long to wait for the last event, in milliseconds. */
 const LAST_MS = 60_000;
 
 /**
- * The events that are pushed in a second to an endpoint that answers immediately; and at 50 events a second, the time from
- * an event until the endpoint has it. The platform's webhooks cause these events.
+ * Events per second that are pushed to an endpoint that answers immediately; and at 50 events per second, the time from an
+ * event until the endpoint has it. The platform's webhooks cause these events.
  */
 export async function benchPush(): Promise<BenchRow[]> {
   return withScratchPostgres(async (url) => {
@@ -58,8 +58,14 @@ export async function benchPush(): Promise<BenchRow[]> {
       const [p50, p99] = [percentile(lags, 0.5), percentile(lags, 0.99)];
       return [
         { name: 'events pushed to one endpoint', value: perSecond, unit: '/s' },
-        { name: `lag at ${PER_SECOND} events a second, p50`, value: p50, unit: 'ms' },
-        { name: `lag at ${PER_SECOND} events a second, p99`, value: p99, unit: 'ms', target: '< 300', ok: p99 < 300 },
+        { name: `push lag at ${PER_SECOND} events per second, p50`, value: p50, unit: 'ms' },
+        {
+          name: `push lag at ${PER_SECOND} events per second, p99`,
+          value: p99,
+          unit: 'ms',
+          target: '< 300',
+          ok: p99 < 300,
+        },
       ];
     } finally {
       await receiver.close();
@@ -73,7 +79,7 @@ async function subscribe(url: string, endpoint: string): Promise<void> {
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
   const body = JSON.stringify({ url: endpoint, after: '0' });
   const response = await fetch(`${url}/v1/subscriptions`, { method: 'POST', headers, body });
-  if (response.status !== 201) throw new Error(`A subscription was answered ${response.status}.`);
+  if (response.status !== 201) throw new Error(`POST /v1/subscriptions returned ${response.status}.`);
 }
 
 /** @throws {Error} if they are late */

@@ -1,10 +1,10 @@
-// What a receiver costs at least: Fastify and the signature, then with one INSERT a request, then with a group commit.
-// The row is that of the service's inbox, in a table with the same indexes; its body is not sealed.
+// The minimum cost of a receiver: Fastify and the signature, then with one INSERT per request, then with group commit.
+// The row is that of the service's inbox, in a table with the same indexes; its body is not encrypted.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import fastify from 'fastify';
 import pg from 'pg';
 
-/** `hmac` keeps nothing. */
+/** `hmac` stores nothing. */
 export type Floor = 'hmac' | 'insert' | 'group';
 
 const secret = process.env.SECRET ?? '';
@@ -18,7 +18,7 @@ interface Row {
 
 const COLUMNS = 'bench_inbox (signature, body, sent_at, secret_index)';
 
-/** Adaptive group commit at its barest: no deadline, no bound, no retry. */
+/** Minimal adaptive group commit: no deadline, no limit, no retry. */
 function groupCommit(pool: pg.Pool): (row: Row) => Promise<void> {
   const waiting: { row: Row; done: () => void; failed: (error: unknown) => void }[] = [];
   let inFlight = 0;

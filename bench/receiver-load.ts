@@ -1,28 +1,28 @@
-// A sender of signed webhooks over raw keep-alive sockets. It is told what to send and answers with what it saw.
+// Sends signed webhooks over raw keep-alive sockets. It gets an order as a message, and replies with its measurements.
 import { randomUUID } from 'node:crypto';
 import { createConnection, type Socket } from 'node:net';
 import { signWebhook } from '../src/platform/webhook-signature.js';
 import { percentile } from './bench-row.js';
 
-/** What to send. */
+/** An order: the webhooks to send. */
 export interface LoadOrder {
   port: number;
   path: string;
   secret: string;
   connections: number;
   seconds: number;
-  /** Requests a second, whether or not earlier ones were answered; undefined: each connection sends on every answer. */
+  /** Requests per second, without waiting for answers; undefined: each connection sends the next one after an answer. */
   rate?: number;
-  /** Signed requests to prepare before the clock runs; the run ends when they are used up. */
+  /** Number of requests to sign before the measurement, which ends when they are used up. */
   requests: number;
 }
 
-/** What was seen. */
+/** The measurements. */
 export interface LoadReport {
   accepted: number;
   refused: number;
   seconds: number;
-  /** Milliseconds from the moment at which a request was due to its answer. */
+  /** Milliseconds from the time when each request was due until its answer. */
   p50: number;
   p99: number;
   worst: number;

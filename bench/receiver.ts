@@ -15,7 +15,7 @@ import { startService } from './service-process.js';
 const SECRET = randomBytes(24).toString('hex');
 const CONNECTIONS = 64;
 const FULL = { rounds: 3, seconds: 3, requests: 150_000 };
-/** Deliveries a second at which latency is compared: busy, far from full. A pause of 10 ms moves the p99 of a round. */
+/** Deliveries per second for the latency comparison: busy, far from saturated. A pause of 10 ms affects a round's p99. */
 const STEADY = { rounds: 9, seconds: 4, rate: 1_000, requests: 4_000 };
 
 const DRAIN = { warmUpMs: 5_000, ms: 10_000 };
@@ -23,7 +23,7 @@ const DRAIN = { warmUpMs: 5_000, ms: 10_000 };
 type Contestant = Floor | 'service';
 
 const NAMES: Record<Contestant, string> = {
-  hmac: 'floor: Fastify + HMAC, nothing kept',
+  hmac: 'floor: Fastify + HMAC, nothing stored',
   insert: 'floor: Fastify + HMAC + one INSERT a request',
   group: 'floor: Fastify + HMAC + group commit',
   service: 'the service',
@@ -41,7 +41,7 @@ type Reports = Record<Contestant, LoadReport[]>;
 /**
  * Accepted deliveries per second, and the time to their answer, through the whole service (`ROLES=api`) and three floors.
  * All store the same row in one PostgreSQL with fsync on, in tables with the same indexes. The contestants take turns, so
- * that a noisy machine is noisy for all of them; medians of the rounds are shown. Then a worker empties the inbox.
+ * that other load affects all of them; medians of the rounds are shown. Then a worker empties the inbox.
  */
 export async function benchReceiver(): Promise<BenchRow[]> {
   const folder = await mkdtemp(path.join(tmpdir(), 'notebridge-bench-'));
@@ -98,7 +98,7 @@ async function startReceiver(url: string): Promise<Target> {
   return { name: 'service', port: Number(new URL(service.url).port), stop: service.stop };
 }
 
-/** Deliveries per second that one worker processes, from the inbox that the load has filled with events of sessions. */
+/** Deliveries per second that one worker processes from an inbox full of session events. */
 async function drainRate(url: string): Promise<number> {
   const worker = await startService({ PLATFORM_WEBHOOK_SECRET: SECRET, DATABASE_URL: url, ROLES: 'worker' });
   const client = new pg.Client({ connectionString: url });
@@ -139,7 +139,7 @@ async function takeTurns(load: ChildProgram, targets: Target[], round: Round & {
   for (let taken = 0; taken < round.rounds; taken += 1) {
     for (const target of targets) {
       const report = await send(load, target, round);
-      if (report.refused > 0) throw new Error(`${NAMES[target.name]} refused ${report.refused} genuine deliveries.`);
+      if (report.refused > 0) throw new Error(`${NAMES[target.name]} rejected ${report.refused} genuine deliveries.`);
       reports[target.name].push(report);
     }
   }

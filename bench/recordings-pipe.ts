@@ -1,4 +1,4 @@
-// What passing bytes on costs at least: a bare Node server that pipes each request into a PUT.
+// The minimum cost of forwarding bytes: a bare Node server that pipes each request into a PUT.
 import { createServer, request as open } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

@@ -1,4 +1,4 @@
-// The platform as far as a recording sees it: hands out upload URLs, and a store that takes bytes and keeps none.
+// The platform's part of a recording: upload URLs, and a store that accepts bytes and discards them.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

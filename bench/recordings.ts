@@ -10,11 +10,11 @@ import { startService } from './service-process.js';
 
 /** 2 GB. */
 const BYTES = 2_000_000_000;
-/** Whom the system gives which core to is another thing each time: a few rounds tell more of that than of the service. */
+/** Enough rounds to average out how the system assigns processes to cores. */
 const ROUNDS = 9;
-/** MB above idle that an upload may cost, whatever its size. */
-const MOST_MB = 150;
-const LEAST_RATIO = 0.7;
+/** Maximum MB above idle during an upload of any size. */
+const MAX_MB = 150;
+const MIN_RATIO = 0.7;
 
 const ADMIN_KEY = randomBytes(24).toString('hex');
 const CONTRACT = {
@@ -25,7 +25,7 @@ const CONTRACT = {
 };
 
 /**
- * Recordings of 2 GB through `POST /v1/recordings` beside a bare Node pipe of the same bytes, between the same sender
+ * Recordings of 2 GB through `POST /v1/recordings`, compared with a bare Node pipe of the same bytes, between the same sender
  * and the same store. The two take turns; medians of the rounds are shown.
  */
 export async function benchRecordings(): Promise<BenchRow[]> {
@@ -77,23 +77,23 @@ async function takeTurns(bare: string, service: string, pid: number): Promise<Be
       value: ratio,
       unit: '×',
       ratio,
-      target: `≥ ${LEAST_RATIO}`,
-      ok: ratio >= LEAST_RATIO,
+      target: `≥ ${MIN_RATIO}`,
+      ok: ratio >= MIN_RATIO,
     },
     {
       name: 'recordings, memory of the service above idle',
       value: mostMb,
       unit: 'MB',
-      target: `≤ ${MOST_MB}`,
-      ok: mostMb <= MOST_MB,
+      target: `≤ ${MAX_MB}`,
+      ok: mostMb <= MAX_MB,
     },
   ];
 }
 
-/** @returns MB (10⁶ bytes) a second */
+/** @returns MB (10⁶ bytes) per second */
 async function send(url: string, bytes: number): Promise<number> {
   const start = performance.now();
   const { status } = await uploadBytes(url, bytes, { authorization: `Bearer ${ADMIN_KEY}` });
-  if (status !== 201) throw new Error(`A recording of ${bytes} bytes was answered ${status}.`);
+  if (status !== 201) throw new Error(`A recording of ${bytes} bytes returned ${status}.`);
   return bytes / 1_000 / (performance.now() - start);
 }

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 
 /**
- * The least that a re-import can be: parse, hash each row, COPY, and one SQL comparison with the people there are.
+ * The minimum work of a re-import: parse, hash each row, COPY, and one SQL comparison with the existing people.
  *
  * @returns milliseconds
  */

@@ -16,7 +16,7 @@ const MAX_RATIO = 2.5;
 const MAX_START_SECONDS = 15;
 const MAX_PUT_MS = 250;
 const MAX_MB = 350;
-/** Heap of the process that reads a million rows. V8 lets it grow as far as the machine allows, regardless of how little is in use. */
+/** Heap of the process that reads a million rows. V8 lets it grow as far as the machine allows, even if little is in use. */
 const HEAP_MB = 256;
 /** PUTs during an import, and the pause between two. */
 const PUTS = 100;
@@ -160,7 +160,7 @@ async function secondsUntil(
   const answer = await fetch(`${url}?kind=${kind}&${parameters}`, { method: 'POST', headers, body: csv });
   let view = (await answer.json()) as ImportResponse;
   while (view.state !== state) {
-    if (view.state === 'failed' || !answer.ok) throw new Error(`The import is ${view.state}.`);
+    if (view.state === 'failed' || !answer.ok) throw new Error(`The import ended as ${view.state}.`);
     view = (await (await fetch(`${url}/${view.id}`, { headers })).json()) as ImportResponse;
   }
   return (performance.now() - began) / 1_000;
@@ -184,10 +184,10 @@ async function put(service: ServiceProcess, path: string, more: object): Promise
   const headers = { ...AUTHORIZATION, 'content-type': 'application/json' };
   const body = JSON.stringify({ firstName: 'Ida', lastName: 'Ives', ...more });
   const answer = await fetch(`${service.url}/v1/${path}`, { method: 'PUT', headers, body });
-  if (!answer.ok) throw new Error(`PUT ${path} was answered ${answer.status}.`);
+  if (!answer.ok) throw new Error(`PUT ${path} returned ${answer.status}.`);
 }
 
-/** Puts people into the state that hours of mirroring would leave. */
+/** Sets people to the state after hours of syncing. */
 async function pretendMirrored(databaseUrl: string): Promise<void> {
   await query(
     databaseUrl,

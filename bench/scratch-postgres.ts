@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { startEmbeddedPostgres } from '../src/embedded-postgres/embedded-postgres.js';
 
-/** A durable PostgreSQL (fsync on) for one benchmark, gone afterwards. */
+/** A durable PostgreSQL (fsync on) for one benchmark, deleted afterwards. */
 export async function withScratchPostgres<T>(work: (url: string, home: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(path.join(tmpdir(), 'notebridge-bench-'));
   const postgres = await startEmbeddedPostgres(folder);

@@ -4,18 +4,18 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** The compiled service in a process of its own. */
+/** The compiled service in a separate process. */
 export interface ServiceProcess {
   url: string;
   child: ChildProcess;
   stop(): Promise<void>;
 }
 
-/** What a measurement that does not say otherwise runs with: a platform that is not there, and keys that nobody knows. */
+/** Default settings of a measurement: no platform, and random keys. */
 export const IDLE_SETTINGS = {
   NODE_ENV: 'production',
   PORT: '0',
-  PLATFORM_BASE_URL: 'http://127.0.0.1:9', // nobody listens there
+  PLATFORM_BASE_URL: 'http://127.0.0.1:9', // no program listens there
   PLATFORM_API_KEY: 'bench',
   PLATFORM_WEBHOOK_SECRET: 'bench',
   ADMIN_API_KEY: randomBytes(24).toString('hex'),
@@ -25,10 +25,10 @@ export const IDLE_SETTINGS = {
 };
 
 /**
- * Starts the service and waits until it says that it is ready.
+ * Starts the service and waits until it is ready.
  *
- * @param settings its environment beside PATH, HOME and the usual settings
- * @throws {Error} with its last words when it ends before that
+ * @param settings its environment in addition to PATH, HOME and the default settings
+ * @throws {Error} with its last lines if it ends before that
  */
 export async function startService(settings: Record<string, string>): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [path.resolve(__dirname, '../src/main.js')], {
@@ -43,7 +43,7 @@ export async function startService(settings: Record<string, string>): Promise<Se
     last = `${last}${line}\n`.slice(-2_000);
     const said = line.startsWith('{') ? (JSON.parse(line) as { ready?: boolean; address?: string }) : {};
     if (!said.ready) continue;
-    child.stdout.resume(); // nobody reads on, and a full pipe would stop it
+    child.stdout.resume(); // because a full pipe would block the process
     return { url: said.address ?? '', child, stop: () => stop(child) };
   }
   throw new Error(`The service ended before it was ready:\n${last}`);

@@ -1,4 +1,4 @@
 import { Audit } from '../src/audit/audit.js';
 
-/** Loaded before the service: reads leave no entry. What a read costs is compared with what it costs then. */
+/** Loaded before the service to turn off audit entries of reads, as a baseline for their cost. */
 Audit.prototype.commitRecord = () => Promise.resolve();

@@ -9561,7 +9561,7 @@ export interface operations {
     };
 }
 
-/** The paths whose POST takes an Idempotency-Key. */
+/** The paths whose POST accepts an Idempotency-Key. */
 export const IDEMPOTENT_POSTS: readonly string[] = [
     "/v1/sessions",
     "/v1/recordings",

@@ -1,10 +1,10 @@
 import type { Schemas } from '../client/methods.js';
 import { type Stage, tell, title } from './stage.js';
 
-/** The EHR waits up to a minute until the platform has it. */
+/** How long the EHR waits until the platform has a change, in seconds. */
 const HEADERS = { prefer: 'wait=60' };
 
-/** A client gets another list of providers; a clinician waits for it, so it overtakes bulk work. */
+/** Changes the providers of a client. A clinician waits for it, so it overtakes bulk work. */
 export async function changeProviders({ ehr, platform, signal }: Stage): Promise<void> {
   const params = { path: { externalId: 'C-1002' } };
   const { data: before } = await ehr.GET('/v1/clients/{externalId}', { params });
@@ -20,7 +20,7 @@ export async function changeProviders({ ehr, platform, signal }: Stage): Promise
   tell(`platform  user ${user?.userId}: providers ${list(user?.providerUserIds.map((id) => names.get(id) ?? id))}`);
 }
 
-/** A client leaves. */
+/** Deletes a client. */
 export async function deleteClient({ ehr, platform, signal }: Stage): Promise<void> {
   const params = { path: { externalId: 'C-1029' } };
   title('C-1029 is deleted.');
@@ -29,7 +29,7 @@ export async function deleteClient({ ehr, platform, signal }: Stage): Promise<vo
   const { data: after } = await ehr.GET('/v1/clients/{externalId}', { params });
   tell(`EHR       GET /v1/clients/C-1029: ${after.sync.state}`);
   const [user, users] = await Promise.all([platform.user(platformUserId), platform.users()]);
-  tell(`platform  user ${platformUserId}: ${user ? 'still there' : 'gone'}; ${users.length} users are left`);
+  tell(`platform  user ${platformUserId}: ${user ? 'still there' : 'gone'}; ${users.length} users left`);
 }
 
 function byPlatformUser(person: Schemas['PersonResponse']): [string | null, string] {

@@ -7,16 +7,18 @@ import { prepareStores } from '../src/prepare.js';
 import { DEMO_DATA, noteFile } from './settings.js';
 
 /**
- * Starts the demo's PostgreSQL and empties its database: the simulated platform forgets all users when it stops, so the
- * people mirrored by an earlier run would be wrong.
+ * Starts the demo's PostgreSQL and empties its database: the simulated platform loses all users when it stops, so the
+ * people synced by an earlier run would be wrong.
  *
- * @returns its address for a role that owns nothing, and a function that stops it
+ * @returns its URL for a role that owns nothing, and a function that stops it
  * @throws {CliFault} if another demo of this clone runs
  */
 export async function freshDatabase(): Promise<{ url: string; stop: () => Promise<void> }> {
   const { url, servingUrl, release } = await startEmbeddedPostgres(DEMO_DATA).catch((error: unknown) => {
     if (!(error instanceof EmbeddedPostgresInUse)) throw error;
-    throw new CliFault(`A demo of this clone runs already${runningAt()}: use that one, or stop it with Ctrl-C first.`);
+    throw new CliFault(
+      `A demo of this clone is already running${runningAt()}. Use that one, or stop it with Ctrl-C first.`,
+    );
   });
   // The database itself stays, because default privileges belong to it.
   const empty = 'DROP SCHEMA IF EXISTS public, bullmq CASCADE; CREATE SCHEMA public';

@@ -11,17 +11,17 @@ import { type Stage, tell, title } from './stage.js';
 
 type ImportRow = Schemas['ImportRowView'];
 
-/** An import; the API's description does not name the outcomes that it counts. */
+/** An import with its outcomes, which the API's description does not name. */
 type Import = Schemas['ImportResponse'] & Pick<ImportProgress, 'counts'>;
 
 const POLL_MS = 300;
 
 const FILES = ['providers.csv', 'clients.csv'].map((name) => path.join(ROOT, 'demo/data', name));
 
-/** Providers who have an account on the platform before the EHR is connected. */
+/** Providers with an account on the platform before the EHR is connected. */
 const KNOWN_PROVIDERS = ['P-103', 'P-108'];
 
-/** Two providers are on the platform already, as in real life: they must be found, not made twice. */
+/** Two providers already exist on the platform, as in real life: they must be found, not duplicated. */
 export async function platformBefore({ platform }: Stage): Promise<void> {
   title(`The platform already knows two of the EHR's providers: ${KNOWN_PROVIDERS.join(' and ')}.`);
   const lines = readFileSync(FILES[0] ?? '', 'utf8').split('\n');
@@ -32,7 +32,7 @@ export async function platformBefore({ platform }: Stage): Promise<void> {
   }
 }
 
-/** The EHR's export comes across. */
+/** Imports the EHR's export. */
 export async function firstImport(stage: Stage): Promise<void> {
   title('The export of the EHR is imported: demo/data/providers.csv and demo/data/clients.csv.');
   const view = await importOnce(stage);
@@ -40,17 +40,19 @@ export async function firstImport(stage: Stage): Promise<void> {
   tell(`${counted(view.counts.total, 'row')} in ${duration(seconds)}:`);
   tell(`${pad(view.counts.created)} created on the platform`);
   const linked = await rowsOf(stage, view.id, 'linked');
-  tell(`${pad(view.counts.linked)} found there and linked: ${linked.map((row) => row.externalId).join(', ')}`);
-  await tellRest(stage, view);
+  tell(
+    `${pad(view.counts.linked)} found on the platform and linked: ${linked.map((row) => row.externalId).join(', ')}`,
+  );
+  await printReview(stage, view);
   const { userManagement } = await stage.platform.stats();
   tell(
-    `${pad(userManagement.arrivals)} calls; the largest sliding minute held ${userManagement.largestWindow.all} of the ${CALLS_PER_MINUTE} allowed, ${userManagement.rateLimited} were refused`,
+    `${pad(userManagement.arrivals)} calls; at most ${userManagement.largestWindow.all} of ${CALLS_PER_MINUTE} allowed in any minute, ${userManagement.rateLimited} rejected`,
   );
 }
 
-/** The same files once more: what has not changed costs nothing. */
+/** Imports the same files again: unchanged rows need no calls. */
 export async function secondImport(stage: Stage): Promise<void> {
-  title('The same files once more.');
+  title('The same files again.');
   const before = await stage.platform.stats();
   const view = await importOnce(stage);
   const after = await stage.platform.stats();
@@ -65,7 +67,7 @@ async function importOnce({ ehr, signal }: Stage): Promise<Import> {
   const { id } = (await ehr.upload('/v1/imports', form, { signal })).data;
   const live = new LiveLine(process.stdout);
   try {
-    // Without `Prefer: wait`, because every answer moves the line.
+    // Without `Prefer: wait`, because every answer updates the progress.
     for (;;) {
       const view = (await ehr.GET('/v1/imports/{id}', { params: { path: { id } }, signal })).data as Import;
       if (view.state !== 'staging') live.show(importProgress(view));
@@ -77,9 +79,9 @@ async function importOnce({ ehr, signal }: Stage): Promise<Import> {
   }
 }
 
-async function tellRest(stage: Stage, view: Import): Promise<void> {
+async function printReview(stage: Stage, view: Import): Promise<void> {
   const review = await rowsOf(stage, view.id, 'needsReview');
-  tell(`${pad(review.length)} left for review:`);
+  tell(`${pad(review.length)} need review:`);
   for (const { externalId } of review) {
     const params = { path: { externalId: externalId ?? '' } };
     const person = (await stage.ehr.GET('/v1/clients/{externalId}', { params })).data;

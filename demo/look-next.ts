@@ -2,7 +2,7 @@ import path from 'node:path';
 import { DEMO_DATA, noteFile, ROOT } from './settings.js';
 import { tell, title } from './stage.js';
 
-/** What a reader may try now. */
+/** Prints what a reader can try next. */
 export function lookNext(url: string, simulatorUrl: string, key: string): void {
   title('In another terminal, in this folder:');
   tell(
@@ -13,14 +13,14 @@ export function lookNext(url: string, simulatorUrl: string, key: string): void {
     `export NOTEBRIDGE_URL=${url} NOTEBRIDGE_KEY=${key}`,
     `curl --header "Authorization: Bearer $NOTEBRIDGE_KEY" "$NOTEBRIDGE_URL/v1/clients/C-1002"`,
     '',
-    'docs/first-day.md goes on from here, to a provider, a client, a session and a note of your own.',
+    'Next, docs/first-day.md shows how to create your own provider, client, session and note.',
     `Keys: ${shortened(noteFile())}. Logs: ${shortened(DEMO_DATA)}/*.log.`,
   );
   title('In a browser:');
   tell(
-    `${simulatorUrl}/_simulator/users  what the platform holds`,
-    `${url}/docs  every route, to be tried there`,
-    `${url}/console  what became of all this; sign in with the key`,
+    `${simulatorUrl}/_simulator/users  the users on the platform`,
+    `${url}/docs  the API, to read and to try`,
+    `${url}/console  the results; sign in with the key`,
     key,
   );
 }

@@ -12,7 +12,7 @@ import { readNotes } from './session-step.js';
 import { CALLS_PER_MINUTE, DEMO_DATA, type DemoSettings, demoSettings, leaveNote, USUAL_PORT } from './settings.js';
 import { type Stage, tell, title } from './stage.js';
 
-/** What the demo shows, in this order. */
+/** The steps of the demo, in order. */
 const STEPS: ((stage: Stage) => Promise<void>)[] = [
   platformBefore,
   firstImport,
@@ -23,7 +23,7 @@ const STEPS: ((stage: Stage) => Promise<void>)[] = [
   createSessions,
 ];
 
-/** What is to be undone at the end, the last first. */
+/** Clean-up at the end, in reverse order. */
 const undo: (() => Promise<void>)[] = [];
 const stopping = new AbortController();
 
@@ -44,10 +44,10 @@ async function main(): Promise<void> {
     stopping.signal.throwIfAborted();
     await step(stage);
   }
-  title(`All of this took ${Math.round((performance.now() - begun) / 1_000)} s.`);
+  title(`The demo took ${Math.round((performance.now() - begun) / 1_000)} s.`);
   if (process.argv.includes('--once')) return;
   lookNext(url, simulatorUrl, key);
-  title('Everything goes on serving until you press Ctrl-C.');
+  title('Everything keeps running until you press Ctrl-C.');
   await untilStopped();
 }
 
@@ -62,9 +62,9 @@ async function startAll(settings: DemoSettings): Promise<{ url: string; simulato
   const simulatorUrl = String(simulator.url);
   leaveNote(url, settings.service);
   tell(
-    'PostgreSQL  embedded, with an empty database: the simulated platform forgets everybody when it stops',
-    `platform    ${simulatorUrl}, which takes ${CALLS_PER_MINUTE} user-management calls in any 60 seconds`,
-    `notebridge  ${url}${new URL(url).port === USUAL_PORT ? '' : ` (something else listens on port ${USUAL_PORT})`}`,
+    'PostgreSQL  embedded, with an empty database, because the simulated platform loses its users when it stops',
+    `platform    ${simulatorUrl}, limited to ${CALLS_PER_MINUTE} user-management calls in any 60 seconds`,
+    `notebridge  ${url}${new URL(url).port === USUAL_PORT ? '' : ` (another program uses port ${USUAL_PORT})`}`,
   );
   return { url, simulatorUrl };
 }
@@ -88,7 +88,7 @@ async function start(
   return ready;
 }
 
-/** Resolves when somebody stops the demo; throws when a program of it dies. */
+/** Resolves when a user stops the demo; throws if one of its programs ends unexpectedly. */
 async function untilStopped(): Promise<void> {
   await new Promise((resolve) => {
     if (stopping.signal.aborted) resolve(undefined);

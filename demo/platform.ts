@@ -1,26 +1,26 @@
 import { CliFault } from '../src/cli/api/cli-fault.js';
 
-/** A user as the simulated platform knows it. */
+/** A user on the simulated platform. */
 interface PlatformUser {
   userId: string;
   providerUserIds: string[];
 }
 
-/** What the simulated platform counted. */
+/** Counts of the simulated platform. */
 interface CallStats {
   userManagement: { arrivals: number; rateLimited: number; largestWindow: { all: number } };
 }
 
-/** The simulated platform, seen from its own side through its admin API. */
+/** The admin API of the simulated platform. */
 export class Platform {
   constructor(private readonly url: string) {}
 
-  /** Makes a user as somebody would in the platform's own application. */
+  /** Creates a user as in the platform's own application. */
   async addUser(user: Record<string, unknown>): Promise<PlatformUser> {
     return this.call('POST', '/users', user);
   }
 
-  /** Everybody who is on the platform. */
+  /** All users on the platform. */
   async users(): Promise<PlatformUser[]> {
     return (await this.call<{ users: PlatformUser[] }>('GET', '/users')).users;
   }
@@ -34,7 +34,7 @@ export class Platform {
     return this.call('GET', '/stats');
   }
 
-  /** Starts a session as a provider would in the platform's own application. @returns its sessionId */
+  /** Starts a session as a provider does in the platform's own application. @returns its sessionId */
   async startSession(session: Record<string, unknown>): Promise<string> {
     return (await this.call<{ sessionId: string }>('POST', '/sessions', session)).sessionId;
   }
@@ -43,7 +43,7 @@ export class Platform {
     const content =
       body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
     const answer = await fetch(`${this.url}/_simulator${path}`, { method, ...content });
-    if (!answer.ok) throw new CliFault(`The simulator refused ${method} ${path}: ${await answer.text()}`);
+    if (!answer.ok) throw new CliFault(`The simulator rejected ${method} ${path}: ${await answer.text()}`);
     return (await answer.json()) as T;
   }
 }

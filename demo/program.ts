@@ -6,34 +6,34 @@ import { CliFault } from '../src/cli/api/cli-fault.js';
 
 const ROOT = path.resolve(__dirname, '../..');
 const POLL_MS = 30;
-/** Ends a hang: a slow machine is far below it. */
+/** Far longer than a slow machine needs. */
 const START_MS = 180_000;
 const STOP_MS = 20_000;
 const LAST_LINES = 15;
 
-/** A program that the demo runs beside itself. */
+/** A program that the demo has started. */
 interface Program {
-  /** Asks it to stop, and waits until it has; killed when it takes too long. Safe to call twice. */
+  /** Stops it, with SIGKILL if it takes too long, and waits until it has ended. Safe to call twice. */
   stop(): Promise<void>;
 }
 
-/** What is to be started. */
+/** A program to start. */
 export interface ProgramPlan {
   name: string;
   /** Relative to the project's compiled code, such as `src/main.js`. */
   file: string;
   environment: Record<string, string>;
-  /** Where what it prints goes. */
+  /** The file for its output. */
   log: string;
-  /** Called when it ends without having been asked to. */
+  /** Called if it ends unexpectedly. */
   onDeath: (fault: CliFault) => void;
 }
 
 /**
- * Starts a program in a process group of its own, so that Ctrl-C reaches the demo alone and everything stops in order.
+ * Starts a program in its own process group, so that Ctrl-C reaches only the demo and everything stops in order.
  *
- * @returns the program, and the fields of the JSON line with which it said that it is ready
- * @throws {CliFault} with the last it printed, when it ends before that
+ * @returns the program, and the fields of the JSON line that it prints when it is ready
+ * @throws {CliFault} with its last lines if it ends before that
  */
 export async function startProgram(plan: ProgramPlan): Promise<{ program: Program; ready: Record<string, unknown> }> {
   const log = openSync(plan.log, 'w', 0o600);
@@ -64,7 +64,7 @@ function follow(child: ChildProcess, plan: ProgramPlan): Program {
   let stopping: Promise<void> | undefined;
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   child.once('exit', (code, signal) => {
-    if (!stopping) plan.onDeath(death(plan, `ended by itself (${signal ?? `code ${code}`})`));
+    if (!stopping) plan.onDeath(death(plan, `ended unexpectedly (${signal ?? `code ${code}`})`));
   });
   child.once('error', (error) => plan.onDeath(death(plan, `could not be started (${error.message})`)));
   return {
@@ -102,5 +102,5 @@ function hasEnded(child: ChildProcess): boolean {
 
 function death({ name, log }: ProgramPlan, what: string): CliFault {
   const last = readFileSync(log, 'utf8').trim().split('\n').slice(-LAST_LINES).join('\n');
-  return new CliFault(`${name} ${what}. The last it printed (all of it: ${log}):\n${last}`);
+  return new CliFault(`${name} ${what}. Its last lines (complete output: ${log}):\n${last}`);
 }

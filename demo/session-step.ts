@@ -5,7 +5,7 @@ const CLIENT = 'C-1015';
 const APPOINTMENT = 'demo-appointment-1';
 const NOTE_LINES = 8;
 
-/** A session takes place on the platform; its webhooks arrive, and the EHR reads the notes. */
+/** Runs a session on the platform; its webhooks arrive, and the EHR reads the notes. */
 export async function readNotes(stage: Stage): Promise<void> {
   title(`A session with ${CLIENT} takes place on the platform.`);
   const { ehr, platform } = stage;

@@ -8,16 +8,16 @@ import { makeDataFolder } from '../src/embedded-postgres/data-folder.js';
 /** The project's folder. */
 export const ROOT = path.resolve(__dirname, '../..');
 
-/** Where a clone keeps what it makes. */
+/** The clone's data folder. */
 const DATA = path.resolve(ROOT, process.env.DATA_DIR ?? '.data');
 
 /** The demo's own data: its database, its keys, its logs. */
 export const DEMO_DATA = path.join(DATA, 'demo');
 
-/** The platform's limit as the specification has it: user-management calls in any 60 seconds. */
+/** The platform's limit in the specification: user-management calls in any 60 seconds. */
 export const CALLS_PER_MINUTE = 300;
 
-/** The service's port, unless it is taken. */
+/** The service's default port. */
 export const USUAL_PORT = '3000';
 
 /** The settings of the demo's two programs. */
@@ -26,7 +26,7 @@ export interface DemoSettings {
   simulator: Record<string, string>;
 }
 
-/** The demo's settings; its keys are made at the first run and kept. @throws {Error} naming DATA_DIR */
+/** The demo's settings. The first run creates and stores its keys. @throws {Error} naming DATA_DIR */
 export async function demoSettings(): Promise<DemoSettings> {
   for (const folder of [DATA, DEMO_DATA]) makeDataFolder(folder);
   const kept = keptEnvironment();
@@ -47,7 +47,7 @@ export async function demoSettings(): Promise<DemoSettings> {
     PORT: port,
     REDIRECT_ALLOWED_ORIGINS: `http://127.0.0.1:${port}`,
     USER_MANAGEMENT_CALLS_PER_MINUTE: String(CALLS_PER_MINUTE),
-    // The platform runs on this machine too: where that is busy an answer is late, and not lost.
+    // The platform runs on this machine, too: if it is busy, an answer is late but not lost.
     PLATFORM_TIMEOUT_SECONDS: '30',
     UNKNOWN_OUTCOME_GRACE_SECONDS: '2',
     DATA_DIR: DEMO_DATA,
@@ -62,7 +62,7 @@ export async function demoSettings(): Promise<DemoSettings> {
   return { service, simulator };
 }
 
-/** Leaves the address and the key for `npx notebridge`, readable by this user alone. */
+/** Stores the URL and the key for `npx notebridge`, readable only by this user. */
 export function leaveNote(url: string, environment: Record<string, string>): void {
   const note: DemoNote = { url, key: environment.ADMIN_API_KEY ?? '', environment };
   const file = noteFile();
@@ -70,7 +70,7 @@ export function leaveNote(url: string, environment: Record<string, string>): voi
   chmodSync(file, 0o600);
 }
 
-/** The file in which the demo keeps its keys. */
+/** The file with the demo's keys. */
 export function noteFile(): string {
   return path.join(DATA, DEMO_NOTE);
 }
@@ -83,7 +83,7 @@ function keptEnvironment(): Record<string, string> {
   }
 }
 
-/** The port that is wanted, or any free one when it is taken. */
+/** This port, or any free one if it is in use. */
 async function freePort(wanted: number): Promise<number> {
   return (await tryPort(wanted)) ?? (await tryPort(0)) ?? wanted;
 }

@@ -1,4 +1,4 @@
-/** What one run did and what became of it. */
+/** Counts of one run. */
 export interface Counts {
   /** Processes of the service that were killed with SIGKILL. */
   kills: number;
@@ -6,17 +6,17 @@ export interface Counts {
   faults: number;
   /** Starts of processes, the first ones included. */
   starts: number;
-  /** Webhooks that were sent, retries apart. */
+  /** Webhooks that were sent, without retries. */
   deliveries: number;
   /** Calls that arrived at the platform. */
   calls: number;
   /** Answers of the platform to a create that were lost. */
   lostAnswers: number;
-  /** Requests that were made as the EHR, repetitions apart. */
+  /** Requests of the EHR, without retries. */
   requests: number;
 }
 
-export const emptyTally = (): Counts => ({
+export const emptyCounts = (): Counts => ({
   kills: 0,
   faults: 0,
   starts: 0,

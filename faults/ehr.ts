@@ -3,15 +3,15 @@ import type { Answer, CallOptions, Service } from '../harness/service.js';
 import type { SeededRandom } from '../simulator/seeded-random.js';
 import type { Counts } from './counts.js';
 
-/** Milliseconds between two tries. */
-const AGAIN_MS = 200;
+/** Pause between two attempts. */
+const RETRY_MS = 200;
 
-interface Patience {
-  /** Tries, until an answer comes that is neither broken off nor a fault of the service; no end unless told. */
+interface RetryOptions {
+  /** Maximum attempts until a complete answer below 500; unlimited by default. */
   readonly tries?: number;
 }
 
-/** Speaks to the service as an EHR behind a load balancer does: what got no answer is asked again, at any process. */
+/** Calls the service as an EHR behind a load balancer: retries a request without an answer, at any process. */
 export class Ehr {
   constructor(
     private readonly addresses: () => readonly string[],
@@ -20,12 +20,12 @@ export class Ehr {
     private readonly counts: Counts,
   ) {}
 
-  /** @returns undefined when every try was in vain */
+  /** @returns undefined if every attempt failed */
   async call<Body>(
     method: string,
     path: string,
     { body, wait, key = this.adminKey, idempotencyKey }: CallOptions = {},
-    { tries = Number.POSITIVE_INFINITY }: Patience = {},
+    { tries = Number.POSITIVE_INFINITY }: RetryOptions = {},
   ): Promise<Answer<Body> | undefined> {
     this.counts.requests += 1;
     const headers = {
@@ -35,7 +35,7 @@ export class Ehr {
       ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
     };
     for (let done = 0; done < tries; done += 1) {
-      if (done > 0) await delay(AGAIN_MS);
+      if (done > 0) await delay(RETRY_MS);
       const addresses = this.addresses();
       const address = addresses[this.random.below(addresses.length)];
       const answer = await fetch(`${address}${path}`, {
@@ -56,11 +56,11 @@ export class Ehr {
   }
 }
 
-/** The first request with this Idempotency-Key has not been answered yet, or its process was killed with it. */
+/** True if the first request with this Idempotency-Key is still in progress, or was killed with its process. */
 const isStillRunning = ({ status, text }: { status: number; text: string }): boolean =>
   status === 409 && text.includes('idempotency-in-progress');
 
-/** Every item behind a list of one process. */
+/** All items of a list of the API. */
 export async function everyItem<Item>(service: Service, path: string): Promise<Item[]> {
   const items: Item[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {

@@ -21,7 +21,7 @@ import { rotation } from './scenarios/rotation.js';
 import { runStores } from './stores/stores.js';
 import { table } from './table.js';
 
-/** What `npm run faults` does; `npm run faults -- --only import` does that alone. */
+/** The scenarios of `npm run faults`; `npm run faults -- --only import` runs only that one. */
 const SCENARIOS: readonly Scenario[] = [
   importKills,
   receiverKills,
@@ -56,13 +56,13 @@ async function main(words: string[]): Promise<void> {
   const options = readOptions(words, names, Math.floor(Math.random() * 1e9));
   const redisServer = findRedisServer();
   const plan = planRuns(SCENARIOS, options, redisServer !== undefined);
-  // What takes long on a machine that does other work says little: its load is told.
+  // Durations say little on a busy machine, so the output shows its load.
   const load = loadavg()[0]?.toFixed(1);
   console.log(
     `${availableParallelism()} CPUs, load ${load} before the start, Node ${process.version}, seed ${options.seed}`,
   );
   if (!redisServer)
-    console.log('No redis-server is on the PATH: every queue runs on PostgreSQL, and scenario redis is left out.');
+    console.log('No redis-server is on the PATH: all queues run on PostgreSQL, and the scenario redis is skipped.');
   const replayOf = ({ scenario, share, queue }: PlannedRun) => replayCommand(scenario.name, options.seed, share, queue);
   const done: { run: PlannedRun; outcome: Outcome }[] = [];
   await inLanes(plan, options.atOnce, async (run) => {
@@ -76,8 +76,8 @@ async function main(words: string[]): Promise<void> {
       onOpen: leaveNothingBehind,
     });
     done.push({ run, outcome });
-    for (const law of outcome.broken) log(`✗ ${law}`);
-    log(outcome.broken.length === 0 ? '✓ every law holds' : `Replay: ${replayOf(run)}`);
+    for (const invariant of outcome.broken) log(`✗ ${invariant}`);
+    log(outcome.broken.length === 0 ? '✓ all invariants hold' : `Replay: ${replayOf(run)}`);
   });
   console.log(`\n${table(done)}`);
   const failed = done.filter(({ outcome }) => outcome.broken.length > 0);
@@ -88,7 +88,7 @@ async function main(words: string[]): Promise<void> {
 
 const open = new Set<() => Promise<void>>();
 
-/** Makes Ctrl-C end all that the runs have started. A repeated signal changes nothing. */
+/** Makes Ctrl-C end everything that the runs have started. A repeated signal changes nothing. */
 function leaveNothingBehind(close: () => Promise<void>): void {
   open.add(close);
   let isClosing = false;

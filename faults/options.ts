@@ -1,14 +1,14 @@
-/** What a fault run is asked for. */
+/** The options of a fault run. */
 export interface Options {
-  /** Names of scenarios, in the order in which they were named; none: all of them. */
+  /** Names of scenarios; empty: all of them. */
   readonly only: readonly string[];
-  /** What all chance comes from. */
+  /** Seed of all random choices. */
   readonly seed: number;
-  /** About how long the run may take on two cores, one scenario at a time; undefined: as long as it takes. */
+  /** About how long the run may take on two cores, one scenario at a time; undefined: no limit. */
   readonly minutes?: number;
-  /** How much of each whole scenario is done, in (0, 1]; undefined: what the minutes allow. */
+  /** The share of each scenario to run, in (0, 1]; undefined: what the minutes allow. */
   readonly share?: number;
-  /** Where the queues run; undefined: now here and now there, as the seed says. */
+  /** Where the queues run; undefined: the seed decides for each scenario. */
   readonly queue?: 'postgres' | 'redis';
   /** Scenarios that run at the same time. */
   readonly atOnce: number;
@@ -30,25 +30,25 @@ const READERS: Record<string, (value: string) => Partial<Options> | undefined> =
 /**
  * Reads the command line.
  *
- * @param seed where none is given
- * @throws {Error} one sentence that names the word at fault
+ * @param seed the default of --seed
+ * @throws {Error} one sentence that names the wrong argument
  */
 export function readOptions(words: readonly string[], names: readonly string[], seed: number): Options {
   let options: Options = { only: [], seed, atOnce: 1 };
   for (let at = 0; at < words.length; at += 2) {
     const [name = '', value] = [words[at], words[at + 1]];
     const read = Object.hasOwn(READERS, name) ? READERS[name] : undefined;
-    if (!read) throw new Error(`Unknown argument ${name}: ${USAGE}`);
+    if (!read) throw new Error(`Unknown argument ${name}. Usage:\n${USAGE}`);
     const given = value === undefined ? undefined : read(value);
-    if (!given) throw new Error(`${name} can't be ${value ?? 'nothing'}: ${USAGE}`);
+    if (!given) throw new Error(`${name} cannot be ${value ?? 'empty'}. Usage:\n${USAGE}`);
     options = { ...options, ...given };
   }
   const stranger = options.only.find((name) => !names.includes(name));
-  if (stranger !== undefined) throw new Error(`There is no scenario ${stranger}; there are: ${names.join(', ')}.`);
+  if (stranger !== undefined) throw new Error(`Unknown scenario ${stranger}. The scenarios are: ${names.join(', ')}.`);
   return options;
 }
 
-/** The command that runs one scenario again as it was. */
+/** The command that repeats one run of a scenario. */
 export function replayCommand(name: string, seed: number, share: number, queue: 'postgres' | 'redis'): string {
   return `npm run faults -- --only ${name} --seed ${seed} --share ${share} --queue ${queue}`;
 }

@@ -1,18 +1,18 @@
 import { Oracle } from './oracle.js';
 
-test('tells every law that does not hold, with a few exceptions, and nothing of those that hold', () => {
+test('reports each violated invariant with up to five exceptions, and no others', () => {
   const oracle = new Oracle();
-  oracle.none('nobody is lost', []);
-  oracle.same('the sum is whole', { all: 3 }, { all: 3 });
+  oracle.none('no one is lost', []);
+  oracle.same('the sum is complete', { all: 3 }, { all: 3 });
   oracle.atMost('the limit', 300, 300);
   expect(oracle.broken).toEqual([]);
 
-  oracle.none('nobody is twice', ['a', 'b', 'c', 'd', 'e', 'f']);
-  oracle.same('the sum is whole', 2, 3);
+  oracle.none('no one is duplicated', ['a', 'b', 'c', 'd', 'e', 'f']);
+  oracle.same('the sum is complete', 2, 3);
   oracle.atMost('the limit', 301, 300);
   expect(oracle.broken).toEqual([
-    'nobody is twice: 6 exceptions, such as "a", "b", "c", "d", "e"',
-    'the sum is whole: it is 2 and should be 3',
+    'no one is duplicated: 6 exceptions, such as "a", "b", "c", "d", "e"',
+    'the sum is complete: it is 2 and should be 3',
     'the limit: it is 301 and should be at most 300',
   ]);
 });

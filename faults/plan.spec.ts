@@ -12,7 +12,7 @@ const scenarios = NAMES.map(
 const read = (...words: string[]) => readOptions(words, NAMES, 7);
 
 describe('the options of a fault run', () => {
-  test('are read in any order, and the seed is drawn where none is given', () => {
+  test('are read in any order, with a default seed', () => {
     expect(read()).toEqual({ only: [], seed: 7, atOnce: 1 });
     expect(read('--minutes', '2.5', '--only', 'two,one', '--seed', '12', '--queue', 'redis', '--at-once', '2')).toEqual(
       {
@@ -26,22 +26,22 @@ describe('the options of a fault run', () => {
   });
 
   test.each([
-    [['--minuts', '3'], /^Unknown argument --minuts: npm run faults/],
-    [['--minutes', 'many'], /^--minutes can't be many: /],
-    [['--minutes', '0'], /^--minutes can't be 0: /],
-    [['--share', '2'], /^--share can't be 2: /],
-    [['--seed'], /^--seed can't be nothing: /],
-    [['--queue', 'kafka'], /^--queue can't be kafka: /],
-    [['--at-once', '0'], /^--at-once can't be 0: /],
-    [['__proto__', 'x'], /^Unknown argument __proto__: /],
-    [['--only', 'four'], /^There is no scenario four; there are: one, two, three\.$/],
-  ])('%j are refused in one sentence', (words, sentence) => {
+    [['--minuts', '3'], /^Unknown argument --minuts\. Usage:\nnpm run faults/],
+    [['--minutes', 'many'], /^--minutes cannot be many\./],
+    [['--minutes', '0'], /^--minutes cannot be 0\./],
+    [['--share', '2'], /^--share cannot be 2\./],
+    [['--seed'], /^--seed cannot be empty\./],
+    [['--queue', 'kafka'], /^--queue cannot be kafka\./],
+    [['--at-once', '0'], /^--at-once cannot be 0\./],
+    [['__proto__', 'x'], /^Unknown argument __proto__\./],
+    [['--only', 'four'], /^Unknown scenario four\. The scenarios are: one, two, three\.$/],
+  ])('%j are rejected with a reason', (words, sentence) => {
     expect(() => read(...words)).toThrow(sentence);
   });
 });
 
 describe('the plan of a fault run', () => {
-  test('is all of everything where no minutes are given, and leaves Redis out where there is none', () => {
+  test('runs everything without --minutes, and skips Redis if it is missing', () => {
     expect(planRuns(scenarios, read(), true).map(({ scenario, share }) => [scenario.name, share])).toEqual([
       ['one', 1],
       ['two', 1],
@@ -54,7 +54,7 @@ describe('the plan of a fault run', () => {
     ]);
   });
 
-  test('does less of everything in fewer minutes, never nothing and never more than the whole', () => {
+  test('runs a smaller share of each scenario in fewer minutes, in (0, 1]', () => {
     const shares = fc.double({ min: 0.1, max: 60, noNaN: true }).map((minutes) => {
       const [run] = planRuns(scenarios, { only: [], seed, minutes, atOnce: 1 }, true);
       return [minutes, run?.share ?? 0] as const;
@@ -68,7 +68,7 @@ describe('the plan of a fault run', () => {
     );
   });
 
-  test('is run again by the command that a failure prints: same seed, same share, same queues', () => {
+  test('is repeated by the replay command: same seed, same share, same queues', () => {
     fc.assert(
       fc.property(fc.nat(), fc.integer({ min: 1, max: 40 }), fc.boolean(), (base, minutes, hasRedis) => {
         for (const run of planRuns(scenarios, { only: [], seed: base, minutes, atOnce: 1 }, hasRedis)) {
@@ -81,18 +81,18 @@ describe('the plan of a fault run', () => {
     );
   });
 
-  test('runs as many scenarios at a time as asked, and one that measures the machine alone', async () => {
+  test('runs the given number of scenarios at a time, but a measuring one alone', async () => {
     const measuring = { name: 'measuring', says: '', minutes: 1, alone: true, run: async () => {} };
     const plan = planRuns([measuring, ...scenarios], read(), true);
     const running = new Set<string>();
-    const beside: string[] = [];
+    const together: string[] = [];
     await inLanes(plan, 2, async ({ scenario: { name } }) => {
       running.add(name);
       await new Promise(setImmediate);
-      beside.push([...running].sort().join('+'));
+      together.push([...running].sort().join('+'));
       await new Promise(setImmediate);
       running.delete(name);
     });
-    expect(beside).toEqual(['one+two', 'one+two', 'three', 'measuring']);
+    expect(together).toEqual(['one+two', 'one+two', 'three', 'measuring']);
   });
 });

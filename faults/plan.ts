@@ -5,19 +5,19 @@ import type { Scenario } from './scenario.js';
 export interface PlannedRun {
   readonly scenario: Scenario;
   readonly seed: number;
-  /** How much of the whole of it is done, in (0, 1]. */
+  /** The share of the scenario to run, in (0, 1]. */
   readonly share: number;
   readonly queue: 'postgres' | 'redis';
 }
 
-/** Minutes that a scenario takes however little of it is done: its servers start, and what is left is waited for. */
-const LEAST_MINUTES = 0.25;
+/** Minutes of a scenario regardless of its share: its servers start, and it waits for the remaining work. */
+const MIN_MINUTES = 0.25;
 
 /**
- * Which scenarios are run, where their queues are, and how much of each fits into the minutes. The same options always
- * give the same plan.
+ * Decides which scenarios run, where their queues are, and which share of each fits into the minutes. The same options
+ * always give the same plan.
  *
- * @param hasRedis whether there is a redis-server
+ * @param hasRedis true if a redis-server is installed
  */
 export function planRuns(scenarios: readonly Scenario[], options: Options, hasRedis: boolean): PlannedRun[] {
   const { only, seed, minutes, share, queue } = options;
@@ -26,7 +26,7 @@ export function planRuns(scenarios: readonly Scenario[], options: Options, hasRe
     .filter(({ scenario: { name } }) => only.length === 0 || only.includes(name))
     .filter(({ scenario: { needsRedis } }) => !needsRedis || (hasRedis && queue !== 'postgres'));
   const whole = chosen.reduce((sum, { scenario }) => sum + scenario.minutes, 0);
-  const free = (minutes ?? Number.POSITIVE_INFINITY) - chosen.length * LEAST_MINUTES;
+  const free = (minutes ?? Number.POSITIVE_INFINITY) - chosen.length * MIN_MINUTES;
   const fits = Math.min(1, Math.max(0.02, free / whole));
   return chosen.map(({ scenario, place }) => {
     const onRedis = scenario.needsRedis || (queue ? queue === 'redis' : (place + seed) % 2 === 0);

@@ -2,33 +2,35 @@ import type { Counts } from './counts.js';
 import type { Scenario } from './scenario.js';
 import { type Setting, World } from './world.js';
 
-/** What became of one scenario. */
+/** The outcome of one scenario. */
 export interface Outcome {
   readonly counts: Counts;
-  /** The laws that do not hold. */
+  /** The violated invariants. */
   readonly broken: readonly string[];
   readonly seconds: number;
 }
 
-/** Runs a scenario in a world of its own and asks the oracle, also about what must be true after any fault. */
+/** Runs a scenario in a new world, and checks its invariants and those of every scenario. */
 export async function runScenario(scenario: Scenario, setting: Setting): Promise<Outcome> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const world = await World.open(setting, scenario.wanted);
-  const { oracle, counts, crew, simulator } = world;
+  const { oracle, counts, processes, simulator } = world;
   setting.onOpen?.(() => world.close());
   try {
     await scenario.run(world);
-    oracle.none('nobody ends by himself', crew.leftByThemselves);
-    oracle.none('who is asked to stop ends with 0', await crew.stop());
+    oracle.none('no process ends unexpectedly', processes.unexpectedExits);
+    oracle.none('a process that is asked to stop exits 0', await processes.stop());
   } catch (error) {
-    oracle.none('the run comes to its end', [error instanceof Error ? error.message : 'something else was thrown']);
-    oracle.none('nobody ends by himself', crew.leftByThemselves);
+    oracle.none('the run completes', [
+      error instanceof Error ? error.message : 'a value other than an error was thrown',
+    ]);
+    oracle.none('no process ends unexpectedly', processes.unexpectedExits);
   } finally {
     counts.calls = world.arrivals();
     const { callsPerWindow, windowSeconds } = simulator.state.settings;
     const { largestWindow } = simulator.state.arrivals.stats(windowSeconds).userManagement;
-    oracle.atMost('no sliding window holds more calls than the limit', largestWindow.all, callsPerWindow);
+    oracle.atMost('no sliding window contains more calls than the limit', largestWindow.all, callsPerWindow);
     await world.close();
   }
-  return { counts, broken: oracle.broken, seconds: (performance.now() - begun) / 1_000 };
+  return { counts, broken: oracle.broken, seconds: (performance.now() - startedAt) / 1_000 };
 }

@@ -1,17 +1,17 @@
 import type { Wanted, World } from './world.js';
 
-/** One way in which things go wrong, with the work that must survive it. */
+/** Faults of one kind, with the work that must survive them. */
 export interface Scenario {
   readonly name: string;
-  /** What goes wrong, in a few words. */
+  /** The faults, in a few words. */
   readonly says: string;
-  /** Minutes that the whole of it takes on two cores. */
+  /** Minutes that the whole scenario takes on two cores. */
   readonly minutes: number;
-  /** Its faults are those of Redis. */
+  /** True if its faults are those of Redis. */
   readonly needsRedis?: boolean;
-  /** It measures memory and answer times, which another scenario next to it would change. */
+  /** True if it measures memory and answer times, so no other scenario may run at the same time. */
   readonly alone?: boolean;
   readonly wanted?: Wanted;
-  /** Does the work and the faults, and asks the world's oracle about them. */
+  /** Does the work, causes the faults, and checks the invariants. */
   run(world: World): Promise<void>;
 }

@@ -16,11 +16,11 @@ const COLUMNS: readonly [name: string, value: (row: Row) => string | number][] =
   ['calls', ({ outcome }) => outcome.counts.calls],
   ['lost answers', ({ outcome }) => outcome.counts.lostAnswers],
   ['requests', ({ outcome }) => outcome.counts.requests],
-  ['broken laws', ({ outcome }) => outcome.broken.length],
+  ['violations', ({ outcome }) => outcome.broken.length],
   ['seconds', ({ outcome }) => Math.round(outcome.seconds)],
 ];
 
-/** What every scenario did and what became of it: names on the left, numbers on the right. */
+/** The counts and the outcome of each run: texts left-aligned, numbers right-aligned. */
 export function table(rows: readonly Row[]): string {
   const cells = [COLUMNS.map(([name]) => name), ...rows.map((row) => COLUMNS.map(([, value]) => String(value(row))))];
   const widths = COLUMNS.map((_, at) => Math.max(...cells.map((line) => (line[at] ?? '').length)));

@@ -15,37 +15,37 @@ import { buildSimulator, DEFAULT_API_KEY, type Simulator } from '../simulator/ap
 import { SeededRandom } from '../simulator/seeded-random.js';
 import type { Settings } from '../simulator/settings.js';
 import { startEmbeddedPostgres } from '../src/embedded-postgres/embedded-postgres.js';
-import { emptyTally } from './counts.js';
-import { Crew } from './crew.js';
+import { emptyCounts } from './counts.js';
 import { Ehr } from './ehr.js';
 import { Oracle } from './oracle.js';
+import { ProcessGroup } from './process-group.js';
 
 export const ADMIN_KEY = 'admin-key-of-the-notebridge-faults';
 export const WEBHOOK_SECRET = 'webhook-secret-of-the-faults';
 export const DATA_KEY = `k1:${Buffer.alloc(32, 9).toString('base64')}`;
 
-/** Milliseconds between two words about something that takes long. */
-const SAY_EVERY_MS = 30_000;
+/** How often to log what a long wait is for. */
+const LOG_INTERVAL_MS = 30_000;
 
-/** What a run of one scenario starts from. */
+/** The parameters of one run of a scenario. */
 export interface Setting {
-  /** What all its chance comes from. */
+  /** Seed of all random choices. */
   readonly seed: number;
-  /** How much of the whole scenario is done, in (0, 1]. */
+  /** The share of the whole scenario to run, in (0, 1]. */
   readonly share: number;
-  /** A redis-server, when the queues are to run on Redis. */
+  /** The redis-server program, if the queues should run on Redis. */
   readonly redisServer?: string;
   /** Starts a PostgreSQL other than the embedded one. */
   readonly startPostgres?: (folder: string) => Promise<PostgresServer>;
   readonly log: (line: string) => void;
-  /** Is given what ends the run and everything that it started, for whoever is interrupted. */
+  /** Gets a function that ends the run and everything that it started, for an interrupt. */
   readonly onOpen?: (close: () => Promise<void>) => void;
 }
 
-/** What a scenario wants of its surroundings. */
+/** What a scenario needs of its world. */
 export interface Wanted {
   readonly platform?: Partial<Settings>;
-  /** User-management calls in a minute, as both sides count them. */
+  /** Limit of user-management calls per minute, on both sides. */
   readonly calls?: number;
   /** Operations that the contract file leaves out. */
   readonly without?: readonly string[];
@@ -55,9 +55,9 @@ export interface Wanted {
 /** A platform, a PostgreSQL, perhaps a Redis, and the processes of the service, which reach both through a proxy. */
 export class World {
   readonly oracle = new Oracle();
-  readonly counts = emptyTally();
+  readonly counts = emptyCounts();
   readonly random: SeededRandom;
-  readonly crew: Crew;
+  readonly processes: ProcessGroup;
   readonly ehr: Ehr;
   private balancer: Balancer | undefined;
   private readonly programs = new Programs();
@@ -67,18 +67,18 @@ export class World {
     /** Holds the files of PostgreSQL and Redis. */
     readonly folder: string,
     readonly simulator: Simulator,
-    /** Replaced when it is started again. */
+    /** Replaced by a restart. */
     public postgres: PostgresServer,
-    /** Without a proxy, for whoever looks from outside. */
+    /** Connects without the proxy, for checks from outside. */
     private readonly sqlPool: pg.Pool,
     readonly databaseProxy: TcpProxy,
-    /** Present when the queues run on Redis; replaced when it is started again. */
+    /** Present when the queues run on Redis; replaced by a restart. */
     public redis: RedisServer | undefined,
     readonly redisProxy: TcpProxy | undefined,
     private readonly env: Record<string, string>,
   ) {
     this.random = new SeededRandom(setting.seed);
-    this.crew = new Crew((settings) => this.startOne(settings), this.random, this.counts);
+    this.processes = new ProcessGroup((settings) => this.startOne(settings), this.random, this.counts);
     this.ehr = new Ehr(
       () => this.receivers.map((port) => `http://127.0.0.1:${port}`),
       ADMIN_KEY,
@@ -87,7 +87,7 @@ export class World {
     );
   }
 
-  /** @param wanted what differs from the usual surroundings */
+  /** @param wanted what differs from the default world */
   static async open(setting: Setting, { platform, calls = 3_600, without = [], env }: Wanted = {}): Promise<World> {
     const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-faults-'));
     chmodSync(folder, 0o711); // PostgreSQL may run as another user
@@ -124,18 +124,18 @@ export class World {
     });
   }
 
-  /** Puts a load balancer before the processes, for whatever is sent from now on. */
+  /** Puts a load balancer in front of the processes, for all later requests. */
   async balance(): Promise<Balancer> {
-    this.balancer = await startBalancer(() => this.crew.receivers);
+    this.balancer = await startBalancer(() => this.processes.receivers);
     return this.balancer;
   }
 
-  /** Ports that requests to the service go to. */
+  /** Ports for requests to the service. */
   get receivers(): number[] {
-    return this.balancer ? [this.balancer.port] : this.crew.receivers;
+    return this.balancer ? [this.balancer.port] : this.processes.receivers;
   }
 
-  /** Starts a process that nobody watches. @param settings beside those that all have; PRELOAD is loaded before it */
+  /** Starts an unsupervised process. @param settings in addition to the common ones; PRELOAD is loaded before it */
   async startOne({ PRELOAD, ...settings }: Record<string, string | undefined>): Promise<Service> {
     const preloaded = ['dist/harness/stop-with-parent.js', ...(PRELOAD ? [PRELOAD] : [])];
     const program = await this.programs.start({
@@ -147,12 +147,12 @@ export class World {
     return serviceOf(program, ADMIN_KEY, this.balancer?.url);
   }
 
-  /** How many of what a whole run has `whole` of. */
+  /** The share of this run of `whole` things, at least `least`. */
   sized(whole: number, least = 1): number {
     return Math.max(least, Math.round(whole * this.setting.share));
   }
 
-  /** Rows as they are, whatever the service's way to the database suffers; asked again while it is away. */
+  /** Reads rows past the service's proxy, and retries while PostgreSQL is unavailable. */
   async rows<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
     for (;;) {
       const found = await this.sqlPool.query(text, values).catch((error: { code?: string }) => {
@@ -169,7 +169,7 @@ export class World {
     return row?.n ?? 0;
   }
 
-  /** Work inside one transaction of a connection of its own, such as a lock that holds somebody up. */
+  /** Works inside an open transaction of another connection, such as one that holds a lock. */
   async holding(statement: string, work: () => Promise<void>): Promise<void> {
     const client = await this.sqlPool.connect();
     try {
@@ -181,15 +181,15 @@ export class World {
     }
   }
 
-  /** Work on a dedicated connection, whose settings it may change. */
+  /** Works on a dedicated connection, whose settings it may change. */
   async onConnection<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await this.sqlPool.connect();
     return work(client).finally(() => client.release(true));
   }
 
-  /** Waits for what must come about, however late, and says now and then what is waited for. */
+  /** Waits without a timeout until a condition holds, and logs from time to time what it waits for. */
   async reach<T>(what: string, look: () => T | Promise<T>): Promise<NonNullable<T>> {
-    const saying = setInterval(() => this.setting.log(`… waiting until ${what}`), SAY_EVERY_MS);
+    const saying = setInterval(() => this.setting.log(`… waiting until ${what}`), LOG_INTERVAL_MS);
     try {
       return await until(what, look);
     } finally {
@@ -201,12 +201,12 @@ export class World {
     return this.simulator.state.arrivals.list().length;
   }
 
-  /** A moment within so many milliseconds, mostly while something is under way. */
+  /** Waits for a random time of up to this many milliseconds. */
   async soon(ms: number): Promise<void> {
     await delay(this.random.fraction() * ms);
   }
 
-  /** Ends the run's own PostgreSQL, and starts it again at its port. */
+  /** Stops the run's own PostgreSQL, and restarts it at its port. */
   async endPostgres(signal: NodeJS.Signals): Promise<void> {
     killPostmaster(this.postgres.home, signal);
     await this.postgres.release();
@@ -221,7 +221,7 @@ export class World {
     await this.restartRedis();
   }
 
-  /** Starts Redis again at its port, with nothing in it. */
+  /** Restarts Redis at its port, empty. */
   async restartRedis(): Promise<void> {
     if (!this.redis || !this.setting.redisServer) return;
     this.redis = await startRedis(this.setting.redisServer, this.folder, this.redis.port);
@@ -235,7 +235,7 @@ export class World {
 
   async close(): Promise<void> {
     await this.balancer?.close();
-    this.crew.dismiss();
+    this.processes.stopSupervising();
     await this.programs.killAll();
     await this.simulator.close();
     await this.sqlPool.end();

@@ -3,19 +3,19 @@ import path from 'node:path';
 import type pg from 'pg';
 import type { PlanNode } from './query-plans.js';
 
-/** A statement that the server ran, and how. */
+/** A statement that the server ran, with its plan. */
 export interface LoggedPlan {
   readonly text: string;
   readonly plan: PlanNode;
 }
 
-/** The sessions of whoever says so of itself are not of interest. */
+/** application_name of sessions whose plans are ignored. */
 export const OBSERVER = 'observer';
 
-/** The share of plans that must be parsed: the later the log is read, the more are mixed; most statements are logged often. */
-const LEAST_PARSED = 0.8;
+/** Minimum share of plans that must be parsed. Some entries are mixed, but most statements are logged often. */
+const MIN_PARSED = 0.8;
 
-/** Has the server log the plan of each statement of the sessions that begin from now on. @param admin a superuser's @param analyse with the rows that each node read */
+/** Makes the server log the plan of each statement in new sessions. @param admin a superuser's pool @param analyse logs the rows that each node read */
 export async function explainEverything(admin: pg.Client, analyse = false): Promise<void> {
   await admin.query(`LOAD 'auto_explain'`);
   for (const setting of [
@@ -32,23 +32,23 @@ export async function explainEverything(admin: pg.Client, analyse = false): Prom
   await admin.query('SELECT pg_reload_conf()');
 }
 
-/** The plans in the log of an embedded server, from a byte of it on. @param home of the server */
+/** The plans in the log of an embedded server, from a byte on. @param home of the server */
 export async function loggedPlans(home: string, from: number): Promise<LoggedPlan[]> {
   const text = (await readFile(logOf(home))).subarray(from).toString('utf8');
-  // Lines that go on begin with a tab.
+  // Continuation lines begin with a tab.
   const entries = text.split(/\n(?!\t)/);
   const logged = entries.flatMap((entry) => {
     const [, application, json] = /^\[([^\]]*)\] LOG: {2}duration: [\d.]+ ms {2}plan:\n(.*)$/s.exec(entry) ?? [];
     return json === undefined || application === OBSERVER ? [] : [parsed(json.replaceAll('\n\t', '\n'))];
   });
   const plans = logged.filter((one) => one !== undefined);
-  if (plans.length < logged.length * LEAST_PARSED) {
+  if (plans.length < logged.length * MIN_PARSED) {
     throw new Error(`Only ${plans.length} of ${logged.length} logged plans can be parsed.`);
   }
   return plans.map((one) => ({ text: one['Query Text'], plan: one.Plan }));
 }
 
-/** Backends write entries of more than a pipe's 4 KiB in pieces, so that two may be mixed; undefined for such a one. */
+/** Backends write entries of more than a pipe's 4 KiB in pieces, so that two may be mixed; undefined for such an entry. */
 function parsed(json: string): { 'Query Text': string; Plan: PlanNode } | undefined {
   try {
     return JSON.parse(json);

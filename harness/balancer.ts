@@ -28,7 +28,7 @@ export interface Balancer {
   readonly port: number;
   readonly url: string;
   readonly failures: readonly Failure[];
-  /** Whether a member's last health check returned 200. */
+  /** True if a member's last health check returned 200. */
   isReady(port: number): boolean;
   close(): Promise<void>;
 }

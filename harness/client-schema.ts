@@ -12,7 +12,7 @@ export async function clientSchema(document: OpenAPIObject): Promise<string> {
   });
   const posts = idempotentPosts(document).map((path) => `    ${JSON.stringify(path)},\n`);
   return `${COMMENT_HEADER}${astToString(types)}
-/** The paths whose POST takes an Idempotency-Key. */
+/** The paths whose POST accepts an Idempotency-Key. */
 export const IDEMPOTENT_POSTS: readonly string[] = [
 ${posts.join('')}];
 `;

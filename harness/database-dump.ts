@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** Everything that a database holds, as one text: to show that something is nowhere in it. */
+/** All contents of a database as one text, to check that something is nowhere in it. */
 export async function dumpOf(url: string): Promise<string> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

@@ -84,7 +84,7 @@ export function systemdUnit(name: string): Unit {
 export class InstalledSecrets {
   private readonly base = mkdtempSync(path.join(os.tmpdir(), 'notebridge-secrets-'));
   readonly folder = path.join(this.base, 'secrets');
-  /** What the script asks the operator to do. */
+  /** The script's instructions for the operator. */
   readonly requests: string;
 
   /** @param own files that are written before the script runs, by name */

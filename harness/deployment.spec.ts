@@ -45,7 +45,7 @@ describe('docker-compose.yml', () => {
     expect(read('docker-compose.yml')).not.toMatch(/_PASSWORD(?!_FILE)\b/);
   });
 
-  it('gives the stores the passwords that are in the addresses', () => {
+  it('gives the stores the passwords in their URLs', () => {
     const password = (name: string) => new URL(installed.read(name)).password;
     const file = (name: string) => installed.read(name).trim();
     expect([password('database-url'), password('database-owner-url'), password('redis-url')]).toEqual([
@@ -84,7 +84,7 @@ describe('docker-compose.yml', () => {
     if (service(name).image !== 'notebridge') expect(service(name).user).toBe(name);
   });
 
-  it('lets each image be pinned by digest', () => {
+  it('can pin each image by digest', () => {
     for (const name of ['postgres', 'redis'])
       expect(service(name).image).toMatch(new RegExp(`^\\$\\{${name.toUpperCase()}_IMAGE:-${name}:\\d+\\}$`));
     expect(dockerfile.match(/^FROM (?!\$\{NODE_IMAGE\})/gm)).toBeNull();
@@ -99,7 +99,7 @@ describe('docker-compose.yml', () => {
 describe('the image', () => {
   const [last = ''] = dockerfile.split(/^FROM /m).slice(-1);
 
-  it('holds the service, its console, command and migrations', () => {
+  it('contains the service, its console, command and migrations', () => {
     const copied = [...last.matchAll(/^COPY (?:--from=\w+ )?\S+ (\S+)$/gm)].map(([, target]) => target);
     expect(copied.sort()).toEqual([
       './',
@@ -113,7 +113,7 @@ describe('the image', () => {
     expect(dockerfile).toMatch(/ AS packages\n(?:.*\n)*?RUN npm ci .*--omit=dev --omit=optional/);
   });
 
-  it('runs as a user that Kubernetes knows not to be root', () => {
+  it('runs as a user that Kubernetes recognises as non-root', () => {
     expect(last).toMatch(/^USER [1-9]\d*:[1-9]\d*$/m);
   });
 
@@ -163,7 +163,7 @@ describe('deploy/systemd', () => {
   });
 
   it.each(servers)(
-    'starts the %s again, and lets it finish its longest call when it stops',
+    'restarts the %s, and lets it finish its longest call when it stops',
     (_, { values, start: { settings } }) => {
       expect(values('Restart')).toEqual(['always']);
       const longest = longestShutdownSeconds(settings.SHUTDOWN_DELAY_SECONDS !== undefined);
@@ -171,7 +171,7 @@ describe('deploy/systemd', () => {
     },
   );
 
-  it('confines all in the same way', () => {
+  it('confines all units in the same way', () => {
     const hardening = (name: string) => read(`deploy/systemd/${name}.service`).split('\n\n')[2];
     const [first, ...others] = ['notebridge-api@', 'notebridge-worker@', 'notebridge-migrate'].map(hardening);
     for (const line of ['DynamicUser=yes', 'ProtectSystem=strict', 'NoNewPrivileges=yes', 'CapabilityBoundingSet='])

@@ -52,7 +52,7 @@ it.each<[fault: string, resource: object]>([
   ['a Bundle with an unknown search mode', { ...bundle, entry: [{ ...entry, search: { mode: 'found' } }] }],
   ['a collection with search modes', { ...bundle, type: 'collection' }],
   ['a Bundle with the same entry twice', { ...bundle, entry: [entry, entry] }],
-  ['a Bundle with the address of another resource', { ...bundle, entry: [{ ...entry, fullUrl: 'http://x/a-2' }] }],
+  ['a Bundle with the URL of another resource', { ...bundle, entry: [{ ...entry, fullUrl: 'http://x/a-2' }] }],
   ['an OperationOutcome without issues', { resourceType: 'OperationOutcome' }],
   [
     'an OperationOutcome with an unknown code',

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { LoggedPlan } from './auto-explain.js';
 import { fullReadsIn, indexedTables, rowsReadIn } from './query-plans.js';
 
-/** What grows with the years; the other tables hold settings, or what is under way. */
+/** Tables that grow with time; the others contain settings, or work in progress. */
 export const GROWING = [
   'people',
   'client_providers',
@@ -25,16 +25,16 @@ export const GROWING = [
   'feed_events',
 ];
 
-/** Those that hold sessions. */
+/** Tables of sessions. */
 export const OF_SESSIONS = GROWING.filter((table) => /session|document_revisions/.test(table));
 
-/** Count everybody: once for the plan of an import, and now and then for the metrics, not at each scrape. */
+/** Statements that count all people: once for the plan of an import, and for the metrics, but not at each scrape. */
 const RARE = [
   'SELECT kind, count(*)::int AS people FROM people WHERE wanted GROUP BY kind',
   'count(*)::int AS people, count(*) FILTER',
 ];
 
-/** Hold what is still to be done alone. */
+/** Partial indexes that contain only pending work. */
 const SMALL = [
   'import_rows_started_idx',
   'people_step_refused_at_idx',
@@ -53,12 +53,12 @@ const SMALL = [
   'processing_sessions_due_idx',
   'sessions_changed_idx',
   'compliance_jobs_unannounced_idx',
-  'compliance_jobs_review_created_at_id_idx', // of the jobs that await a decision
+  'compliance_jobs_review_created_at_id_idx', // of jobs that need a decision
   'feed_events_without_cursor_idx',
   'audit_links_faulty_idx',
 ];
 
-/** The statements that read a growing table, or an index of one, from end to end, with what they read; except the rare ones. */
+/** Statements that read a whole growing table or index, with its name; without the rare ones. */
 export async function fullReadsOf(
   database: Pick<pg.ClientBase, 'query'>,
   plans: readonly LoggedPlan[],
@@ -73,7 +73,7 @@ export async function fullReadsOf(
   return [...found];
 }
 
-/** The executed statements that looked at more rows of sessions than `max`, except the rare ones. */
+/** Executed statements that read more than `max` rows of sessions, without the rare ones. */
 export async function longReadsOf(
   database: Pick<pg.ClientBase, 'query'>,
   plans: readonly LoggedPlan[],

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import Provider, { type JWK } from 'oidc-provider';
 
-/** Somebody who can sign in. */
+/** A person who can sign in. */
 interface Person {
   readonly name?: string;
   readonly groups?: unknown;
@@ -14,9 +14,9 @@ interface Person {
 
 const CLIENT = { id: 'notebridge', secret: 'secret-of-the-client' };
 
-/** An OpenID provider on loopback. Its page asks who signs in, and takes anybody who is in `people`. */
+/** An OpenID provider on loopback. Its page asks who signs in, and accepts everyone in `people`. */
 export class OpenIdProvider {
-  /** By their ids. */
+  /** People by id. */
   readonly people = new Map<string, Person>();
 
   private constructor(
@@ -87,7 +87,7 @@ export class OpenIdProvider {
           return { sub: accountId, name, groups };
         },
       }),
-      // Nobody is asked for consent.
+      // No consent is requested.
       loadExistingGrant: async ({ oidc }) => {
         const grant = new provider.Grant({ clientId: oidc.client?.clientId, accountId: oidc.session?.accountId });
         grant.addOIDCScope('openid profile groups');
@@ -95,7 +95,7 @@ export class OpenIdProvider {
         return grant;
       },
     });
-    // The service takes any free port.
+    // The service uses any free port.
     provider.Client.prototype.redirectUriAllowed = (uri: string) => uri.endsWith('/v1/sign-in/callback');
     return provider;
   }

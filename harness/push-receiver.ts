@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A message as it arrived. */
+/** A received message. */
 export interface Received {
   headers: IncomingHttpHeaders;
   body: string;
@@ -19,11 +19,11 @@ export const status =
 /** The headers of an answer with status 101 (RFC 9110, 7.8). */
 export const SWITCH_PROTOCOL = { connection: 'upgrade', upgrade: 'other' };
 
-/** An endpoint of an EHR. It takes every message, unless a test says otherwise. */
+/** An endpoint of an EHR. By default, it accepts every message. */
 export class PushReceiver {
-  /** Every attempt, in the order in which its body was complete. */
+  /** All attempts, in the order in which their bodies were complete. */
   readonly attempts: Received[] = [];
-  /** The cursors of the messages that it took, in their order. */
+  /** The cursors of the accepted messages, in order. */
   readonly taken: string[] = [];
   respond: Respond = status(204);
 

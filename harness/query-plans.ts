@@ -21,27 +21,27 @@ export interface PlanNode {
   Plans?: PlanNode[];
 }
 
-/** What a plan says of the tables that are large. */
+/** The parts of a plan about large tables. */
 interface PlanView {
-  /** Nodes that read a large table, or an index of one, from one end to the other: the rule is that there is none. */
+  /** Nodes that read a whole large table or index, which is forbidden. */
   readonly fullReads: string[];
-  /** Rows of large tables that were looked at; 0 unless the statement was executed. */
+  /** Rows read from large tables; 0 unless the statement was executed. */
   readonly rowsRead: number;
-  /** Pages of tables and indexes that were looked at, however little of them was wanted; 0 unless it was executed. */
+  /** Pages read from tables and indexes; 0 unless the statement was executed. */
   readonly pagesRead: number;
 }
 
-/** What `planOf` is told beside the statement. */
+/** Options of `planOf`. */
 interface PlanOptions {
   /** The tables that grow with time. */
   readonly large: readonly string[];
-  /** Partial indexes that stay small however large their table is: they may be read whole. */
+  /** Partial indexes that stay small regardless of their table, so that a full read is allowed. */
   readonly small?: readonly string[];
-  /** Executes the statement, too, and takes back what it did. */
+  /** Also executes the statement, and rolls it back. */
   readonly execute?: boolean;
 }
 
-/** How PostgreSQL would do a statement now, or how it has done it. */
+/** The current plan of a statement, or the plan of its execution. */
 export async function planOf(
   client: Pick<pg.ClientBase, 'query'>,
   { text, values }: Statement,
@@ -64,31 +64,31 @@ export async function planOf(
   }
 }
 
-/** The nodes of a plan that read a large table, or an index of one, from one end to the other. */
+/** The nodes of a plan that read a whole large table or index. */
 export const fullReadsIn = (tables: TableOfIndex, plan: PlanNode, { large, small = [] }: PlanOptions): string[] =>
   readsIn(tables, plan, large)
     .filter((node) => isFullRead(node, [...small]))
     .map(nameOf);
 
-/** The rows of large tables that an executed plan looked at. */
+/** The rows of large tables that an executed plan read. */
 export const rowsReadIn = (tables: TableOfIndex, plan: PlanNode, large: readonly string[]): number =>
   readsIn(tables, plan, large).reduce((sum, node) => sum + rowsOf(node), 0);
 
 const readsIn = (tables: TableOfIndex, plan: PlanNode, large: readonly string[]): PlanNode[] =>
   flat(plan).filter((node) => large.includes(tableOf(node, tables)));
 
-/** Keeps a table as it is just after its rows came: never analysed, as the planner knows least of it. */
+/** Keeps a table without statistics, as just after its rows were inserted. */
 async function neverAnalysed(client: Pick<pg.ClientBase, 'query'>, table: string): Promise<void> {
   await client.query(`ALTER TABLE ${table} SET (autovacuum_enabled = off)`);
 }
 
 /**
- * Lets the planner believe that a table, which holds some thousands of rows, holds so many of the same kind. Autovacuum
- * leaves it alone from now on.
+ * Makes the planner believe that a table of some thousands of rows has this many similar rows. Turns off autovacuum for
+ * the table.
  *
- * @param analysed whether it knows what their values are like; otherwise only how many they are
+ * @param analysed true if it has statistics of their values; otherwise it knows only their number
  */
-export async function asIfThereWere(
+export async function pretendRowCount(
   rows: number,
   client: Pick<pg.ClientBase, 'query'>,
   { table, analysed }: { table: string; analysed: boolean },
@@ -103,15 +103,15 @@ export async function asIfThereWere(
   );
 }
 
-/** Removes all that the planner knows of a table. */
+/** Deletes the planner's statistics of a table. */
 export async function forgetStatistics(client: Pick<pg.ClientBase, 'query'>, table: string): Promise<void> {
   await client.query('DELETE FROM pg_statistic WHERE starelid = $1::regclass', [table]);
   await client.query('UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE oid = $1::regclass', [table]);
 }
 
 /**
- * Fills a table with copies of the rows that it has: what is unique in each is made anew, so that its indexes are as wide
- * as they would be. Nothing is due of a copy, and whom it belongs to is not there: foreign keys are not looked at.
+ * Fills a table with copies of its rows. Unique values are replaced, so that indexes get their real size. No copy is due,
+ * and its owner does not exist, because foreign keys are not checked.
  *
  * @param copies of each row
  */
@@ -127,11 +127,11 @@ async function multiply(copies: number, client: Pick<pg.ClientBase, 'query'>, ta
      WHERE a.attrelid = $1::regclass AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''`,
     [table],
   );
-  // What is sealed can be opened at its own row alone.
+  // An encrypted value can be decrypted only in its own row.
   const copied = columns.filter(({ is_identity, is_sealed }) => !is_identity && !is_sealed);
   const values = copied.map(({ name, type, is_unique }) => {
     if (name in AT_REST) return AT_REST[name];
-    return is_unique ? (ANEW[type]?.(name) ?? name) : name;
+    return is_unique ? (NEW_VALUES[type]?.(name) ?? name) : name;
   });
   await client.query('SET session_replication_role = replica');
   await client.query(
@@ -154,7 +154,7 @@ interface Column {
 const AT_REST: Readonly<Record<string, string>> = { due_at: 'NULL', ended_at: 'NULL', changed: 'false' };
 
 /** Another value for each copy, as SQL. */
-const ANEW: Record<string, (column: string) => string> = {
+const NEW_VALUES: Record<string, (column: string) => string> = {
   uuid: (column) => `CASE WHEN ${column} IS NOT NULL THEN gen_random_uuid() END`,
   text: (column) => `'zz-' || ${column} || '-' || copy`, // behind the originals in every list
   bigint: (column) => `${column} + copy * 1000000000::bigint`,
@@ -164,18 +164,18 @@ const ANEW: Record<string, (column: string) => string> = {
 /**
  * Fills a table with copies of its rows, up to this many.
  *
- * @throws {Error} when the table is empty
+ * @throws {Error} if the table is empty
  */
 export async function fillTo(rows: number, client: Pick<pg.ClientBase, 'query'>, table: string): Promise<void> {
   const { rows: found } = await client.query<{ count: number }>(`SELECT count(*)::int AS count FROM ${table}`);
   const count = found[0]?.count ?? 0;
-  if (count === 0) throw new Error(`The first day left nothing in ${table}, which could not be filled.`);
+  if (count === 0) throw new Error(`${table} has no rows to copy: the first day left none.`);
   if (count < rows) await multiply(Math.ceil(rows / count) - 1, client, table);
 }
 
 const flat = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(flat)];
 
-/** A scan of an index alone names no table. */
+/** An index-only scan names no table. */
 const tableOf = (node: PlanNode, tables: TableOfIndex): string =>
   node['Relation Name'] ?? tables.get(node['Index Name'] ?? '') ?? '';
 

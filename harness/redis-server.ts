@@ -35,7 +35,7 @@ export function findRedisServer(): string | undefined {
  * Starts Redis and waits until it answers.
  *
  * @param program path of redis-server
- * @param port 0 for a free one
+ * @param port 0 for any free port
  * @param more additional settings
  */
 export async function startRedis(

@@ -47,7 +47,7 @@ describe('the packages', () => {
   const misfits = (holds: (range: string) => boolean) =>
     shipped.filter(([, { engines }]) => engines?.node !== undefined && !holds(engines.node)).map(([place]) => place);
 
-  it('run no script while they are installed', () => {
+  it('run no install scripts', () => {
     expect(read('.npmrc')).toMatch(/^ignore-scripts=true$/m);
     const installs = [...dockerfile.matchAll(/npm ci.*/g), ...read('scripts/setup.mjs').matchAll(/'ci',[^\]]*/g)];
     expect(installs.map(([line]) => line.includes('--ignore-scripts'))).toEqual([true, true, true]);
@@ -64,7 +64,7 @@ describe('the packages', () => {
     expect(manifest.devDependencies['@types/node']).toMatch(new RegExp(`^${major}\\.${minor}\\.`));
   });
 
-  it('are all in the bill of materials, with what they depend on', () => {
+  it('are all in the bill of materials, with their dependencies', () => {
     const { billOfMaterials } = require('../scripts/sbom.mjs') as { billOfMaterials: (root: string) => Bill };
     const { components, dependencies } = billOfMaterials(ROOT);
     const references = new Set(dependencies.map(({ ref }) => ref));
@@ -94,7 +94,7 @@ describe('ARCHITECTURE.md', () => {
   });
 });
 
-test('no folder holds more than 14 source files, except flat ones', () => {
+test('no folder has more than 14 source files, except flat ones', () => {
   const flat = ['bench', 'harness', 'scripts', 'test', 'test/support'];
   const counts: Record<string, number> = {};
   for (const root of [...flat.slice(0, 4), 'client', 'console', 'demo', 'faults', 'prisma', 'simulator', 'src']) {

@@ -40,8 +40,8 @@ export interface Service extends Program {
 /** The line that a process prints when it is ready; the group is its URL. */
 export const READY = /"address":"([^"]+)"|"ready":true/;
 
-/** How long to wait before repeating a request that the database had no time for, as callers should. */
-const AGAIN_MS = 500;
+/** Pause before the retry of a request that the database was too busy for. */
+const RETRY_MS = 500;
 
 const isDatabaseBusy = (status: number, text: string) =>
   status === 503 && /problem:(database|audit)-unavailable/.test(text);
@@ -76,7 +76,7 @@ export function serviceOf(
       // A 500 is never expected; the log says why.
       if (response.status === 500) throw new Error(`${method} ${path}: ${text}\n${program.output().slice(-4_000)}`);
       if (isDatabaseBusy(response.status, text)) {
-        await delay(AGAIN_MS);
+        await delay(RETRY_MS);
         return service.call<Body>(method, path, options);
       }
       const parsed = text === '' ? undefined : JSON.parse(text);
@@ -95,7 +95,7 @@ export function serviceOf(
       });
       const text = await response.text();
       if (isDatabaseBusy(response.status, text)) {
-        await delay(AGAIN_MS);
+        await delay(RETRY_MS);
         return service.startImport(query, files);
       }
       if (response.status !== 202) throw new Error(`POST /v1/imports returned ${response.status}: ${text}`);

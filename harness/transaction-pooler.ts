@@ -5,8 +5,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 const IDLE = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
 
 /**
- * A pooler in transaction mode, as PgBouncer has it: each client opens a connection to the server, and then gets the one
- * that was freed last, until its transaction has ended.
+ * A pooler in transaction mode, like PgBouncer: each client opens a connection to the server, and then gets the one that
+ * was freed last, until its transaction has ended.
  *
  * @param port of a PostgreSQL on this machine
  */
@@ -30,7 +30,7 @@ export async function startTransactionPooler(port: number): Promise<{ port: numb
       .on('error', () => undefined)
       .on('data', (bytes) => {
         const taken = [...users].find(([, user]) => user === client)?.[0] ?? free.pop();
-        if (!taken) throw new Error('every connection is taken');
+        if (!taken) throw new Error('every connection is in use');
         users.set(taken, client);
         taken.write(bytes);
       });

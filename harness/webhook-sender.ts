@@ -7,7 +7,7 @@ import { signWebhook } from '../src/platform/webhook-signature.js';
 const ANSWER_MS = 5_000;
 
 /** Maximum requests in flight; more would only measure the delay of this process. */
-const UNDER_WAY = 64;
+const MAX_IN_FLIGHT = 64;
 
 /** Delays before the 5 retries (spec, Limits: exponential backoff; its base is not shown). */
 const RETRY_MS = [1_000, 2_000, 4_000, 8_000, 16_000];
@@ -27,7 +27,7 @@ export interface Sent {
 export class WebhookSender {
   private readonly agent = new Agent({ keepAlive: true });
   private readonly queue: (() => void)[] = [];
-  private underWay = 0;
+  private inFlight = 0;
 
   /**
    * @param secret signs the deliveries
@@ -61,14 +61,14 @@ export class WebhookSender {
   }
 
   private async inTurn(post: () => Promise<number>): Promise<{ status: number; ms: number }> {
-    if (this.underWay === UNDER_WAY) await new Promise<void>((resolve) => this.queue.push(resolve));
-    else this.underWay += 1;
+    if (this.inFlight === MAX_IN_FLIGHT) await new Promise<void>((resolve) => this.queue.push(resolve));
+    else this.inFlight += 1;
     const start = performance.now();
     const status = await post();
     const ms = performance.now() - start;
     const next = this.queue.shift();
     if (next) next();
-    else this.underWay -= 1;
+    else this.inFlight -= 1;
     return { status, ms };
   }
 
@@ -103,8 +103,8 @@ export class WebhookSender {
         response.resume();
         resolve(response.statusCode ?? 0);
       });
-      const patience = setTimeout(() => call.destroy(), ANSWER_MS);
-      call.on('close', () => clearTimeout(patience));
+      const timeout = setTimeout(() => call.destroy(), ANSWER_MS);
+      call.on('close', () => clearTimeout(timeout));
       call.on('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'ECONNREFUSED' ? 'refused' : 0));
       call.end(body);
     });

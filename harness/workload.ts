@@ -39,7 +39,7 @@ export async function runWorkload(target: Target, day: string, people: number, s
     'sessions WHERE due_at < now()',
     'people WHERE due_at IS NOT NULL',
   ]) {
-    await until(`nothing is left of ${what}`, async () => {
+    await until(`no row of ${what} is left`, async () => {
       return (await database.query(`SELECT 1 FROM ${what} LIMIT 1`)).rowCount === 0;
     });
   }
@@ -61,7 +61,7 @@ async function mirrorPeople(service: Service, day: string, people: number): Prom
   await read(`/v1/imports/${id}/rows?outcome=rejected`);
   await read('/v1/imports');
   const dry = await service.startImport('kind=clients&dryRun=true', files);
-  await until('it is planned', async () => {
+  await until('the import is planned', async () => {
     return (await service.call<ImportResponse>('GET', `/v1/imports/${dry.id}`, { wait: 1 })).body.state === 'planned';
   });
   await service.call('POST', `/v1/imports/${dry.id}/cancel`);
@@ -94,14 +94,14 @@ async function holdSessions({ service, simulator }: Target, day: string, session
       providerUserId: userOf(`p-${day}-${n % 20}`) ?? 'not-mirrored-yet',
       clientUserIds: [userOf(`c-${day}-${n % 20}`) ?? []].flat(),
       noteTemplateIds: [TEMPLATE],
-      input: { kind: 'text', text: 'They spoke of the week.' },
+      input: { kind: 'text', text: 'We talked about the week.' },
       date: '2026-03-01T09:00:00.000Z',
       partnerAppointmentId: `visit-${day}-${n}`,
     });
     session.willFail = n % 10 === 9;
     while (session.nextStep) takeStep(state, session);
   }
-  const input = { text: { text: 'They spoke of the week.' } };
+  const input = { text: { text: 'We talked about the week.' } };
   const body = {
     provider: `p-${day}-1`,
     noteTemplateIds: [TEMPLATE],
@@ -109,12 +109,12 @@ async function holdSessions({ service, simulator }: Target, day: string, session
     partnerAppointmentId: `asked-${day}`,
   };
   const asked = await service.call<SessionResponse>('POST', '/v1/sessions', { body, wait: 20, idempotencyKey: day });
-  assert.ok([200, 201, 202].includes(asked.status), `a session was answered ${asked.status}`);
-  const made = await until('the platform has it', () =>
+  assert.ok([200, 201, 202].includes(asked.status), `POST /v1/sessions returned ${asked.status}`);
+  const made = await until('the platform has the session', () =>
     state.sessions.list().find(({ partnerAppointmentId }) => partnerAppointmentId === body.partnerAppointmentId),
   );
   while (made.nextStep) takeStep(state, made);
-  await until('it is done', async () => {
+  await until('the session is done', async () => {
     const { body: view } = await service.call<SessionResponse>('GET', `/v1/sessions/${asked.body.id}`);
     return view.state === 'Done';
   });
@@ -153,8 +153,8 @@ async function checkDocuments({ service, simulator, adminKey }: Target): Promise
   const form = new FormData();
   form.append('files', new Blob([PDF], { type: 'application/pdf' }), 'notes.pdf');
   const headers = { authorization: `Bearer ${adminKey}`, prefer: 'wait=0' };
-  // Repeated while the database has no time for it, as callers should.
-  const { id } = await until('the job is taken', async () => {
+  // Repeated while the database is too busy, as callers should.
+  const { id } = await until('the job is accepted', async () => {
     const answer = await fetch(`${service.url}/v1/compliance/jobs`, { method: 'POST', headers, body: form });
     const taken = (await answer.json()) as { id: string };
     return answer.status === 503 ? undefined : taken;

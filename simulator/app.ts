@@ -16,17 +16,17 @@ import { steadyNowMs } from './timers.js';
 import { uploadTarget, uploadUrlRoutes } from './uploads/upload-routes.js';
 import { userRoutes } from './users/user-routes.js';
 
-/** A simulated platform that listens. */
+/** A running simulator. */
 export interface Simulator {
-  /** Where it is reached, without a slash at the end. */
+  /** Its URL, without a trailing slash. */
   url: string;
-  /** What it knows; tests may look and change. */
+  /** Its data, which tests may read and change. */
   state: SimulatorState;
-  /** Cuts every connection and leaves no timer behind. */
+  /** Closes every connection and cancels every timer. */
   close(): Promise<void>;
 }
 
-/** Starts the platform's double. @throws when the port is taken. */
+/** Starts a simulator. @throws if the port is in use */
 export async function buildSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const { seed = randomSeed(), nowMs = steadyNowMs, after } = options;
   const state = new SimulatorState(settingsOf(options), seed, nowMs, after);
@@ -45,7 +45,7 @@ export async function buildSimulator(options: SimulatorOptions = {}): Promise<Si
   await app.register(
     async (admin) => {
       guardAdmin(admin);
-      admin.setReplySerializer((answer) => JSON.stringify(answer, null, 2)); // it is read in browsers
+      admin.setReplySerializer((answer) => JSON.stringify(answer, null, 2)); // browsers send requests to it
       controlRoutes(admin, state);
       userAdminRoutes(admin, state);
       webhookAdminRoutes(admin, state);
@@ -75,11 +75,11 @@ function randomSeed(): number {
   return Math.floor(Math.random() * 2 ** 32);
 }
 
-/** The body shape of the platform's errors is not shown by the spec; here it is `{"message": …}`. */
+/** The spec does not show the body of the platform's errors; here it is `{"message": …}`. */
 function answerRefusals(app: FastifyInstance, state: SimulatorState): void {
   app.setNotFoundHandler((_request, reply) => {
     if (state.settings.unknownPaths === 'page') return reply.code(404).type('text/html').send(NOTHING_HERE);
-    return reply.code(404).send({ message: 'There is no such route; simulator/README.md names those that there are.' });
+    return reply.code(404).send({ message: 'Unknown route. simulator/README.md lists all routes.' });
   });
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     if (error instanceof Refusal) {
@@ -97,12 +97,12 @@ const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/;
 function guardAdmin(app: FastifyInstance): void {
   app.addHook('onRequest', async (request) => {
     if (!LOOPBACK.test(request.socket.remoteAddress ?? '')) {
-      throw new Refusal(403, 'The admin API answers on loopback only.');
+      throw new Refusal(403, 'The admin API is available only on loopback.');
     }
   });
 }
 
-/** An empty body counts as none, also when a client labels it as JSON. */
+/** An empty body counts as no body, even if its Content-Type is JSON. */
 function readJson(app: FastifyInstance): void {
   app.removeContentTypeParser('application/json');
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => {

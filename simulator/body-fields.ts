@@ -1,6 +1,6 @@
 import { invalid } from './refusal.js';
 
-/** A JSON object whose values are still to be judged. */
+/** A JSON object with unchecked values. */
 export type Fields = Record<string, unknown>;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -15,7 +15,7 @@ export function objectOf(value: unknown, what = 'The body'): Fields {
   return value as Fields;
 }
 
-/** A string with something in it. @throws Refusal 400 otherwise. */
+/** A non-empty string. @throws Refusal 400 otherwise. */
 export function requiredText(fields: Fields, name: string): string {
   const value = fields[name];
   if (typeof value !== 'string' || value.trim() === '') throw invalid(`${name} is required and must be a string.`);
@@ -30,12 +30,12 @@ export function optionalText(fields: Fields, name: string): string | undefined {
   return value;
 }
 
-/** A list of strings, none of them blank; it may be empty. @throws Refusal 400 otherwise. */
+/** A list of non-blank strings; it may be empty. @throws Refusal 400 otherwise. */
 export function requiredTexts(fields: Fields, name: string): string[] {
   const value = fields[name];
   if (!Array.isArray(value)) throw invalid(`${name} is required and must be a list of strings.`);
   return value.map((item: unknown) => {
-    if (typeof item !== 'string' || item.trim() === '') throw invalid(`${name} must hold non-empty strings only.`);
+    if (typeof item !== 'string' || item.trim() === '') throw invalid(`${name} must contain only non-empty strings.`);
     return item;
   });
 }
@@ -56,7 +56,7 @@ export function isChoice<Choice extends string>(value: unknown, allowed: readonl
   return (allowed as readonly unknown[]).includes(value);
 }
 
-/** An address with something on both sides of one @; no more is judged. @throws Refusal 400. */
+/** An email: one @ with text on both sides, without further checks. @throws Refusal 400 otherwise. */
 export function emailOf(value: string): string {
   if (!EMAIL.test(value)) throw invalid('email must be an email address.');
   return value;

@@ -1,7 +1,7 @@
 import { optionsFrom } from './options.js';
 
 describe('the environment of the simulator', () => {
-  it('without anything: 300 calls in 60 seconds on port 4010, without latency', () => {
+  it('defaults to 300 calls in 60 seconds on port 4010, without latency', () => {
     const { port, settings } = optionsFrom({});
     expect([port, settings?.callsPerWindow, settings?.windowSeconds, settings?.latencyMs]).toEqual([
       4010,
@@ -30,7 +30,7 @@ describe('the environment of the simulator', () => {
     ['SIMULATOR_WEBHOOK_URL', 'localhost'],
     ['SIMULATOR_WEBHOOK_URL', 'localhost:3000/webhooks/platform'],
     ['SIMULATOR_PUBLIC_URL', 'ftp://x'],
-  ])('%s=%s is refused in one sentence that says what is allowed', (name, value) => {
+  ])('rejects %s=%s with the allowed values', (name, value) => {
     expect(() => optionsFrom({ [name]: value })).toThrow(new RegExp(`^${name} must be [^.]*[^.\\n]*\\.`));
   });
 });

@@ -1,32 +1,32 @@
 import { changedSettings, DEFAULT_SETTINGS, type RangeMs, type Settings } from './settings.js';
 import type { After, NowMs } from './timers.js';
 
-/** How a simulator is started. */
+/** The start options of a simulator. */
 export interface SimulatorOptions {
   /** 127.0.0.1 by default. */
   host?: string;
-  /** A free one by default. */
+  /** Any free port by default. */
   port?: number;
   apiKey?: string;
-  /** Where the outside finds it, when that is not where it listens. */
+  /** Its URL for others, if it is not where it listens. */
   publicUrl?: string;
-  /** Seeds all randomness, ids included. Random by default, because a service keeps the ids of earlier runs. */
+  /** Seeds all randomness, including ids. Random by default, because a service stores the ids of earlier runs. */
   seed?: number;
   nowMs?: NowMs;
   after?: After;
-  /** The settings that differ from their defaults. */
+  /** Settings that differ from the defaults. */
   settings?: Partial<Settings>;
 }
 
-/** @throws Refusal that names a setting with a value that it can't have */
+/** @throws Refusal that names an invalid setting */
 export function settingsOf(options: SimulatorOptions): Settings {
   return changedSettings(DEFAULT_SETTINGS, options.settings ?? {});
 }
 
-/** The least number of calls, and of seconds, of a limit. */
+/** Minimum calls, and seconds, of a limit. */
 const LEAST = 1;
 
-/** Reads SIMULATOR_… variables. @throws Error that names a variable that can't be read. */
+/** Reads SIMULATOR_… variables. @throws Error that names an invalid variable */
 export function optionsFrom(env: Variables): SimulatorOptions {
   const settings: Partial<Settings> = {
     callsPerWindow: numberIn(env, 'SIMULATOR_CALLS_PER_MINUTE', LEAST) ?? DEFAULT_SETTINGS.callsPerWindow,
@@ -48,19 +48,19 @@ export function optionsFrom(env: Variables): SimulatorOptions {
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** @param least it may be */
+/** @param least the minimum */
 function numberIn(env: Variables, name: string, least = 0): number | undefined {
   const text = env[name];
   if (text === undefined || text === '') return undefined;
   const value = Number(text);
-  if (!(value >= least && Number.isFinite(value))) throw new Error(`${name} must be a number, ${least} or more.`);
+  if (!(value >= least && Number.isFinite(value))) throw new Error(`${name} must be a number of at least ${least}.`);
   return value;
 }
 
 function portIn(env: Variables, name: string): number | undefined {
   const port = numberIn(env, name);
   if (port !== undefined && !(Number.isInteger(port) && port <= 65_535)) {
-    throw new Error(`${name} must be a port from 1 to 65535, or 0 for a free one.`);
+    throw new Error(`${name} must be a port from 1 to 65535, or 0 for any free port.`);
   }
   return port;
 }

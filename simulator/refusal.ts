@@ -1,4 +1,4 @@
-/** An answer of 4xx, thrown from anywhere in a handler and sent as `{"message": …}`. */
+/** A 4xx answer, thrown anywhere in a handler and sent as `{"message": …}`. */
 export class Refusal extends Error {
   constructor(
     readonly status: number,
@@ -9,12 +9,12 @@ export class Refusal extends Error {
   }
 }
 
-/** 400: the request breaks a rule of the platform's interface. */
+/** 400: the request violates a rule of the platform's interface. */
 export function invalid(message: string): Refusal {
   return new Refusal(400, message);
 }
 
-/** 404: nothing is known by this id. */
+/** 404: the id is unknown. */
 export function notFound(what: string): Refusal {
   return new Refusal(404, `${what} not found.`);
 }

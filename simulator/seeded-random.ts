@@ -1,6 +1,6 @@
 /**
- * The simulator's only source of chance: the same seed gives the same ids, delays and faults in the same order.
- * Mulberry32 (public domain, Tommy Ettinger): 32 bits of state, good enough for a double, not for secrets.
+ * The simulator's only source of randomness: the same seed gives the same ids, delays and faults in the same order.
+ * Mulberry32 (public domain, Tommy Ettinger): 32 bits of state, good enough for a simulator, not for secrets.
  */
 export class SeededRandom {
   private state: number;
@@ -22,7 +22,7 @@ export class SeededRandom {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number from 0 to one below `count`. */
+  /** A whole number from 0 to `count` - 1. */
   below(count: number): number {
     return Math.floor(this.fraction() * count);
   }
@@ -32,7 +32,7 @@ export class SeededRandom {
     return min + this.fraction() * (max - min);
   }
 
-  /** True with the given probability; draws nothing for 0 and 1, so that unused switches don't disturb the order. */
+  /** True with the given probability; draws no number for 0 and 1, so that unused settings do not change the sequence. */
   chance(probability: number): boolean {
     if (probability <= 0) return false;
     return probability >= 1 || this.fraction() < probability;

@@ -3,86 +3,86 @@ import { type Fields, isChoice, objectOf } from './body-fields.js';
 import { invalid } from './refusal.js';
 import { OPTIONAL_FIELDS, type OptionalField } from './sessions/optional-fields.js';
 
-/** A range in milliseconds, drawn from evenly. */
+/** A range in milliseconds, with evenly distributed values. */
 export type RangeMs = [min: number, max: number];
 
-/** How the platform behaves; changed at any time through PATCH /_simulator/settings. */
+/** The behaviour of the platform. PATCH /_simulator/settings changes it at any time. */
 export interface Settings {
   /** User-management calls accepted in any sliding window (spec, Limits: 300 in 60 seconds). */
   callsPerWindow: number;
   windowSeconds: number;
   /** Form of Retry-After on a 429: whole seconds, an HTTP date, or none. */
   retryAfter: 'seconds' | 'date' | 'absent';
-  /** From the sending of a request to its answer; a random share of it passes before the request arrives. */
+  /** Latency of a call. A random share of it passes before the request arrives. */
   latencyMs: RangeMs;
-  /** Whether a create with an email that somebody has already is refused with 400 or makes a second user. */
+  /** Whether a create with an email in use is rejected with 400 or creates a second user. */
   duplicateEmails: 'reject' | 'allow';
-  /** What a request for an unknown path is answered beside 404: as every error, or a web page as of another server. */
+  /** Body of the 404 for an unknown path: as of every error, or a web page as of another server. */
   unknownPaths: 'message' | 'page';
-  /** USER_CREATED also for users that the API creates; the spec names only those of the platform's application. */
+  /** Also sends USER_CREATED for users that the API creates; the spec names only those of the platform's application. */
   userCreatedForApi: boolean;
-  /** The role that USER_CREATED names; empty: the user's own. */
+  /** The role in USER_CREATED; empty: the user's own. */
   userCreatedRole: UserRole | '';
 
-  /** How the ids of users, sessions, documents and jobs are spelled. Calls must use this spelling. */
+  /** Case of the ids of users, sessions, documents and jobs. Calls must use the same case. */
   idCase: 'lower' | 'upper';
 
-  /** Whether the organisation has AI notes. */
+  /** True if the organisation has AI notes. */
   aiNotes: boolean;
   /** aiNotesEnabled on SESSION_CREATED: the usual value (text: false, recording: null) or the final one's opposite. */
   provisionalAiNotes: 'usual' | 'opposite';
-  /** Milliseconds between two steps of a session or job; 0: only POST …/advance moves them. */
+  /** Milliseconds between two steps of a session or job; 0: only POST …/advance takes them. */
   stepMs: number;
   /** Share of sessions that end in Error, code low-content-transcript. */
   sessionFailureRate: number;
-  /** Share of regenerations that end in Error, code low-content-transcript; the notes of before stay. */
+  /** Share of regenerations that end in Error, code low-content-transcript; earlier notes stay. */
   regenerationFailureRate: number;
-  /** So many first look-ups of a session are answered 404, and as many of its processing id: it is not there at once. */
+  /** Number of first lookups of a session that return 404, and of its processing id, as on a lagging replica. */
   hiddenLookUps: number;
-  /** Whether a regenerated document keeps its sessionDocumentId. */
+  /** True if a regenerated document keeps its sessionDocumentId. */
   documentIds: 'stable' | 'fresh';
-  /** What an update answers: all of the Session, or its required fields alone (spec, Session). */
+  /** Answer to an update: the complete Session, or only its required fields (spec, Session). */
   updateAnswer: 'whole' | 'lean';
-  /** Optional fields that a session in the state Done leaves out of every answer (spec, Session: "Required: no"). */
+  /** Optional fields that are missing in every answer about a session in the state Done (spec, Session: "Required: no"). */
   doneLeavesOut: OptionalField[];
-  /** Whether the events of the processing API accompany those of the session. */
+  /** True if events of the processing API are sent in addition to those of the session. */
   processingEvents: boolean;
   /** Payload of PROCESSING_SESSION_NOTES_FINISHED, which the spec does not show. */
   notesFinishedPayload: 'processingId' | 'sessionId' | 'empty' | 'absent';
 
-  /** Where webhooks go; empty: nowhere, they are only recorded. */
+  /** URL for webhooks; empty: they are only recorded. */
   webhookUrl: string;
   webhookSecret: string;
-  /** Milliseconds the receiver has (spec, Limits: 5 seconds). */
+  /** Timeout for an answer in milliseconds (spec, Limits: 5 seconds). */
   webhookTimeoutMs: number;
   /** Retries after the first attempt (spec, Limits: up to 5). */
   webhookRetries: number;
-  /** Delay before the first retry; it doubles with each. */
+  /** Delay before the first retry in milliseconds; it doubles with each retry. */
   webhookRetryBaseMs: number;
-  /** Whether a retry is signed anew or repeats the first timestamp and signature. */
+  /** Whether a retry has a new timestamp and signature, or repeats the first ones. */
   webhookRetryTimestamp: 'fresh' | 'same';
-  /** Deliveries under way at once. */
+  /** Maximum deliveries in flight. */
   webhookConcurrency: number;
   /** Share of deliveries that are sent twice. */
   webhookDuplicateRate: number;
   /** Share of deliveries that are never sent. */
   webhookDropRate: number;
-  /** Each delivery waits so long before its first attempt. */
+  /** Delay before the first attempt of each delivery, in milliseconds. */
   webhookDelayMs: RangeMs;
-  /** Each delivery waits a random part of this more, so that neighbours change places. Milliseconds. */
+  /** Maximum additional random delay in milliseconds, which shuffles deliveries. */
   webhookShuffleMs: number;
 
-  /** Life of an upload URL in seconds. */
+  /** Lifetime of an upload URL in seconds. */
   uploadUrlSeconds: number;
-  /** How a file that was uploaded is named: by a web address, or by one of a store (`s3://`). */
+  /** Form of the URL of an uploaded file: a web URL, or one of a store (`s3://`). */
   fileUrls: 'web' | 's3';
-  /** What upload URLs are signed for: '' takes any Content-Type, 'none' only requests without one, else exactly this. */
+  /** Content-Type that upload URLs are signed for: '' allows any, 'none' allows only requests without one. */
   uploadContentType: string;
-  /** Uploads are cut after so many bytes; 0: never. */
+  /** Uploads are cut after this many bytes; 0: never. */
   breakUploadsAfterBytes: number;
   /** Share of compliance jobs that fail. */
   complianceFailureRate: number;
-  /** Life of an otpToken in seconds (spec, Authentication: not shown). */
+  /** Lifetime of an otpToken in seconds (the spec does not state it). */
   otpSeconds: number;
 }
 
@@ -183,12 +183,12 @@ const CHECKS: Record<keyof Settings, Check> = {
   otpSeconds: positive,
 };
 
-/** Settings with some of them changed. @throws Refusal 400 that names a setting that is unknown or has a wrong value. */
+/** Settings with changes. @throws Refusal 400 that names an unknown setting, or one with a wrong value */
 export function changedSettings(settings: Settings, changes: unknown): Settings {
   const fields: Fields = objectOf(changes, 'The settings');
   for (const [name, value] of Object.entries(fields)) {
-    if (!Object.hasOwn(CHECKS, name)) throw invalid(`There is no setting ${name}.`);
-    if (!CHECKS[name as keyof Settings](value)) throw invalid(`Setting ${name} can't have this value.`);
+    if (!Object.hasOwn(CHECKS, name)) throw invalid(`Unknown setting ${name}.`);
+    if (!CHECKS[name as keyof Settings](value)) throw invalid(`Setting ${name} cannot have this value.`);
   }
   return { ...settings, ...fields };
 }

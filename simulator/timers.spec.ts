@@ -3,7 +3,7 @@ import { Timers } from './timers.js';
 beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());
 
-it('what is to happen later happens then, and not before', async () => {
+it('runs scheduled work at its time, and not before', async () => {
   const timers = new Timers();
   const happened: string[] = [];
   timers.later(30, () => happened.push('later'));
@@ -16,12 +16,12 @@ it('what is to happen later happens then, and not before', async () => {
   expect([happened, timers.count]).toEqual([['later', 'slept'], 0]);
 });
 
-it('no milliseconds are no timer', async () => {
+it('needs no timer for 0 ms', async () => {
   await new Timers().sleep(0);
   expect(jest.getTimerCount()).toBe(0);
 });
 
-it('when all is cancelled, sleepers wake at once and nothing else happens', async () => {
+it('cancelling all timers wakes sleepers immediately, and runs no work', async () => {
   const timers = new Timers();
   const late = jest.fn();
   timers.later(30, late);

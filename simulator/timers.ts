@@ -1,7 +1,7 @@
 /** Milliseconds since the Unix epoch that never step back, with a fraction. */
 export type NowMs = () => number;
 
-/** The machine's steady clock: the limit is judged by it, so a corrected wall clock can't shrink a window. */
+/** The machine's monotonic clock. The limit uses it, so a corrected wall clock cannot shorten a window. */
 export const steadyNowMs: NowMs = () => performance.timeOrigin + performance.now();
 
 /** Runs `work` once after `ms` milliseconds. @returns a function that cancels it */

@@ -6,7 +6,7 @@ const read = (kind: 'providers' | 'clients') =>
   readAll(readFileSync(join(__dirname, `${kind}.csv`)), { format: 'csv', kind });
 
 describe('the sample EHR export', () => {
-  it('holds the trouble that it promises, and nothing that the reader rejects', async () => {
+  it('contains the documented problems, and no file errors', async () => {
     const [providers, clients] = await Promise.all([read('providers'), read('clients')]);
     const people = [...providers.rows, ...clients.rows].map((row) => (row.is === 'person' ? row.person : undefined));
     expect(people).not.toContain(undefined);

@@ -1,10 +1,10 @@
 import type { SeededRandom } from '../../simulator/seeded-random.js';
 import type { FitValues } from './fit-values.js';
 
-/** A request while it is made. */
+/** A request under construction. */
 export class Draft {
   readonly headers: Record<string, string | string[]> = {};
-  /** What was made odd in it. */
+  /** The odd parts of the request. */
   readonly oddities: string[] = [];
 
   constructor(
@@ -12,7 +12,7 @@ export class Draft {
     readonly fit: FitValues,
   ) {}
 
-  /** Whether something is to be odd; it is remembered by its name. */
+  /** Decides whether to make a part odd, and records its name. */
   odd(what: string, probability: number): boolean {
     const is = this.random.chance(probability);
     if (is) this.oddities.push(what);

@@ -3,17 +3,17 @@ import type { KnownValues } from './known-values.js';
 import { pick } from './odd-values.js';
 import { type OpenApi, resolved, type Schema } from './openapi.js';
 
-/** Every name and address that is sent begins so, and every clinical text: whoever sees one sees where it leaked. */
+/** The first word of every name and email that is sent, and of every clinical text, so that leaks are found. */
 export const PERSON_WORD = 'Zeisigwort';
 export const CLINICAL_WORD = 'Notizwort';
 
-/** Providers and clients that there are from the start. */
+/** Number of initial providers, and of initial clients. */
 export const PEOPLE = 10;
 
-/** Numbers of people in requests that delete or create: a few of those who are there, and a few who are not. */
-const PASSING = [PEOPLE - 2, PEOPLE + 4] as const;
+/** Range of people in requests that delete or create: two that exist, and four that do not. */
+const SHORT_LIVED = [PEOPLE - 2, PEOPLE + 4] as const;
 
-/** Members of which a body takes exactly one. */
+/** Groups of members; a body accepts exactly one of a group. */
 const EITHER_OR = [
   ['recording', 'text'],
   ['noteTemplateIds', 'sessionType'],
@@ -23,16 +23,16 @@ const EITHER_OR = [
 
 const TEMPLATES = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'];
 
-/** A place in a body that may be changed, with what the schema says of it. */
+/** A place in a body that may be changed, with its schema. */
 export interface Place {
   readonly holder: Record<string, unknown> | unknown[];
   readonly key: string | number;
   readonly schema: Schema;
 }
 
-/** Makes values as a schema and a field's name ask for them. */
+/** Makes values that fit a schema and the name of the field. */
 export class FitValues {
-  /** Of the people whom the request at hand is mostly about. */
+  /** Number of the person that most values of the current request refer to. */
   private favourite = 0;
 
   constructor(
@@ -40,16 +40,16 @@ export class FitValues {
     private readonly known: KnownValues,
   ) {}
 
-  /** Chooses whom the next request is about. @param passing whether it may end or begin somebody */
-  begin(random: SeededRandom, passing: boolean): void {
-    const [from, to] = passing ? PASSING : [0, PEOPLE];
+  /** Chooses the person of the next request. @param isShortLived true if the request may create or delete people */
+  begin(random: SeededRandom, isShortLived: boolean): void {
+    const [from, to] = isShortLived ? SHORT_LIVED : [0, PEOPLE];
     this.favourite = from + random.below(to - from);
   }
 
   /**
    * A value that fits.
    *
-   * @param path of the operation: what the id in it is an id of
+   * @param path of the operation, which tells the kind of its ids
    * @param places gets every place below the value
    */
   of(random: SeededRandom, path: string, name: string, schema: Schema, places: Place[] = []): unknown {
@@ -65,7 +65,7 @@ export class FitValues {
       }
       return [...new Set(list)].length === list.length ? list : list.slice(0, 1);
     }
-    // A hold would refuse most later requests.
+    // A hold would cause most later requests to be rejected.
     if (fit.type === 'boolean') return name !== 'held' && random.chance(0.5);
     if (fit.type === 'number' || fit.type === 'integer') return (fit.minimum ?? 1) + random.below(5);
     return this.text(random, path, name, fit);
@@ -102,7 +102,7 @@ export class FitValues {
   }
 }
 
-/** Names under which requests name what answers show under another. */
+/** Names of values in requests that have another name in answers. */
 const ALIASES: Record<string, string> = {
   after: 'cursor',
   cursor: 'nextCursor',

@@ -4,7 +4,7 @@ import { ODD_BODIES, ODD_TEXTS, pick } from './odd-values.js';
 
 const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';
 
-/** A form of the route's own parts, some of them broken. */
+/** A form with the parts of the route, some of them broken. */
 export function multipart(draft: Draft, path: string): Buffer {
   const { random, headers } = draft;
   const boundary = `b${random.hex(12)}`;
@@ -62,7 +62,7 @@ function importParts(draft: Draft): Part[] {
   });
 }
 
-/** A small file of people; now and then with something odd in a cell, or broken off. */
+/** A small file of people, sometimes with an odd cell, or truncated. */
 export function importFile(draft: Draft, type: string): Buffer {
   const { random } = draft;
   const people = Array.from({ length: 1 + random.below(4) }, () => PEOPLE - 2 + random.below(6));

@@ -1,42 +1,42 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { HANG_MS } from '../../harness/until.js';
-import { brokenLaws, isBusy } from './judge.js';
+import { isBusy, violationsOf } from './judge.js';
 import type { Operation } from './openapi.js';
 import type { FuzzRequest, RequestMaker } from './request-maker.js';
 import type { FuzzAnswer, Sender } from './send.js';
 
-/** Requests under way at once. */
-export const UNDER_WAY = 16;
+/** Requests in flight at the same time. */
+export const CONCURRENCY = 16;
 
-/** After so many requests one asks whether the process is alive. */
+/** One request in this many is a probe of /health/live. */
 const PROBE_EVERY = 100;
 
-/** Milliseconds after which a request that the database had no time for is sent again. */
-const AGAIN_MS = 500;
+/** Pause before the retry of a request that the database was too busy for. */
+const RETRY_MS = 500;
 
 const PROBE = { method: 'GET', url: '/health/live', headers: {}, body: undefined };
 
-/** What a run came to. */
+/** The result of a run. */
 interface Tally {
   /** Answers by their status. */
   readonly statuses: Record<string, number>;
-  /** Answers that the machine was too busy for; the request was sent again. */
+  /** Number of requests that were retried because the machine was too busy. */
   busy: number;
-  /** Operations that did what they were asked for at least once. */
+  /** Operations that succeeded at least once. */
   readonly successes: Set<string>;
-  /** One line for each broken law: the request's number and what was odd in it; nothing that it held. */
+  /** One line for each violation: the number of the request and its odd parts, but no values. */
   readonly broken: string[];
-  /** The most answers that came between a probe and its own. */
-  mostOvertaken: number;
+  /** Maximum answers to other requests between a probe and its answer. */
+  maxOvertaken: number;
 }
 
 /** The name of an operation in a tally. */
 export const nameOf = ({ method, path }: Operation): string => `${method} ${path}`;
 
 /**
- * Sends the requests of the numbers below `count`, several at a time, and judges every answer.
+ * Sends the requests with numbers below `count`, several at a time, and checks every answer.
  *
- * @param more requests for each operation without a success, because all its requests may have been spoilt
+ * @param more additional requests for each operation without a success, because all its requests may have been odd
  */
 export async function fuzz(
   maker: RequestMaker,
@@ -44,27 +44,27 @@ export async function fuzz(
   { count, more }: { count: number; more: number },
   slugs: ReadonlySet<string>,
 ): Promise<Tally> {
-  const tally: Tally = { statuses: {}, busy: 0, successes: new Set(), broken: [], mostOvertaken: 0 };
+  const tally: Tally = { statuses: {}, busy: 0, successes: new Set(), broken: [], maxOvertaken: 0 };
   let next = 0;
   let answered = 0;
   const probe = async () => {
     const before = answered;
     const { status } = await sender.send(PROBE);
-    if (status !== 200) tally.broken.push(`health was answered ${status}`);
-    tally.mostOvertaken = Math.max(tally.mostOvertaken, answered - before);
+    if (status !== 200) tally.broken.push(`GET /health/live returned ${status}`);
+    tally.maxOvertaken = Math.max(tally.maxOvertaken, answered - before);
   };
-  let patienceMs = HANG_MS;
+  let hangMs = HANG_MS;
   const sendUntilServed = async (request: FuzzRequest): Promise<FuzzAnswer> => {
     const begun = performance.now();
     for (;;) {
       const answer = await sender.send(request);
       if (!isBusy(answer)) return answer;
-      if (performance.now() - begun > patienceMs) {
-        patienceMs = 0;
+      if (performance.now() - begun > hangMs) {
+        hangMs = 0;
         return answer;
       }
       tally.busy += 1;
-      await delay(AGAIN_MS);
+      await delay(RETRY_MS);
     }
   };
   const { operations } = maker;
@@ -83,18 +83,22 @@ export async function fuzz(
       const answer = await sendUntilServed(request);
       answered += 1;
       tally.statuses[answer.status] = (tally.statuses[answer.status] ?? 0) + 1;
-      const laws = brokenLaws(request, answer, slugs);
-      for (const law of laws) tally.broken.push(lineOf(request, answer.status, law));
-      if (laws.length > 0 || !(Number(answer.status) < 300)) continue;
+      const invariants = violationsOf(request, answer, slugs);
+      for (const invariant of invariants) tally.broken.push(lineOf(request, answer.status, invariant));
+      if (invariants.length > 0 || !(Number(answer.status) < 300)) continue;
       tally.successes.add(nameOf(request.operation));
       if (answer.type.startsWith('application/json') && answer.text !== '') {
         maker.known.learn(request.operation.path, JSON.parse(answer.text));
       }
     }
   };
-  await Promise.all(Array.from({ length: UNDER_WAY }, work));
+  await Promise.all(Array.from({ length: CONCURRENCY }, work));
   return tally;
 }
 
-const lineOf = ({ number, operation, method, key, oddities }: FuzzRequest, status: number | string, law: string) =>
-  `request ${number}, ${method} ${operation.path} with key ${key}, odd: ${oddities.join(', ') || 'nothing'}, answered ${status}: ${law}`;
+const lineOf = (
+  { number, operation, method, key, oddities }: FuzzRequest,
+  status: number | string,
+  invariant: string,
+) =>
+  `request ${number}, ${method} ${operation.path} with key ${key}, odd: ${oddities.join(', ') || 'nothing'}, status ${status}: ${invariant}`;

@@ -3,45 +3,45 @@ import { CLINICAL_WORD, PERSON_WORD } from './fit-values.js';
 import type { FuzzRequest } from './request-maker.js';
 import type { FuzzAnswer } from './send.js';
 
-/** Which scopes may be shown what. */
+/** Scopes whose callers may see each word. */
 const SHOWN: readonly (readonly [word: string, scopes: readonly string[]])[] = [
   [PERSON_WORD, ['all', 'people:read', 'imports']],
   [CLINICAL_WORD, ['all', 'notes:read']],
 ];
 
-/** What only the inside of the service looks like. */
+/** Matches internals of the service, such as stack traces. */
 const INSIDE =
   /\bat [\w.<>]+ \(|node_modules|dist\/src|\.[jt]s:\d+|\bSELECT\b|\bINSERT INTO\b|\bUPDATE \w+ SET\b|prisma|ECONN|SQLSTATE|pg_catalog|\/tmp\/|\/home\//i;
 
-/** Faults that a request can cause: a capability without its settings, and a hold. */
+/** 5xx that a request may cause: a capability without its settings, and a hold. */
 const EXPECTED = ['501 not-configured', '503 sending-held'];
 
 const PREFIX = 'urn:notebridge:problem:';
 
-/** Whether the machine has no time for the database now, as it may be where much else runs. */
+/** True if the machine is too busy for the database at present. */
 export const isBusy = ({ status, text }: FuzzAnswer): boolean =>
   status === 503 && /problem:(database-unavailable|audit-unavailable|not-kept)|^\{"status":"down"/.test(text);
 
-/** Which laws an answer breaks; none of what it holds. @param slugs every slug that the service's code has */
-export function brokenLaws({ key, method }: FuzzRequest, answer: FuzzAnswer, slugs: ReadonlySet<string>): string[] {
+/** The invariants that an answer violates, without its content. @param slugs every slug in the service's code */
+export function violationsOf({ key, method }: FuzzRequest, answer: FuzzAnswer, slugs: ReadonlySet<string>): string[] {
   const { status, text } = answer;
-  if (status === 'hang') return ['it is answered'];
-  if (status === 'cut') return ['its connection is not cut'];
-  const laws: string[] = [];
+  if (status === 'hang') return ['the request gets an answer'];
+  if (status === 'cut') return ['the connection is not cut'];
+  const invariants: string[] = [];
   const isRefused = status >= 400;
   for (const [word, scopes] of SHOWN) {
     if (text.toLowerCase().includes(word.toLowerCase()) && (isRefused || !scopes.includes(key))) {
-      laws.push(`${word} is shown to those alone who may see it`);
+      invariants.push(`only callers with the right scope see ${word}`);
     }
   }
-  if (!isRefused) return isBrokenJson(answer) ? [...laws, 'an answer of JSON is whole'] : laws;
-  if (INSIDE.test(text)) laws.push('an error says nothing of the inside');
-  if (method === 'HEAD') return status >= 500 ? [...laws, `no ${status}`] : laws;
+  if (!isRefused) return isBrokenJson(answer) ? [...invariants, 'a JSON answer is complete'] : invariants;
+  if (INSIDE.test(text)) invariants.push('an error shows no internals');
+  if (method === 'HEAD') return status >= 500 ? [...invariants, `no ${status}`] : invariants;
   const slug = slugOf(answer);
-  if (slug === undefined) laws.push('an error is problem details, or an OperationOutcome of FHIR');
-  else if (!slugs.has(slug)) laws.push(`the slug ${slug} is known`);
-  if (status >= 500 && !EXPECTED.includes(`${status} ${slug}`)) laws.push(`no ${status} ${slug ?? ''}`);
-  return laws;
+  if (slug === undefined) invariants.push('an error is problem details, or an OperationOutcome of FHIR');
+  else if (!slugs.has(slug)) invariants.push(`the slug ${slug} is known`);
+  if (status >= 500 && !EXPECTED.includes(`${status} ${slug}`)) invariants.push(`no ${status} ${slug ?? ''}`);
+  return invariants;
 }
 
 function isBrokenJson({ type, text }: FuzzAnswer): boolean {

@@ -1,7 +1,7 @@
 /** Methods that an operation does not have. */
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'];
 
-/** Headers with values that nobody would mean. */
+/** Headers with values that no caller would send on purpose. */
 export const HEADERS: readonly (readonly [name: string, values: readonly (string | string[])[]])[] = [
   [
     'prefer',
@@ -55,7 +55,7 @@ export const HEADERS: readonly (readonly [name: string, values: readonly (string
   ['x-long', ['x'.repeat(10_000)]],
 ];
 
-/** Content-Types that a route may not read. */
+/** Content-Types that a route may not accept. */
 export const MEDIA = [
   'application/json',
   'application/json; charset=utf-16',

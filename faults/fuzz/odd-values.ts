@@ -1,11 +1,11 @@
 import type { SeededRandom } from '../../simulator/seeded-random.js';
 
-/** Stands in a body for something that JSON.stringify can't write; `bodyText` puts it in. */
+/** Placeholder for a value that JSON.stringify cannot write; `bodyText` replaces it. */
 const DEEP_LISTS = '@deep-lists@';
 const DEEP_OBJECTS = '@deep-objects@';
 const HUGE_NUMBER = '@huge-number@';
 
-/** Levels of nesting; a body of lists so deep is just below the limit of 64 KiB. */
+/** Levels of nesting; a body of such deep lists is just below the limit of 64 KiB. */
 const LEVELS = 32_000;
 const OBJECT_LEVELS = 9_000;
 
@@ -124,11 +124,11 @@ export const ODD_NAMES = [
 
 export const pick = <T>(random: SeededRandom, list: readonly T[]): T => list[random.below(list.length)] as T;
 
-/** Any JSON value that nobody would mean. */
+/** A JSON value that no caller would send on purpose. */
 export const oddValue = (random: SeededRandom): unknown =>
   random.chance(0.6) ? pick(random, ODD_TEXTS) : pick(random, ODD_VALUES);
 
-/** JSON with what JSON.stringify can't write in the place of its stand-ins, and members whose names are Object's own. */
+/** JSON that replaces placeholders by values that JSON.stringify cannot write, with members named as those of Object. */
 export function bodyText(value: unknown, random: SeededRandom): string {
   const text = (JSON.stringify(value) ?? 'null')
     .replaceAll(`"${DEEP_LISTS}"`, () => '['.repeat(LEVELS) + ']'.repeat(LEVELS))
@@ -141,7 +141,7 @@ export function bodyText(value: unknown, random: SeededRandom): string {
   );
 }
 
-/** Bytes that are no JSON, or hardly. */
+/** Bytes that are not JSON, or hardly. */
 export const ODD_BODIES: readonly Buffer[] = [
   Buffer.alloc(0),
   Buffer.from('{'),

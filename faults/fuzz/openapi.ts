@@ -1,4 +1,4 @@
-/** The parts of an OpenAPI 3.0 document that requests are made from. */
+/** The parts of an OpenAPI 3.0 document that the fuzzer uses. */
 export interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
@@ -32,7 +32,7 @@ export interface Schema {
   readonly maximum?: number;
 }
 
-/** One operation, as requests are made for it. */
+/** One operation of the API. */
 export interface Operation {
   readonly method: string;
   /** With `{name}` for parameters. */
@@ -41,7 +41,7 @@ export interface Operation {
   readonly bodies: readonly { readonly type: string; readonly schema: Schema }[];
 }
 
-/** Every operation of the document, in its order. */
+/** All operations, in the order of the document. */
 export function operationsOf(document: OpenApi): Operation[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { parameters = [], requestBody }]) => ({

@@ -9,10 +9,10 @@ import type { SimulatorState } from '../../simulator/state.js';
 import { SCOPES } from '../../src/access/identity/scope.js';
 import { CLINICAL_WORD, PEOPLE, PERSON_WORD } from './fit-values.js';
 
-/** A word of the code that may be a slug, also one that a kind of person is put into. */
+/** A string in the code that may be a slug, or a template of one with a kind of person. */
 const WORDS = /['`][a-z]*(?:-?\$\{\w+\}-?|-)*[a-z-]+['`]/g;
 
-/** Every text in the service's code that may be the slug of a problem. */
+/** Every string in the service's code that may be the slug of a problem. */
 export function slugsOfCode(): ReadonlySet<string> {
   const words = readdirSync('src', { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts') && !file.endsWith('.spec.ts'))
@@ -21,15 +21,15 @@ export function slugsOfCode(): ReadonlySet<string> {
   return new Set(words.flatMap((word) => ['client', 'provider'].map((kind) => word.replace(/\$\{\w+\}/, kind))));
 }
 
-/** Only what was heard has a transcript. */
+/** Only audio has a transcript. */
 const RECORDING: SimulatedInput = {
   kind: 'recording',
   urls: ['https://files.example/1.wav'],
   content: 'Recording',
 };
 
-/** Mirrors people, and holds a session of each client at the platform, whose webhooks tell the service of it. */
-export async function bringPeople(service: Service, state: SimulatorState): Promise<void> {
+/** Creates people, and a session of each client on the platform, whose webhooks announce it. */
+export async function createPeople(service: Service, state: SimulatorState): Promise<void> {
   for (let n = 0; n < PEOPLE; n++) {
     const names = { firstName: `${PERSON_WORD}${n}`, lastName: PERSON_WORD };
     const mirrored = (path: string, more: object) =>
@@ -54,14 +54,14 @@ export async function bringPeople(service: Service, state: SimulatorState): Prom
   }
 }
 
-/** The keys that requests bear: one of each scope, and one of all, under the name `all`. */
+/** The API keys of the requests: one for each scope, and `all` with all scopes. */
 interface FuzzKeys {
   readonly keys: ReadonlyMap<string, string>;
   /** Ids of the keys, which no request may revoke. */
   readonly ids: ReadonlySet<string>;
 }
 
-/** Makes a key of each scope. */
+/** Creates a key for each scope. */
 export async function makeKeys(service: Service, adminKey: string): Promise<FuzzKeys> {
   const keys = new Map([['all', adminKey]]);
   const ids = new Set<string>();

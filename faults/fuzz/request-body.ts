@@ -7,7 +7,7 @@ import type { KnownValues } from './known-values.js';
 import { bodyText, ODD_BODIES, ODD_NAMES, oddValue, pick } from './odd-values.js';
 import type { Operation, Schema } from './openapi.js';
 
-/** The body of a request, whose headers are told of its type. */
+/** Makes the body of a request, and sets its Content-Type. */
 export function bodyOf(draft: Draft, { bodies, path }: Operation): Buffer | undefined {
   const { random, headers } = draft;
   if (bodies.length === 0) {
@@ -27,7 +27,7 @@ export function bodyOf(draft: Draft, { bodies, path }: Operation): Buffer | unde
   return /\*|octet/.test(type) ? Buffer.from(random.hex(200)) : importFile(draft, type);
 }
 
-/** JSON as the schema asks for it, mostly with a value changed or taken out. */
+/** JSON that fits the schema, mostly with a value changed or removed. */
 function jsonOf(draft: Draft, path: string, schema: Schema): unknown {
   const { random, fit } = draft;
   const places: Place[] = [];
@@ -51,7 +51,7 @@ function jsonOf(draft: Draft, path: string, schema: Schema): unknown {
 
 const EVENTS = [...EVENT_TYPES, 'SOMETHING_NEW', '__proto__'];
 
-/** An event of the platform, mostly with a signature that fits. */
+/** An event of the platform, mostly with a valid signature. */
 export function eventOf(draft: Draft, known: KnownValues, webhookSecret: string): Buffer {
   const { random, headers } = draft;
   const id = known.pick(random, '/v1/sessions', 'sessionId') ?? random.uuid();

@@ -8,7 +8,7 @@ import { type OpenApi, type Operation, operationsOf } from './openapi.js';
 import { bodyOf, eventOf } from './request-body.js';
 import { urlOf } from './request-url.js';
 
-/** One request, and what was made odd in it. */
+/** One request, and its odd parts. */
 export interface FuzzRequest {
   readonly number: number;
   readonly operation: Operation;
@@ -16,24 +16,24 @@ export interface FuzzRequest {
   readonly url: string;
   readonly headers: Record<string, string | string[]>;
   readonly body: Buffer | undefined;
-  /** Whose key it bears: a scope, `all`, or how it bears none. */
+  /** The API key: a scope, `all`, or the way in which it is missing or invalid. */
   readonly key: string;
   readonly oddities: readonly string[];
 }
 
-/** What the receiver takes has no schema: the platform's events. */
+/** The receiver of the platform's events, which has no schema. */
 const WEBHOOK: Operation = { method: 'POST', path: '/webhooks/platform', parameters: [], bodies: [] };
 
-/** Makes request after request; the same seed and number make the same one, but for ids that the service drew. */
+/** Makes requests. The same seed and number make the same one, except for ids that the service chose. */
 export class RequestMaker {
   readonly known: KnownValues;
   private readonly fit: FitValues;
   readonly operations: readonly Operation[];
 
   /**
-   * @param keys by their name; a request that takes one bears it
+   * @param keys by their name
    * @param spared ids that no request may name
-   * @param webhookSecret signs what the receiver is sent
+   * @param webhookSecret signs webhooks
    */
   constructor(
     document: OpenApi,
@@ -47,7 +47,7 @@ export class RequestMaker {
     this.operations = [...operationsOf(document), WEBHOOK];
   }
 
-  /** The request of that number. */
+  /** The request with this number. */
   make(number: number): FuzzRequest {
     const random = new SeededRandom(Math.imul(this.seed + number, 0x9e3779b1));
     const operation = this.operations[number % this.operations.length] as Operation;

@@ -16,7 +16,7 @@ const ODD_QUERIES = [
   'cursor=%ED%A0%80',
 ];
 
-/** The path and query of a request. */
+/** Makes the path and query of a request. */
 export function urlOf(draft: Draft, { path, parameters }: Operation): string {
   const { random, fit } = draft;
   const value = ({ name, schema = {} }: Parameter) => {
@@ -53,7 +53,7 @@ export function urlOf(draft: Draft, { path, parameters }: Operation): string {
   return url;
 }
 
-/** Percent-encoded; half of a character as the bytes that some encoders make of it. */
+/** Percent-encodes a text. A lone surrogate becomes the bytes that some encoders produce. */
 function encoded(text: string): string {
   return text.split(HALF).map(encodeURIComponent).join('%ED%A0%80');
 }

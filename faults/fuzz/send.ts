@@ -2,17 +2,17 @@ import { Agent, request } from 'node:http';
 import { HANG_MS } from '../../harness/until.js';
 import type { FuzzRequest } from './request-maker.js';
 
-/** Milliseconds for which a stream of events is listened to. */
+/** How long to listen to a stream of events. */
 const LISTEN_MS = 20;
 
-/** How a request ended; no status: it hung, or the connection broke. */
+/** The answer to a request; without a status if the request hung or the connection broke. */
 export interface FuzzAnswer {
   readonly status: number | 'hang' | 'cut';
   readonly type: string;
   readonly text: string;
 }
 
-/** Sends as the request is, without mending anything in it. */
+/** Sends requests as they are, without correcting them. */
 export class Sender {
   private readonly agent = new Agent({ keepAlive: true });
   private readonly port: number;
@@ -23,11 +23,11 @@ export class Sender {
 
   send({ method, url, headers, body }: Pick<FuzzRequest, 'method' | 'url' | 'headers' | 'body'>): Promise<FuzzAnswer> {
     return new Promise((resolve) => {
-      // Node tells no length for methods that rarely have a body: what follows would be read as the next request.
+      // Node sends no length for methods that rarely have a body, so the body would be read as the next request.
       const sent = body ? { ...headers, 'content-length': body.length } : headers;
       const call = request({ agent: this.agent, host: '127.0.0.1', port: this.port, method, path: url, headers: sent });
       let answer: FuzzAnswer = { status: 'cut', type: '', text: '' };
-      const patience = setTimeout(() => {
+      const timeout = setTimeout(() => {
         answer = { ...answer, status: 'hang' };
         call.destroy();
       }, HANG_MS);
@@ -43,7 +43,7 @@ export class Sender {
       });
       call.on('error', () => {});
       call.on('close', () => {
-        clearTimeout(patience);
+        clearTimeout(timeout);
         resolve(answer);
       });
       call.end(body);

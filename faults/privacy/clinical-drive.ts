@@ -13,18 +13,18 @@ const asked = (appointment: string) => ({
   provider: 'p-1',
   client: 'c-1',
   noteTemplateIds: [TEMPLATE],
-  input: { text: { text: `${canary('Dictated')} spoke of the week` } },
+  input: { text: { text: `${canary('Dictated')} talked about the week` } },
   externalTreatmentPlan: `# ${canary('Plan')}`,
   partnerAppointmentId: appointment,
 });
 
-/** Ids and addresses that later requests need. */
+/** Ids and URLs that later requests need. */
 export interface Clinical {
   readonly sessionId: string;
   readonly secrets: Record<string, string>;
 }
 
-/** Sessions, notes, recordings, recorder and compliance, as they go well, and with requests that are refused. */
+/** Sessions, notes, recordings, recorder and compliance: successful and rejected requests. */
 export async function driveClinical(ehr: PrivateEhr, simulator: Simulator): Promise<Clinical> {
   const { state } = simulator;
   const userOf = (id: string) => state.users.list().find(({ partnerUserId }) => partnerUserId === id)?.userId ?? '';
@@ -44,7 +44,7 @@ export async function driveClinical(ehr: PrivateEhr, simulator: Simulator): Prom
     body: asked('asked-1'),
     headers: { ...WAIT, 'idempotency-key': canary('Idempotency') },
   });
-  const made = await until('the platform has it', () =>
+  const made = await until('the platform has the change', () =>
     state.sessions.list().find(({ partnerAppointmentId }) => partnerAppointmentId === 'asked-1'),
   );
   while (made.nextStep) takeStep(state, made);
@@ -132,7 +132,7 @@ function formOf(...parts: [name: string, content: string][]): FormData {
   return form;
 }
 
-/** Compliance results, and webhooks of every kind, also such as nobody understands. */
+/** Compliance results, and webhooks of every kind, including some of unknown types. */
 export async function driveWebhooks(ehr: PrivateEhr, simulator: Simulator): Promise<void> {
   const { state } = simulator;
   for (const job of state.complianceJobs.values()) job.status = 'completed';
@@ -166,7 +166,7 @@ export async function driveWebhooks(ehr: PrivateEhr, simulator: Simulator): Prom
   await ehr.webhook(JSON.stringify(extra), canary('Signature'));
   await ehr.webhook(JSON.stringify(extra), '0'.repeat(64));
   await state.deliveries.settled();
-  await until('no delivery waits', async () => {
+  await until('no delivery is pending', async () => {
     const { items } = await ehr.get<{ items: { id: string }[] }>('GET', '/v1/webhook-deliveries?state=received');
     return items.length === 0;
   });

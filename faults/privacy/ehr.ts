@@ -1,31 +1,31 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { signWebhook } from '../../src/platform/webhook-signature.js';
 
-/** Milliseconds after which a request is sent again for which a stalled machine had no time, as a caller should. */
-const AGAIN_MS = 500;
+/** Pause before a retry. */
+const RETRY_MS = 500;
 
-/** The database had no time, or the platform's answer did not come in its time, which is short here. */
+/** Problems of a busy machine: the database or the platform did not answer within its timeout, which is short here. */
 const NO_TIME = /problem:(database-unavailable|platform-(unclear|unreachable)|upload-failed)/;
 
-/** What the service answered. */
-interface Said {
+/** An answer of the service. */
+interface Answered {
   readonly status: number;
   readonly text: string;
 }
 
 interface AskOptions {
-  /** Sent as JSON, or as it is when it is a text, bytes or a form. */
+  /** A text, bytes or a form is sent as it is, anything else as JSON. */
   readonly body?: unknown;
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly key?: string;
 }
 
-/** An EHR, and a platform that signs its webhooks; keeps every refusal, and answers that nobody may find a person in. */
+/** Acts as the EHR, and as the platform that signs webhooks. Stores all errors, and answers that must not name a person. */
 export class PrivateEhr {
-  /** Answers of 4xx and 5xx. */
+  /** Answers with a 4xx or 5xx status. */
   readonly refusals: string[] = [];
-  /** How many answers had a status. */
+  /** Number of answers by status. */
   readonly seen = new Map<number, number>();
 
   constructor(
@@ -38,7 +38,7 @@ export class PrivateEhr {
     method: string,
     path: string,
     { body, type, headers, key = this.adminKey }: AskOptions = {},
-  ): Promise<Said> {
+  ): Promise<Answered> {
     const isRaw = typeof body === 'string' || body instanceof Uint8Array || body instanceof FormData;
     const contentType = type ?? (body === undefined || isRaw ? undefined : 'application/json');
     const response = await fetch(`${this.url}${path}`, {
@@ -52,19 +52,19 @@ export class PrivateEhr {
     return { status: response.status, text };
   }
 
-  /** The JSON of an answer that must be a success. */
+  /** Sends a request that must succeed. @returns the JSON of the answer */
   async get<Body = { id: string }>(method: string, path: string, options?: AskOptions): Promise<Body> {
     const { status, text } = await this.ask(method, path, options);
     if (status > 500 && NO_TIME.test(text)) {
-      await delay(AGAIN_MS);
+      await delay(RETRY_MS);
       return this.get<Body>(method, path, options);
     }
-    if (status >= 300) throw new Error(`${method} ${path} was answered ${status}: ${text}`);
+    if (status >= 300) throw new Error(`${method} ${path} returned ${status}: ${text}`);
     return JSON.parse(text) as Body;
   }
 
-  /** A webhook as the platform signs it, unless told otherwise. */
-  webhook(body: string, signature?: string): Promise<Said> {
+  /** Sends a webhook. @param signature by default, the platform's valid one */
+  webhook(body: string, signature?: string): Promise<Answered> {
     const timestamp = String(Date.now());
     return this.ask('POST', '/webhooks/platform', {
       body,

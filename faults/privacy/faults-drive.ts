@@ -6,18 +6,18 @@ import { person } from './people-drive.js';
 import type { TalkingPlatform, Words } from './talking-platform.js';
 
 const html = { 'content-type': 'text/html' };
-const said = (name: string) => `${canary(name)} is registered already`;
+const messageAbout = (name: string) => `${canary(name)} is registered already`;
 
-/** How a platform may refuse a call, each time with words that name somebody. */
+/** Rejections by the platform, each with a message that names a person. */
 const REFUSALS: readonly Words[] = [
-  { status: 400, body: JSON.stringify({ message: said('Message') }) },
-  { status: 400, headers: { 'content-type': 'text/plain' }, body: said('PlainText') },
-  { status: 409, body: JSON.stringify({ errors: [{ detail: said('Detail'), field: canary('Field') }] }) },
-  { status: 422, body: JSON.stringify({ title: said('Title'), [canary('Key')]: 1 }) },
-  { status: 404, body: JSON.stringify({ error: said('NotFound') }) },
+  { status: 400, body: JSON.stringify({ message: messageAbout('Message') }) },
+  { status: 400, headers: { 'content-type': 'text/plain' }, body: messageAbout('PlainText') },
+  { status: 409, body: JSON.stringify({ errors: [{ detail: messageAbout('Detail'), field: canary('Field') }] }) },
+  { status: 422, body: JSON.stringify({ title: messageAbout('Title'), [canary('Key')]: 1 }) },
+  { status: 404, body: JSON.stringify({ error: messageAbout('NotFound') }) },
 ];
 
-/** How a platform may leave it open whether a call took effect. */
+/** Answers that leave it open whether a call took effect. */
 const UNCLEAR: readonly Words[] = [
   { status: 500, headers: html, body: `<h1>${canary('Page')}</h1>` },
   { status: 200, body: `{"userId": "${canary('CutShort')}` },
@@ -33,14 +33,14 @@ const UNCLEAR: readonly Words[] = [
   { status: 200, afterMs: 1_500, body: JSON.stringify({ message: canary('Late') }) },
 ];
 
-/** After these nothing more is sent to the same operation for a while. */
+/** Answers after which the service pauses the operation. */
 const STOPPING: readonly Words[] = [
   { status: 302, headers: { location: `https://evil.example/${canary('Location')}` }, body: '' },
   { status: 429, headers: { 'retry-after': '1' }, body: JSON.stringify({ message: canary('Patience') }) },
   { status: 403, body: JSON.stringify({ message: canary('Forbidden') }) },
 ];
 
-/** The platform refuses, with words that name people, whatever it is asked. */
+/** The platform rejects every call, with messages that name people. */
 export async function drivePlatformWords(
   ehr: PrivateEhr,
   platform: TalkingPlatform,
@@ -55,7 +55,7 @@ export async function drivePlatformWords(
   }
 }
 
-/** Calls of the platform that a caller waits for, and how each is brought about. */
+/** Calls to the platform that a caller waits for, each with the request that causes it. */
 function callsOf(
   ehr: PrivateEhr,
   { sessionId }: Clinical,
@@ -96,7 +96,7 @@ function callsOf(
   ];
 }
 
-/** Few of them are unclear: after three creates in a row that may be lost the next would wait. */
+/** Few outcomes are unknown: after three such creates in a row, the next one would wait. */
 const OF_MIRRORING = [...REFUSALS.slice(0, 4), ...UNCLEAR.slice(0, 2)];
 
 async function refusedMirroring(ehr: PrivateEhr, platform: TalkingPlatform): Promise<void> {
@@ -113,10 +113,10 @@ async function refusedMirroring(ehr: PrivateEhr, platform: TalkingPlatform): Pro
       });
     }
   }
-  await until('the platform has said its words', () => platform.left() === 0);
+  await until('the platform has sent its messages', () => platform.left() === 0);
 }
 
-/** The database refuses every write, with words that name somebody. */
+/** The database rejects every write, with a message that names a person. */
 export async function driveRefusedWrites(ehr: PrivateEhr, sql: (text: string) => Promise<unknown>): Promise<void> {
   const tables = [
     'people',
@@ -129,7 +129,7 @@ export async function driveRefusedWrites(ehr: PrivateEhr, sql: (text: string) =>
     'feed_events',
     'api_keys',
   ];
-  // In two parts: what the database itself holds of this text must not count as a find.
+  // In two parts, so that the text of this function does not count as a find.
   await sql(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     RAISE EXCEPTION '%', 'Zeisig' || 'q7Database ' || NEW::text
       USING DETAIL = 'Zeisig' || 'q7RowDetail', HINT = 'Zeisig' || 'q7RowHint'; END $$`);

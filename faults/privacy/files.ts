@@ -2,10 +2,10 @@ import { createReadStream, readdirSync } from 'node:fs';
 import path from 'node:path';
 import type { Searcher } from '../../harness/canaries.js';
 
-/** Bytes of a file that are looked at together. */
+/** Bytes of a file that are searched at a time. */
 const CHUNK = 8 * 1024 ** 2;
 
-/** What is found in all files below a folder, each find with the name of its file. */
+/** Searches all files below a folder. @returns each find with the name of its file */
 export async function findsInFiles(searcher: Searcher, folder: string): Promise<string[]> {
   const found = new Set<string>();
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());

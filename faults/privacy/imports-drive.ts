@@ -20,7 +20,7 @@ const CSV = [
   `"c-23,${canary('OpenQuote')}`,
 ].join('\n');
 
-/** Two columns may be the id, so that the file waits for a choice. */
+/** A file with two possible id columns, so its import needs a choice. */
 const UNCLEAR = [
   `MRN,Chart ID,email,firstName,lastName,Ward`,
   `7,c-24,${cells('Waits')},${canary('WaitingCell')}`,
@@ -79,7 +79,7 @@ const BUNDLE = JSON.stringify({
 });
 const FHIR_LINES = RESOURCES.map((resource) => JSON.stringify(resource)).join('\n');
 
-/** Imports in every format: applied, rejected in part, refused as a whole, broken off, cancelled; and what they report. */
+/** Imports in every format: applied, partly rejected, rejected, interrupted and cancelled; and their reports. */
 export async function driveImports(ehr: PrivateEhr): Promise<void> {
   const raw: [kind: string, type: string, body: string][] = [
     ['clients', 'text/csv', CSV],
@@ -112,13 +112,13 @@ export async function driveImports(ehr: PrivateEhr): Promise<void> {
   const mapped = `/v1/imports/${await waiting()}/mapping`;
   await ehr.ask('POST', mapped, { body: { columns: { externalId: canary('Choice') } } });
   await ehr.ask('POST', mapped, { body: { columns: { externalId: 'Chart ID' } } });
-  await waiting(); // its records stay until the end
+  await waiting(); // its records remain stored until the end
   const wrong = new FormData();
   wrong.append('clients', canary('Field'));
   await importOf(ehr, 'kind=clients', { body: wrong });
 }
 
-/** @returns its id; undefined if it is refused */
+/** @returns the id of the import; undefined if it is rejected */
 async function importOf(
   ehr: PrivateEhr,
   query: string,

@@ -3,14 +3,14 @@ import type { PrivateEhr } from './ehr.js';
 
 const WAIT = { prefer: 'wait=30' };
 
-/** A person all of whose parts are private. */
+/** A person with only private values. */
 export const person = (name: string) => ({
   firstName: canary(`First${name}`),
   lastName: canary(`Last${name}`),
   email: `${canary(`Mail${name}`)}@clinic.example`,
 });
 
-/** People by single requests: mirrored, changed, looked for, refused, deleted. */
+/** People by single requests: created, changed, searched, rejected and deleted. */
 export async function drivePeople(ehr: PrivateEhr): Promise<void> {
   for (const n of [1, 2, 3]) await ehr.get('PUT', `/v1/providers/p-${n}`, { body: person(`P${n}`), headers: WAIT });
   for (const n of [1, 2, 3]) {
@@ -32,7 +32,7 @@ export async function drivePeople(ehr: PrivateEhr): Promise<void> {
   await refusedPeople(ehr);
 }
 
-/** Bodies, paths, queries and headers that are wrong, each of which holds something private. */
+/** Invalid bodies, paths, queries and headers, each with a private value. */
 async function refusedPeople(ehr: PrivateEhr): Promise<void> {
   const word = canary('Wrong');
   const spoilt = [

@@ -4,35 +4,35 @@ import { buffer } from 'node:stream/consumers';
 import { canary } from '../../harness/canaries.js';
 import { DEFAULT_API_KEY, type Simulator } from '../../simulator/app.js';
 
-/** An answer of the platform that its simulator would not give. */
+/** An answer that the simulator would not give. */
 export interface Words {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Milliseconds before it comes. */
+  /** Delay of the answer in milliseconds. */
   readonly afterMs?: number;
 }
 
-/** The simulator behind a front that answers as it is told, and whose sessions and results speak of people. */
+/** The simulator behind a proxy with scripted answers, whose sessions and results contain private words. */
 export interface TalkingPlatform {
   readonly url: string;
-  /** The next requests with this method whose path fits are answered so, one each. */
+  /** Answers the next requests with this method and a matching path, one answer each. */
   say(method: string, path: RegExp, ...words: Words[]): void;
-  /** How many of those answers nobody has asked for yet. */
+  /** Number of scripted answers that were not used yet. */
   left(): number;
-  /** Bodies of requests, as texts. */
+  /** Bodies of received requests, as texts. */
   readonly received: readonly string[];
   close(): Promise<void>;
 }
 
-/** @param apiKey that the service was given; the simulator's own is put in its place */
+/** @param apiKey the service's key, which is replaced by the simulator's own */
 export async function startTalkingPlatform(simulator: Simulator, apiKey: string): Promise<TalkingPlatform> {
   const scripts: { method: string; path: RegExp; words: Words }[] = [];
   const received: string[] = [];
   const server = createServer(async (incoming, reply) => {
     const { method = 'GET', url = '/', headers } = incoming;
     const body = await buffer(incoming).catch(() => undefined);
-    if (!body) return; // whoever asked had no more patience
+    if (!body) return; // the client has closed the connection
     received.push(body.toString('latin1'));
     const at = scripts.findIndex((script) => script.method === method && script.path.test(url));
     const [scripted] = at >= 0 ? scripts.splice(at, 1) : [];
@@ -85,7 +85,7 @@ function passOn(
   call.end(body);
 }
 
-/** What the platform says of a session or a job holds canaries wherever a text of its own stands. */
+/** Adds canaries to the texts in the platform's answers about sessions and jobs. */
 function spoken(url: string, text: string): string {
   if (!/therapy-session|compliance\/job|processing/.test(url) || !text.startsWith('{')) return text;
   const marks: Record<string, string> = {

@@ -4,24 +4,24 @@ import { faultsUnderWork } from '../workload/everyday-work.js';
 const KILLS = 10;
 const TEN_MINUTES_MS = 600_000;
 
-/** Processes whose clocks are ten minutes apart work together, and are killed now and then. */
+/** Processes with clocks ten minutes apart work together; some are killed. */
 export const clockSkew: Scenario = {
   name: 'clocks',
-  says: 'clocks ten minutes apart between processes, some of which are killed',
+  says: 'processes with clocks ten minutes apart, some of them killed',
   minutes: 2,
   wanted: { platform: { latencyMs: [0, 60], stepMs: 300 } },
   async run(world) {
-    const { crew } = world;
+    const { processes } = world;
     const kills = world.sized(KILLS);
     for (const skewMs of [-TEN_MINUTES_MS, 0, TEN_MINUTES_MS]) {
-      await crew.add('api,worker', { PRELOAD: 'dist/harness/clock-skew.js', CLOCK_SKEW_MS: String(skewMs) });
+      await processes.add('api,worker', { PRELOAD: 'dist/harness/clock-skew.js', CLOCK_SKEW_MS: String(skewMs) });
     }
-    await crew.up();
+    await processes.up();
     const size = { people: Math.max(60, 30 * kills), sessions: Math.max(10, 6 * kills) };
     await faultsUnderWork(
       world,
       size,
-      Array.from({ length: kills }, () => () => crew.killOne()),
+      Array.from({ length: kills }, () => () => processes.killOne()),
     );
   },
 };

@@ -13,14 +13,14 @@ const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 const DAY_SECONDS = 86_400;
 
-/** How long each flood lasts; that of refused requests a minute, because what it stores is stored once a minute. */
+/** How long each flood lasts. That of rejected requests takes a minute, because it is recorded once a minute. */
 const SECONDS = 20;
 const MINUTE_SECONDS = 60;
 
 /** Genuine deliveries under each flood. */
 const DELIVERIES_PER_SECOND = 10;
 
-/** Limits that must hold under each flood. */
+/** Limits under each flood. */
 const MAX_MEMORY_MIB = 512;
 const MAX_REFUSED_BYTES_PER_DAY = GIB;
 const MAX_AMPLIFICATION = 10;
@@ -35,20 +35,20 @@ const PDF_BYTES = 24 * MIB;
 const JSON_BODY = { 'content-type': 'application/json' };
 const FORM = { 'content-type': 'multipart/form-data; boundary=x' };
 
-/** What callers add to the disk, except deliveries: rows of PostgreSQL. The log is added to it. */
+/** Tables that callers add to, except deliveries. The log counts, too. */
 const STORED = `SELECT sum(pg_total_relation_size(oid))::float8 AS bytes FROM pg_class
   WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname !~ '^(webhook_|sessions|feed_)'`;
 
-/** One process is flooded, and must answer genuine deliveries before they are repeated, within its memory and its disk. */
+/** A flooded process must answer genuine deliveries before the platform repeats them, within limits of memory and disk. */
 export const floods: Scenario = {
   name: 'floods',
-  says: 'floods of descriptions, lists, unfinished PDFs, refused and accepted requests, alongside genuine deliveries',
+  says: 'floods of large descriptions and lists, unfinished PDFs, rejected and accepted requests, with genuine deliveries',
   minutes: 4,
   alone: true,
   wanted: { calls: 60_000, env: { KEY_DAILY_BYTES: `${DAILY_MIB} MiB` } },
   async run(world) {
     const service = await world.startOne({ PORT: '0' });
-    await bringPeople(world, service);
+    await createPeople(world, service);
     const run = new Flooded(world, service);
     const list = { ...get('/v1/clients?limit=200'), headers: await keyFor(service, ['people:read']) };
     const providers = { ...list, path: '/v1/providers?limit=200' };
@@ -62,16 +62,16 @@ export const floods: Scenario = {
     const refusing = { connections: CONNECTIONS, requests: await refusals(service) };
     const refused = await run.under('refused requests', refusing, MINUTE_SECONDS);
     world.oracle.atMost(
-      'bytes of refused requests a day',
+      'bytes stored for rejected requests, per day',
       refused * (DAY_SECONDS / MINUTE_SECONDS),
       MAX_REFUSED_BYTES_PER_DAY,
     );
     const accepted = await run.under('accepted requests', { connections: 4, requests: await storing(service) });
-    world.oracle.atMost('bytes of accepted requests', accepted, MAX_AMPLIFICATION * DAILY_MIB * MIB);
+    world.oracle.atMost('bytes stored for accepted requests', accepted, MAX_AMPLIFICATION * DAILY_MIB * MIB);
   },
 };
 
-/** A process, its floods and what is measured under each. */
+/** A process, its floods, and the measurements under each. */
 class Flooded {
   private readonly seconds: number;
   private readonly port: number;
@@ -88,7 +88,7 @@ class Flooded {
   async under(name: string, plan: Omit<FloodPlan, 'port'>, seconds = this.seconds): Promise<number> {
     const { world, service } = this;
     const before = await this.stored();
-    writeFileSync(`/proc/${service.pid}/clear_refs`, '5'); // restarts VmHWM
+    writeFileSync(`/proc/${service.pid}/clear_refs`, '5'); // resets VmHWM
     const worker = new Worker(path.resolve('dist/faults/workload/flood-sender.js'), {
       workerData: { ...plan, port: this.port } satisfies FloodPlan,
     });
@@ -119,9 +119,9 @@ class Flooded {
     const sent = await Promise.all(sending);
     sender.close();
     world.counts.deliveries += sent.length;
-    // Within the platform's five seconds. How fast it answers is measured by `bench -- receiver`, not here.
+    // Within the platform's five seconds. `bench -- receiver` measures the speed.
     world.oracle.same(
-      `deliveries acknowledged at the first try under ${name}`,
+      `deliveries acknowledged at the first attempt under ${name}`,
       count(sent, ({ tries }) => tries === 1),
       sent.length,
     );
@@ -149,7 +149,7 @@ async function keyFor(service: Service, scopes: readonly Scope[]): Promise<{ aut
   return { authorization: `Bearer ${body.key}` };
 }
 
-async function bringPeople(world: World, service: Service): Promise<void> {
+async function createPeople(world: World, service: Service): Promise<void> {
   const content = ['externalId,firstName,lastName,email', ...linesOf('P', PEOPLE)].join('\n');
   await service.startImport('kind=providers', [{ name: 'p.csv', type: 'text/csv', content }]);
   await world.reach('people are synced', async () => (await world.count("people WHERE state = 'synced'")) >= PEOPLE);
@@ -169,7 +169,7 @@ async function unfinishedPdf(service: Service): Promise<FloodRequest> {
   };
 }
 
-/** Requests that are refused in each way. */
+/** Requests that are rejected, in each way. */
 async function refusals(service: Service): Promise<FloodRequest[]> {
   const key = await keyFor(service, ['people:read', 'people:write']);
   const wrong = { authorization: `Bearer nb_${'x'.repeat(43)}` };
@@ -187,7 +187,7 @@ async function refusals(service: Service): Promise<FloodRequest[]> {
   ];
 }
 
-/** Accepted requests that store much for what they send, until the key has used its bytes of the day. */
+/** Small requests that store much data, until the key has used its daily limit of bytes. */
 async function storing(service: Service): Promise<FloodRequest[]> {
   const key = await keyFor(service, ['imports', 'people:read', 'people:write']);
   const body = ['externalId,firstName,lastName', ...linesOf('C', 2_000)].join('\n');

@@ -1,7 +1,7 @@
 import { CLINICAL_WORD, PERSON_WORD } from '../fuzz/fit-values.js';
-import { fuzz, nameOf, UNDER_WAY } from '../fuzz/fuzz.js';
+import { CONCURRENCY, fuzz, nameOf } from '../fuzz/fuzz.js';
 import type { OpenApi } from '../fuzz/openapi.js';
-import { bringPeople, makeKeys, slugsOfCode } from '../fuzz/prepare.js';
+import { createPeople, makeKeys, slugsOfCode } from '../fuzz/prepare.js';
 import { RequestMaker } from '../fuzz/request-maker.js';
 import { Sender } from '../fuzz/send.js';
 import type { Scenario } from '../scenario.js';
@@ -9,7 +9,7 @@ import { ADMIN_KEY, WEBHOOK_SECRET, type World } from '../world.js';
 
 const REQUESTS = 20_000;
 
-/** Sent even in the shortest run, so that each operation is asked some 20 times. */
+/** Minimum of requests, so that even the shortest run sends about 20 to each operation. */
 const MIN_REQUESTS = 2_000;
 
 /** From this number of requests on, each operation must succeed. */
@@ -18,17 +18,17 @@ const ENOUGH = 10_000;
 /** Additional requests for an operation that has not succeeded by then: it may need two ids that belong together. */
 const MORE = 500;
 
-/** Operations that succeed only in a rare state: after a lost answer, or while an import runs or waits to be applied. */
+/** Operations that succeed only in a rare state: after a lost answer, or while an import runs or can be applied. */
 const BY_CHANCE = [
   'POST /v1/sessions/{id}/resolve',
   ...['pause', 'resume', 'apply', 'mapping'].map((action) => `POST /v1/imports/{id}/${action}`),
   'PATCH /v1/imports/{id}/rows',
 ];
 
-/** Requests as the service's own description asks for them, most of them spoilt in some way. */
+/** Requests made from the service's OpenAPI description, most of them with odd parts. */
 export const hostileRequests: Scenario = {
   name: 'requests',
-  says: 'requests over every operation of openapi.json that are made from its schemas and then spoilt',
+  says: 'odd requests to every operation of openapi.json, made from its schemas',
   minutes: 2,
   wanted: {
     platform: { stepMs: 0 },
@@ -43,7 +43,7 @@ export const hostileRequests: Scenario = {
     const service = await world.startOne({ PORT: '0' });
     const { state } = world.simulator;
     state.settings = { ...state.settings, webhookUrl: `${service.url}/webhooks/platform` };
-    await bringPeople(service, state);
+    await createPeople(service, state);
     const { keys, ids } = await makeKeys(service, ADMIN_KEY);
     const { body: document } = await service.call<OpenApi>('GET', '/openapi.json');
     await hasNotes(world);
@@ -57,8 +57,8 @@ export const hostileRequests: Scenario = {
     sender.close();
     setting.log(`${count} requests of seed ${setting.seed}: ${JSON.stringify(tally.statuses)}, busy ${tally.busy}`);
 
-    oracle.none('no answer breaks a law', tally.broken);
-    oracle.atMost('answers that came while one was waited for that does nothing', tally.mostOvertaken, 4 * UNDER_WAY);
+    oracle.none('no answer violates an invariant', tally.broken);
+    oracle.atMost('answers to other requests before that of a health probe', tally.maxOvertaken, 4 * CONCURRENCY);
     if (count >= ENOUGH) {
       const names = maker.operations.map(nameOf);
       oracle.none(
@@ -66,7 +66,10 @@ export const hostileRequests: Scenario = {
         names.filter((name) => !BY_CHANCE.includes(name) && !tally.successes.has(name)),
       );
     }
-    await world.reach('it is ready', async () => (await service.call('GET', '/health/ready')).status === 200);
+    await world.reach(
+      'the process is ready at the end',
+      async () => (await service.call('GET', '/health/ready')).status === 200,
+    );
     const output = service.output();
     for (const line of output
       .split('\n')
@@ -75,10 +78,10 @@ export const hostileRequests: Scenario = {
       setting.log(line);
     const unwanted = ['a request failed unexpectedly', PERSON_WORD, CLINICAL_WORD, ...keys.values(), WEBHOOK_SECRET];
     oracle.none(
-      'the log holds no fault and nothing private',
+      'the log contains no fault and no private word',
       unwanted.filter((text) => output.includes(text)).map((text) => unwanted.indexOf(text)),
     );
-    oracle.same('who is asked to stop ends with', await service.kill('SIGTERM'), 0);
+    oracle.same('exit code of a process that is asked to stop', await service.kill('SIGTERM'), 0);
   },
 };
 

@@ -5,16 +5,16 @@ import { FeedWatch } from '../workload/feed-watch.js';
 import { ImportWork } from '../workload/import-work.js';
 import { ADMIN_KEY, type World } from '../world.js';
 
-/** Uploads whose reader is killed. */
+/** Number of uploads whose reader is killed. */
 const READERS = 2;
-/** Where a planner is held until it is killed: before its first change, and in the middle. A third crash would fail the import. */
+/** Tables at which a planner is killed: before its first change, and in the middle. A third crash would fail the import. */
 const PLANNED_TABLES = ['import_rows', 'people'];
-/** A table that only the start of rows changes. */
+/** A table that only starting rows changes. */
 const STARTED_TABLE = 'email_claims';
-/** Processes of any kind that are killed during the calls. */
+/** Number of processes of any role that are killed during the calls. */
 const KILLS = 45;
 
-/** Processes that read, plan, start, serve or call are killed in the middle of one import. */
+/** Kills processes that read, plan, start rows, serve or call in the middle of one import. */
 export const importKills: Scenario = {
   name: 'import',
   says: 'SIGKILL of reader, planner, api and workers at 50 moments of an import',
@@ -24,35 +24,35 @@ export const importKills: Scenario = {
     const kills = world.sized(KILLS, 3);
     const people = Math.max(60, kills * 7);
     const work = new ImportWork(world, { providers: Math.ceil(people / 3), clients: people, known: 10 });
-    await world.crew.staff('api');
+    await world.processes.start('api');
     const readers = world.sized(READERS);
     for (let kill = 0; kill < readers; kill += 1) await killReader(world, work);
     const id = await work.begin();
     const feed = new FeedWatch(world);
     for (const table of PLANNED_TABLES.slice(0, world.sized(PLANNED_TABLES.length))) await killAt(world, table);
     const [planned] = await world.rows<{ state: string }>('SELECT state FROM imports WHERE id = $1', [id]);
-    world.oracle.same('a planner that is killed leaves the import as it was', planned, { state: 'staging' });
+    world.oracle.same('a killed planner leaves the import unchanged', planned, { state: 'staging' });
     await killAt(world, STARTED_TABLE);
     const started = await world.count('import_rows WHERE started_at IS NOT NULL');
-    world.oracle.same('a worker that is killed while it starts rows starts none', started, 0);
+    world.oracle.same('a worker that is killed while starting rows starts none', started, 0);
 
-    for (let worker = 0; worker < 3; worker += 1) await world.crew.add('worker');
+    for (let worker = 0; worker < 3; worker += 1) await world.processes.add('worker');
     for (let kill = 0; kill < kills; kill += 1) {
       await work.reaches((kill + world.random.fraction()) / kills);
       await world.soon(60);
-      await world.crew.killOne();
+      await world.processes.killOne();
     }
-    await world.crew.up();
-    await brokenOff(world, id);
+    await world.processes.up();
+    await checkInterruptedUploads(world, id);
     await work.ended(feed);
     await feed.ended();
   },
 };
 
-/** Sends a part of the files, and kills the process that reads them. */
+/** Sends a part of the files, and kills the process that is reading them. */
 async function killReader(world: World, work: ImportWork): Promise<void> {
-  const { crew, random } = world;
-  const api = await crew.api();
+  const { processes, random } = world;
+  const api = await processes.api();
   const form = new FormData();
   for (const { name, type, content } of work.files) {
     form.append(name.replace('.csv', ''), new Blob([content as string], { type }), name);
@@ -65,22 +65,22 @@ async function killReader(world: World, work: ImportWork): Promise<void> {
     'content-length': bytes.length,
   };
   const upload = request(`${api.url}/v1/imports?kind=clients`, { method: 'POST', headers });
-  upload.on('error', () => undefined); // its reader is killed
+  upload.on('error', () => undefined); // because its reader is killed
   upload.write(bytes.subarray(0, Math.max(1, Math.floor(random.fraction() * bytes.length))));
   await world.reach('the upload is being read', () =>
     world.count(`pg_locks WHERE locktype = 'advisory' AND objid = ${OPEN_UPLOAD_LOCK} AND granted`),
   );
   await world.soon(60);
-  await crew.killOne();
+  await processes.killOne();
   upload.destroy();
-  await crew.up();
+  await processes.up();
 }
 
-/** Kills a worker in the middle of the transaction that plans, or starts rows, where it locks this table. */
+/** Kills a worker in the middle of its transaction, when it locks this table. */
 async function killAt(world: World, table: string): Promise<void> {
   await world.holding(`LOCK TABLE ${table} IN SHARE MODE`, async () => {
     const worker = await world.startOne({ ROLES: 'worker', PORT: '0' });
-    await world.reach(`the worker comes to ${table}`, async () => {
+    await world.reach(`the worker waits for a lock of ${table}`, async () => {
       return world.count(`pg_locks WHERE NOT granted AND relation = '${table}'::regclass`);
     });
     await worker.kill('SIGKILL');
@@ -88,8 +88,8 @@ async function killAt(world: World, table: string): Promise<void> {
   });
 }
 
-/** The uploads whose readers were killed have left nothing. */
-async function brokenOff(world: World, whole: string): Promise<void> {
+/** Checks that uploads whose reader was killed leave nothing. */
+async function checkInterruptedUploads(world: World, whole: string): Promise<void> {
   world.oracle.same(
     'an upload whose reader is killed leaves nothing',
     await world.count(`imports WHERE id <> '${whole}'`),

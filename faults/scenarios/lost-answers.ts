@@ -8,7 +8,7 @@ const LOST = 500;
 const KILLS = 10;
 const CREATES = ['createProvider', 'createClient', 'createSession'];
 
-/** The platform creates and its answer is lost, in every way there is. */
+/** Every way to lose the platform's answer to a create. */
 const WAYS = [
   { kind: 'commit-then-cut', probability: 0.3 },
   { kind: 'commit-then-500', probability: 0.2 },
@@ -19,20 +19,20 @@ const WAYS = [
   { kind: 'refuse', probability: 0.1 },
 ];
 
-/** Answers to creates of people and sessions are lost while processes are killed. */
+/** Loses answers to creates of people and sessions while processes are killed. */
 export const lostAnswers: Scenario = {
   name: 'answers',
-  says: '500 answers to a create lost, of people and of sessions, and processes killed meanwhile',
+  says: '500 lost answers to creates of people and sessions, while processes are killed',
   minutes: 4,
-  // Events come late, so that no evidence of a lost answer spares the service its doubt.
+  // Events are late, so that they cannot settle an unknown outcome early.
   wanted: { platform: { stepMs: 300, webhookDelayMs: [0, 4_000] } },
   async run(world) {
-    const { crew, simulator, counts } = world;
+    const { processes, simulator, counts } = world;
     const { faults } = simulator.state;
     const creates = world.sized(LOST, 20);
-    await crew.staff('api,worker', 'api,worker');
+    await processes.start('api,worker', 'api,worker');
     const feed = new FeedWatch(world);
-    // Of five creates about three lose their answer; those of people that did nothing are made again.
+    // About three of five creates lose their answer; those of people that had no effect are retried.
     const people = Math.ceil(creates * 2.2);
     const work = new ImportWork(world, { providers: Math.ceil(people / 2), clients: Math.ceil(people / 2), known: 0 });
     const sessions = new SessionWork(world, Math.ceil(creates * 1.1));
@@ -43,7 +43,7 @@ export const lostAnswers: Scenario = {
     for (let kill = 0; kill < kills; kill += 1) {
       await sessions.reaches((kill + world.random.fraction()) / kills);
       await world.soon(400);
-      await crew.killOne();
+      await processes.killOne();
     }
     await sessions.reaches(1);
     await work.reaches(0.9);

@@ -6,32 +6,32 @@ import type { World } from '../world.js';
 
 const ROUNDS = 3;
 
-/** What a kind needs beside its name. */
+/** Further settings of a kind of fault. */
 const MORE: Partial<Record<FaultKind, Partial<FaultRule>>> = {
   'commit-late': { ms: 700 },
   slow: { ms: 7_000 }, // longer than the service waits
   status: { status: 503 },
 };
 
-/** Operations whose answers hold something. No one can tell if another one was answered 200 without effect. */
+/** Operations whose answers have content. For others, a 200 without effect cannot be detected. */
 const READABLE = ['checkUser', 'createProvider', 'createClient', 'createSession', 'getSession'];
 
-/** The platform fails in each of its ways: now and then, and then for a while altogether. */
+/** The platform fails in each way, first for some calls, then for all calls for a while. */
 export const platformFaults: Scenario = {
   name: 'platform',
-  says: 'each way in which the platform fails, in some calls and in all of them',
+  says: 'each kind of platform fault, for some calls and for all of them',
   minutes: 4,
   wanted: { platform: { latencyMs: [0, 60], stepMs: 300, webhookDuplicateRate: 0.2, webhookShuffleMs: 500 } },
   async run(world) {
     const rounds = world.sized(ROUNDS);
-    await world.crew.staff('api,worker', 'worker');
+    await world.processes.start('api,worker', 'worker');
     const faults = Array.from({ length: rounds }, () => FAULT_KINDS.map((kind) => () => fail(world, kind))).flat();
     const heal = () => world.simulator.state.faults.clear();
     await faultsUnderWork(world, { people: 100 * rounds, sessions: 30 * rounds }, faults, heal);
   },
 };
 
-/** Some calls suffer it until the next kind comes; all of them for a moment. */
+/** Injects a kind of fault into some calls until the next kind, and into all calls for a moment. */
 async function fail({ simulator, random }: World, kind: FaultKind): Promise<void> {
   const { faults } = simulator.state;
   const rule = { kind, retryAfter: (['seconds', 'date', 'absent'] as const)[random.below(3)], ...MORE[kind] };

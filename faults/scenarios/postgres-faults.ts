@@ -5,26 +5,26 @@ import type { World } from '../world.js';
 
 const ROUNDS = 4;
 
-/** PostgreSQL dies, is restarted, hangs, and disappears behind connections that tell nobody. */
+/** PostgreSQL is killed, restarted and stopped, and its connections are cut or silently dropped. */
 export const postgresFaults: Scenario = {
   name: 'postgres',
-  says: 'PostgreSQL killed, restarted, stuck, cut off and silently cut off under everything that the service does',
+  says: 'PostgreSQL killed, restarted, hanging, disconnected and silently disconnected during everyday work',
   minutes: 4,
   wanted: {
     platform: { latencyMs: [0, 100], stepMs: 300 },
-    // The platform answers every call: none is to be given up because the machine was busy.
+    // The platform answers every call, so none may time out because the machine is busy.
     env: { PLATFORM_TIMEOUT_SECONDS: '60' },
   },
   async run(world) {
     const rounds = world.sized(ROUNDS);
-    await world.crew.staff('api,worker', 'worker');
+    await world.processes.start('api,worker', 'worker');
     const faults = Array.from({ length: rounds }, () => faultsOf(world)).flat();
     await faultsUnderWork(world, { people: 80 * rounds, sessions: 20 * rounds }, faults);
-    // No process was killed: whatever the platform answered is held until it can be stored.
-    await world.reach('every answer of the platform is kept', async () => {
+    // No process was killed, so each answer of the platform is held until it can be stored.
+    await world.reach('every answer of the platform is stored', async () => {
       return (await world.count('platform_calls WHERE answered_at IS NULL')) === 0;
     });
-    world.oracle.same('nobody waits for a person', await world.count("people WHERE state = 'needs-review'"), 0);
+    world.oracle.same('no one needs a review', await world.count("people WHERE state = 'needs-review'"), 0);
   },
 };
 

@@ -16,10 +16,10 @@ const SECRET = `${canary('WebhookSecret')}-9a2b7d60c3e1f8`;
 const ADMIN_KEY = `${canary('AdminKey')}-0c8d3b71e6f2a945b1d7`;
 const DATA_KEY = Buffer.from(canary('SecretKey').padEnd(32, '7'));
 
-/** Stored by the scenario itself in each server, so that a search that finds nothing else has found this. */
+/** The scenario stores it in each server, so that a working search finds at least this. */
 const PLANTED = canary('Planted');
 
-/** Answers that hold neither a name nor a text, for every caller. */
+/** Answers that contain no names and no texts for any caller. */
 const PLACES = {
   feed: '/v1/events?limit=200',
   audit: '/v1/audit?limit=200',
@@ -30,15 +30,15 @@ const PLACES = {
   capabilities: '/v1/capabilities',
 };
 
-/** Every status that the work must have met. */
+/** Statuses that must have occurred. */
 const STATUSES = [200, 201, 202, 204, 400, 401, 404, 406, 409, 415, 422, 500, 502, 503, 504];
-/** Some of what the platform must have been sent. */
+/** Private words that the platform must have received. */
 const SENT = ['FirstP1', 'MailC1', 'Dictated', 'Plan', 'PdfText', 'Recording'];
 
-/** Every feature is used, refused and broken with private words, which must then be found nowhere. */
+/** Uses every feature with private words, in successes, rejections and faults, and then searches for them. */
 export const privacy: Scenario = {
   name: 'privacy',
-  says: 'private words in every request, answer and fault, searched for in tables, logs and the files of all servers',
+  says: 'private words in requests, answers and faults, then searched in tables, logs and the files of all servers',
   minutes: 2.5,
   wanted: {
     platform: { stepMs: 0, webhookSecret: SECRET },
@@ -82,9 +82,9 @@ export const privacy: Scenario = {
       const searcher = new Searcher({ ...clinical.secrets, 'API key': key });
       const texts: Record<string, string> = {};
       for (const [place, path] of Object.entries(PLACES)) texts[place] = (await ehr.ask('GET', path)).text;
-      // Callers that may read texts are told the platform's own words, and in this member alone.
+      // Callers that may read texts get the platform's message, only in this member.
       texts.refusals = ehr.refusals.map((text) => text.replace(/"platformMessage":"(\\.|[^"\\])*"/, '')).join('\n');
-      oracle.same('a process that is asked to stop ends with', await service.kill('SIGTERM'), 0);
+      oracle.same('exit code of a process that is asked to stop', await service.kill('SIGTERM'), 0);
       texts.output = service.output();
       texts.tables = await dumpOf(postgres.url);
       for (const [place, text] of Object.entries(texts)) {
@@ -93,12 +93,12 @@ export const privacy: Scenario = {
       }
       oracle.none('the log has every level', texts.output.includes('"level":"debug"') ? [] : ['debug']);
       oracle.none(
-        'every status was met',
+        'every status occurred',
         STATUSES.filter((status) => !ehr.seen.has(status)),
       );
       const sent = searcher.finds(platform.received.join('\n')).join();
       oracle.none(
-        'the platform was sent every kind of private word',
+        'the platform received every kind of private word',
         SENT.filter((name) => !sent.includes(canary(name))),
       );
       await searchFiles(world, searcher);
@@ -108,7 +108,7 @@ export const privacy: Scenario = {
   },
 };
 
-/** Stops the servers, so that their files hold all that they know, and searches them, with journals and deleted rows. */
+/** Stops the servers, so that all data is in their files, and searches them, including WAL and deleted rows. */
 async function searchFiles(world: World, searcher: Searcher): Promise<void> {
   const { oracle, redis } = world;
   await world.rows(`CREATE TABLE planted AS SELECT '${PLANTED}' AS word`);
@@ -132,7 +132,7 @@ async function searchFiles(world: World, searcher: Searcher): Promise<void> {
   );
 }
 
-/** Compressed values would hide what they hold from a search of files. */
+/** Disables compression, which would hide values from a search of files. */
 async function keepUncompressed(world: World): Promise<void> {
   await world.rows(`DO $$ DECLARE c record; BEGIN FOR c IN
     SELECT attrelid::regclass AS name, attname AS member FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid

@@ -3,7 +3,7 @@ import { PushWork } from '../workload/push-work.js';
 
 const EVENTS = 10_000;
 const KILLS = 30;
-/** How often the endpoint misbehaves in every way. */
+/** Number of rounds; in each, the endpoint misbehaves in every way. */
 const ROUNDS = 5;
 
 /** An endpoint of the EHR misbehaves in every way while the processes that push to it are killed. */
@@ -12,8 +12,8 @@ export const pushes: Scenario = {
   says: '10,000 events to an endpoint that misbehaves in every way, with 30 SIGKILLs of two processes',
   minutes: 15,
   async run(world) {
-    const { crew } = world;
-    await crew.staff('api,worker', 'api,worker');
+    const { processes } = world;
+    await processes.start('api,worker', 'api,worker');
     const work = new PushWork(world);
     await work.begin();
     const kills = world.sized(KILLS, 2);
@@ -22,7 +22,7 @@ export const pushes: Scenario = {
     for (let kill = 1; kill <= kills; kill += 1) {
       await work.append(perKill);
       await world.soon(1_000);
-      await crew.killOne();
+      await processes.killOne();
       await world.soon(10_000 * world.setting.share);
     }
     await misbehaving;

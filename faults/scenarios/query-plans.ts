@@ -2,7 +2,7 @@ import pg from 'pg';
 import { explainEverything, loggedPlans, logSize, OBSERVER } from '../../harness/auto-explain.js';
 import { fullReadsOf, GROWING, longReadsOf, OF_SESSIONS } from '../../harness/hot-statements.js';
 import { PushReceiver } from '../../harness/push-receiver.js';
-import { asIfThereWere, fillTo, forgetStatistics } from '../../harness/query-plans.js';
+import { fillTo, forgetStatistics, pretendRowCount } from '../../harness/query-plans.js';
 import { until } from '../../harness/until.js';
 import { readAsOperator, runWorkload } from '../../harness/workload.js';
 import { connectionShares } from '../../src/database/connect/connection-shares.js';
@@ -12,29 +12,29 @@ import { SubjectIds } from '../../src/feed/subject-ids.js';
 import type { Scenario } from '../scenario.js';
 import { ADMIN_KEY, type World } from '../world.js';
 
-/** What the planner believes of each growing table. */
+/** Rows of each growing table, as the planner believes. */
 const MILLION = 1_000_000;
-/** Rows that each has: enough that reading them all differs from every use of an index. */
+/** Actual rows of each: enough that a full read differs from every use of an index. */
 const ROWS = 20_000;
-/** Rows of sessions that one statement may look at, a page of a list with all that belongs to it included. */
+/** Maximum rows of sessions that one statement may read, such as for a page of a list with its documents. */
 const MAX_READ = 500;
-/** Of each knowledge; fewer mean that the log was not read. */
+/** Minimum statements for each kind of statistics; fewer mean that the log was not read. */
 const MIN_PLANS = 1_000;
 
 /** Kinds of statistics, each with a function that produces it. */
 const KNOWLEDGE: Record<string, (admin: pg.Client) => Promise<void>> = {
   'statistics of the first day': async (admin) => {
-    for (const table of GROWING) await asIfThereWere(MILLION, admin, { table, analysed: false });
+    for (const table of GROWING) await pretendRowCount(MILLION, admin, { table, analysed: false });
   },
   'no statistics of sessions': async (admin) => {
     for (const table of OF_SESSIONS) await forgetStatistics(admin, table);
   },
-  'everything about a million rows': async (admin) => {
-    for (const table of GROWING) await asIfThereWere(MILLION, admin, { table, analysed: true });
+  'statistics of a million rows': async (admin) => {
+    for (const table of GROWING) await pretendRowCount(MILLION, admin, { table, analysed: true });
   },
 };
 
-/** Every statement of a day is planned and counted on large tables, with stale, no and good statistics. */
+/** Checks the plan of every statement of a day on large tables, with stale, missing and good statistics. */
 export const queryPlans: Scenario = {
   name: 'plans',
   says: 'a day of work on tables of a million rows, with statistics that are stale, missing or good',
@@ -62,7 +62,7 @@ export const queryPlans: Scenario = {
   },
 };
 
-/** Runs a day in a new process, whose prepared statements use the statistics of now. */
+/** Runs a day in a new process, whose prepared statements use the current statistics. */
 async function duringDay(world: World, admin: pg.Client, day: string, people: number, sessions: number): Promise<void> {
   const service = await world.startOne({ PORT: '0' });
   const receiver = await PushReceiver.start();
@@ -76,7 +76,7 @@ async function duringDay(world: World, admin: pg.Client, day: string, people: nu
   await until('the events of the day are pushed', () => receiver.taken.length > 0);
   await service.call('DELETE', `/v1/subscriptions/${body.id}`);
   await receiver.close();
-  world.oracle.same('a process that is asked to stop ends with', await service.kill('SIGTERM'), 0);
+  world.oracle.same('exit code of a process that is asked to stop', await service.kill('SIGTERM'), 0);
 }
 
 /** The events in a client's export, among many events of others. */
@@ -93,7 +93,7 @@ async function judge({ oracle, postgres, setting }: World, admin: pg.Client, kno
   oracle.none('a day has enough statements', plans.length < MIN_PLANS ? [plans.length] : []);
   oracle.none(`no statement reads a whole table or index (known: ${knowledge})`, await fullReadsOf(admin, plans));
   oracle.none(
-    `no statement looks at more than ${MAX_READ} rows of sessions (known: ${knowledge})`,
+    `no statement reads more than ${MAX_READ} rows of sessions (known: ${knowledge})`,
     await longReadsOf(admin, plans, MAX_READ),
   );
 }

@@ -4,33 +4,33 @@ import { DeliveryWork } from '../workload/delivery-work.js';
 import type { World } from '../world.js';
 
 const KILLS = 100;
-/** Of PostgreSQL and of Redis each. */
+/** Number of faults of PostgreSQL, and of Redis. */
 const FAULTS_OF_STORES = 5;
 const PER_SECOND = 100;
 
-/** Receivers are killed under deliveries, PostgreSQL is restarted and Redis is flushed meanwhile. */
+/** Receivers are killed during deliveries, while PostgreSQL is restarted and Redis is flushed. */
 export const receiverKills: Scenario = {
   name: 'receiver',
-  says: '100 SIGKILLs of receivers under deliveries, PostgreSQL restarted and Redis flushed meanwhile',
+  says: '100 SIGKILLs of receivers during deliveries, while PostgreSQL is restarted and Redis is flushed',
   minutes: 5,
   wanted: { without: ['getSession', 'getProcessingSession'] },
   async run(world) {
-    const { crew } = world;
-    await crew.staff('api,worker', 'api,worker', 'api,worker');
+    const { processes } = world;
+    await processes.start('api,worker', 'api,worker', 'api,worker');
     const work = new DeliveryWork(world, PER_SECOND);
     const kills = world.sized(KILLS, 3);
     const every = Math.max(1, Math.floor(kills / world.sized(FAULTS_OF_STORES)));
     for (let kill = 1; kill <= kills; kill += 1) {
-      await crew.killOne();
-      if (kill % every === 0) await hurtStores(world);
+      await processes.killOne();
+      if (kill % every === 0) await disturbStores(world);
       await world.soon(500);
     }
     await work.ended();
   },
 };
 
-/** An immediate stop of PostgreSQL, as after a crash, or a fast one; and Redis loses everything. */
-async function hurtStores(world: World): Promise<void> {
+/** Stops PostgreSQL in immediate mode, as after a crash, or in fast mode; and flushes Redis. */
+async function disturbStores(world: World): Promise<void> {
   const { redis, random, counts } = world;
   await world.endPostgres(random.chance(0.5) ? 'SIGQUIT' : 'SIGINT');
   counts.faults += 1;

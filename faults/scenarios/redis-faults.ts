@@ -5,19 +5,19 @@ import { faultsUnderWork } from '../workload/everyday-work.js';
 import type { World } from '../world.js';
 
 const ROUNDS = 3;
-/** Milliseconds for which Redis is away. */
-const AWAY_MS = [300, 1_000, 20_000];
+/** How long Redis is unavailable, in milliseconds. */
+const OUTAGES_MS = [300, 1_000, 20_000];
 
-/** Redis dies and comes back empty, is flushed, hangs, and is cut off. */
+/** Redis is killed and restarted empty, flushed, stopped, and disconnected. */
 export const redisFaults: Scenario = {
   name: 'redis',
-  says: 'Redis killed and started again empty, flushed, stuck and cut off under everything that the service does',
+  says: 'Redis killed and restarted empty, flushed, hanging and disconnected during everyday work',
   minutes: 4,
   needsRedis: true,
   wanted: { platform: { latencyMs: [0, 100], stepMs: 300 } },
   async run(world) {
     const rounds = world.sized(ROUNDS);
-    await world.crew.staff('api,worker', 'worker');
+    await world.processes.start('api,worker', 'worker');
     const faults = Array.from({ length: rounds }, (_, round) => faultsOf(world, round)).flat();
     await faultsUnderWork(world, { people: 80 * rounds, sessions: 20 * rounds }, faults);
   },
@@ -28,7 +28,7 @@ function faultsOf(world: World, round: number): (() => Promise<void>)[] {
   return [
     async () => {
       await world.redis?.stop('SIGKILL');
-      await delay(AWAY_MS[round % AWAY_MS.length]);
+      await delay(OUTAGES_MS[round % OUTAGES_MS.length]);
       await world.restartRedis();
     },
     async () => {

@@ -8,26 +8,26 @@ import { SessionWork } from '../workload/session-work.js';
 import type { World } from '../world.js';
 
 const ROUNDS = 8;
-/** Webhooks a second in the whole scenario. Few: a receiver on a machine that is too busy answers 503, restarted or not. */
+/** Webhooks per second in the whole scenario. Few, because a receiver on a busy machine answers 503 without a restart. */
 const PER_SECOND = 20;
-/** User-management calls in a minute: an import of one round takes about as long as its restarts. */
+/** Limit of user-management calls per minute: an import of one round takes about as long as its restarts. */
 const CALLS = 600;
 
-/** One process, from the signal until the balancer sends requests to the next at its port. */
+/** Restarts one process, and waits until the balancer sends requests to its replacement. */
 interface Restart {
   readonly port: number;
   readonly at: number;
   readonly until: number;
 }
 
-/** A receiver answers 503, too, when a busy machine's database was late; that is not what is judged. */
+/** True if a receiver answered 503 because a busy machine's database was late, which is not a fault of the restart. */
 const isWithin = (failure: Failure, { port, at, until }: Restart): boolean =>
   failure.port === port && failure.at >= at && failure.at <= until;
 
 /** Api processes behind a load balancer and workers are restarted in turn, and no caller notices. */
 export const rollingRestart: Scenario = {
   name: 'restart',
-  says: 'two api processes behind a load balancer and two workers restarted in turn under webhooks, people, sessions with their notes, and an import',
+  says: 'two api processes behind a load balancer and two workers restarted in turn during webhooks, people, sessions and an import',
   minutes: 4,
   wanted: {
     calls: CALLS,
@@ -36,11 +36,12 @@ export const rollingRestart: Scenario = {
     env: { SHUTDOWN_DELAY_SECONDS: '3' },
   },
   async run(world) {
-    const { crew, oracle, counts } = world;
+    const { processes, oracle, counts } = world;
     const rounds = world.sized(ROUNDS);
     const balancer = await world.balance();
-    const balanced = () => world.reach('the balancer sends to all', () => crew.receivers.every(balancer.isReady));
-    await crew.staff('api', 'worker', 'api', 'worker');
+    const balanced = () =>
+      world.reach('the balancer sends requests to all', () => processes.receivers.every(balancer.isReady));
+    await processes.start('api', 'worker', 'api', 'worker');
     await balanced();
     const work = new ImportWork(world, { providers: 30 * rounds, clients: 40 * rounds, known: 10 });
     await work.begin();
@@ -49,12 +50,12 @@ export const rollingRestart: Scenario = {
     const feed = new FeedWatch(world);
     const people = new PeopleWork(world);
     const deliveries = new DeliveryWork(world, world.sized(PER_SECOND, 10));
-    const restarts = Array.from({ length: rounds }, () => crew.ports).flat();
+    const restarts = Array.from({ length: rounds }, () => processes.ports).flat();
     const asked: Restart[] = [];
     for (const [place, port] of restarts.entries()) {
       await work.reaches((0.9 * (place + world.random.fraction())) / restarts.length);
       const at = performance.now();
-      await crew.restart(port);
+      await processes.restart(port);
       await balanced();
       asked.push({ port, at, until: performance.now() });
       counts.faults += 1;
@@ -65,7 +66,7 @@ export const rollingRestart: Scenario = {
     await work.ended(feed);
     await feed.ended();
     oracle.none(
-      'no request is refused or cut, nor answered 5xx by a process that restarts',
+      'no request is refused, cut or answered 5xx because of a restart',
       balancer.failures
         .filter((failure) => failure.what !== 503 || asked.some((restart) => isWithin(failure, restart)))
         .map(({ at, ...failure }) => ({
@@ -77,12 +78,12 @@ export const rollingRestart: Scenario = {
       'every webhook is acknowledged',
       sent.filter(({ acknowledged }) => !acknowledged).map(({ tries, slowest }) => [tries, Math.round(slowest)]),
     );
-    await nothingTwice(world);
+    await checkNothingRepeated(world);
   },
 };
 
-/** No process was killed, so each call got its answer: none is repeated, and no person needs a decision. */
-async function nothingTwice(world: World): Promise<void> {
+/** No process was killed, so each call got its answer: no call is retried, and no person needs a review. */
+async function checkNothingRepeated(world: World): Promise<void> {
   const { oracle, simulator } = world;
   const { users, arrivals } = simulator.state;
   oracle.same('everyone is synced', await world.count("people WHERE state <> 'synced'"), 0);

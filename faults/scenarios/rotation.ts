@@ -6,7 +6,7 @@ import { EverydayWork } from '../workload/everyday-work.js';
 import { DATA_KEY, WEBHOOK_SECRET, type World } from '../world.js';
 
 const ROUNDS = 3;
-/** Webhooks a second in the whole scenario; a small share of it sends fewer. */
+/** Webhooks per second in the whole scenario; a small share sends fewer. */
 const PER_SECOND = 30;
 
 interface ApiKey {
@@ -14,16 +14,16 @@ interface ApiKey {
   readonly key: string;
 }
 
-/** Webhook secrets, data keys, fingerprint keys and API keys are rotated under everything that the service does. */
+/** Webhook secrets, data keys, fingerprint keys and API keys are rotated during everyday work. */
 export const rotation: Scenario = {
   name: 'rotation',
   says: 'webhook secrets, data keys, fingerprint keys and API keys rotated by rolling restarts, while processes are killed',
   minutes: 4,
   wanted: { platform: { stepMs: 300 }, without: ['getProcessingSession'] },
   async run(world) {
-    const { crew } = world;
+    const { processes } = world;
     const rounds = world.sized(ROUNDS);
-    await crew.staff('api,worker', 'api,worker');
+    await processes.start('api,worker', 'api,worker');
     let key = await newKey(world);
     const work = new EverydayWork(world, 100 * rounds, 60 * rounds);
     await work.begin(() => key.key);
@@ -34,7 +34,7 @@ export const rotation: Scenario = {
         key = await rotateApiKey(world, key);
         await rotateServiceKeys(world, keys, round);
         await rotateSecret(world, deliveries, round);
-        await crew.killOne();
+        await processes.killOne();
       }),
     );
     await deliveries.ended();
@@ -45,7 +45,7 @@ export const rotation: Scenario = {
 async function newKey({ ehr }: World): Promise<ApiKey> {
   const scopes = ['people:read', 'people:write', 'sessions:read', 'sessions:write'];
   const answer = await ehr.call<ApiKey>('POST', '/v1/api-keys', { body: { name: 'ehr', scopes } });
-  if (answer?.status !== 201) throw new Error(`a key was answered ${answer?.status}`);
+  if (answer?.status !== 201) throw new Error(`POST /v1/api-keys returned ${answer?.status}`);
   return answer.body;
 }
 
@@ -56,28 +56,28 @@ async function rotateApiKey(world: World, old: ApiKey): Promise<ApiKey> {
   return key;
 }
 
-/** First every process accepts the new key; only then does one of them use it. At the end nothing is left by the old one. */
+/** Every process accepts the new key before one of them uses it. At the end, no value of the old key is left. */
 async function rotateServiceKeys(world: World, keys: string[], round: number): Promise<void> {
   const fresh = `k${round + 2}:${Buffer.alloc(32, 100 + round).toString('base64')}`;
-  const roll = (list: string) => world.crew.roll({ DATA_KEYS: list, FINGERPRINT_KEYS: list });
+  const roll = (list: string) => world.processes.roll({ DATA_KEYS: list, FINGERPRINT_KEYS: list });
   await roll([...keys, fresh].join(','));
   keys.unshift(fresh);
   await roll(keys.join(','));
   const parsed = parseKeys(keys);
   const all = { DATA_KEYS: parsed, FINGERPRINT_KEYS: parsed, AUDIT_KEYS: parseKeys([DATA_KEY]) };
   for (const kind of ['fingerprints', 'data'] as const) {
-    await world.reach(`no ${kind} are left by an old key`, async () => {
+    await world.reach(`no ${kind} of an old key are left`, async () => {
       const { left, unreadable } = await world.onConnection((client) => rotateOn(client, kind, all));
-      if (unreadable.length > 0) throw new Error(`a rotation of ${kind} found rows that do not open`);
+      if (unreadable.length > 0) throw new Error(`the rotation of ${kind} found unreadable rows`);
       return left === 0;
     });
   }
 }
 
-/** The platform signs with the new secret as soon as everybody takes both. */
+/** The platform signs with the new secret once all processes accept both. */
 async function rotateSecret(world: World, deliveries: DeliveryWork, round: number): Promise<void> {
   const [old, fresh] = [deliveries.secret, `${WEBHOOK_SECRET}-${round + 1}`];
-  await world.crew.roll({ PLATFORM_WEBHOOK_SECRET: `${old},${fresh}` });
+  await world.processes.roll({ PLATFORM_WEBHOOK_SECRET: `${old},${fresh}` });
   deliveries.secret = fresh;
   const { state } = world.simulator;
   state.settings = { ...state.settings, webhookSecret: fresh };

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:
 import path from 'node:path';
 import { CACHE } from './postgres-server.js';
 
-/** Debian 13, with Redis 8.0 and Valkey 8.1. Their C library comes along, because this system may have an older one. */
+/** Debian 13, with Redis 8.0 and Valkey 8.1. Includes their C library, because this system may have an older one. */
 const SOURCE =
   'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main\n';
 const LIBRARIES = [

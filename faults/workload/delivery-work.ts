@@ -11,10 +11,10 @@ const EVENTS: { eventType: SessionEventType; aiNotesEnabled: boolean | null }[] 
   { eventType: 'SESSION_PROCESSING_COMPLETED', aiNotesEnabled: true },
 ];
 
-/** Events of one session come in any order, but so close to each other. */
+/** Maximum distance between events of one session, which come in any order. */
 const SPREAD = 200;
 
-/** Deliveries that are to be handled, and repeats of which each will make one due once more. */
+/** Unhandled deliveries, and repeats that make a delivery due again. */
 const LEFT =
   '(SELECT id FROM webhook_deliveries WHERE due_at IS NOT NULL UNION ALL SELECT id FROM webhook_repeats) AS awaited';
 
@@ -26,16 +26,16 @@ interface KnownSession {
   wanted: number;
 }
 
-/** Webhooks that go on coming until they are told to stop: of each session four, shuffled, some of them doubled. */
+/** A stream of webhooks until it is stopped: four for each session, shuffled, some of them duplicated. */
 export class DeliveryWork {
-  /** What signs them from now on. */
+  /** The secret that signs webhooks from now on. */
   secret = WEBHOOK_SECRET;
   private stopping = false;
   private readonly sending: Promise<Sent>[] = [];
   private readonly running: Promise<void>;
   private readonly sender: WebhookSender;
 
-  /** @param perSecond how many begin in a second */
+  /** @param perSecond how many start per second */
   constructor(
     private readonly world: World,
     private readonly perSecond: number,
@@ -44,7 +44,7 @@ export class DeliveryWork {
     this.running = this.run();
   }
 
-  /** Sends no more, waits until everything was handled, and asks the oracle. @returns what became of each */
+  /** Stops sending, waits until everything is handled, and checks the invariants. @returns the outcome of each webhook */
   async ended(): Promise<Sent[]> {
     this.stopping = true;
     await this.running;
@@ -52,7 +52,7 @@ export class DeliveryWork {
     this.sender.close();
     const { world } = this;
     const { oracle } = world;
-    await world.crew.up();
+    await world.processes.up();
     const isEmpty = async () => (await world.count(LEFT)) === 0;
     await world.reach('no delivery is left', isEmpty);
     if (await this.replayDead()) await world.reach('no replayed delivery is left', isEmpty);
@@ -66,20 +66,20 @@ export class DeliveryWork {
       `${sent.length} webhooks, ${acknowledged.length} acknowledged, ${retried} sent again, the slowest answer ${slowest} ms`,
     );
     oracle.none(
-      'what was acknowledged is in the inbox',
+      'every acknowledged webhook is in the inbox',
       acknowledged.map(({ signatures }) => signatures.at(-1) ?? '').filter((signature) => !kept.has(signature)),
     );
     oracle.same('every delivery ends processed', await world.count("webhook_deliveries WHERE state <> 'processed'"), 0);
-    oracle.same('some were acknowledged', acknowledged.length > 0, true);
+    oracle.same('some webhooks were acknowledged', acknowledged.length > 0, true);
     await this.checkSessions(acknowledged);
     return sent;
   }
 
-  /** Kills may meet the same delivery three times by chance: an operator replays it. @returns true if any was dead */
+  /** By chance, kills may hit the same delivery three times; an operator replays it. @returns true if any was dead */
   private async replayDead(): Promise<boolean> {
     const { ehr, oracle } = this.world;
     const dead = await this.world.count("webhook_deliveries WHERE state = 'dead'");
-    oracle.atMost('deliveries that met three kills', dead, 2);
+    oracle.atMost('deliveries hit by three kills', dead, 2);
     if (dead === 0) return false;
     const path = '/v1/webhook-deliveries/replay';
     const counted = await ehr.call<{ plan: object }>('POST', path, { body: { state: 'dead', dryRun: true } });
@@ -93,18 +93,18 @@ export class DeliveryWork {
               wanted_generation AS wanted FROM sessions`,
     );
     const sessions = new Map(rows.map((row) => [row.id, row]));
-    const heard = new Map<string, Set<string>>();
+    const received = new Map<string, Set<string>>();
     for (const { body } of acknowledged) {
       const { sessionId, eventType } = JSON.parse(body) as { sessionId: string; eventType: string };
-      heard.set(sessionId, (heard.get(sessionId) ?? new Set()).add(eventType));
+      received.set(sessionId, (received.get(sessionId) ?? new Set()).add(eventType));
     }
-    const wrong = [...heard].filter(([id, types]) => {
+    const wrong = [...received].filter(([id, types]) => {
       const row = sessions.get(id);
       if (!row || row.wanted < types.size) return true;
       return types.size === EVENTS.length && !(row.state === 'Done' && row.notes && row.final);
     });
     this.world.oracle.none(
-      'each session is what its acknowledged events say',
+      'each session matches its acknowledged events',
       wrong.map(([id]) => id),
     );
   }
@@ -117,14 +117,14 @@ export class DeliveryWork {
       if (pool.length < SPREAD) pool = [...pool, ...bodiesFrom(sent + pool.length)];
       const [body] = pool.splice(random.below(SPREAD), 1) as [string];
       this.sending.push(this.sender.deliver(body));
-      if (random.chance(0.025)) this.sending.push(this.sender.deliver(body)); // the same again, at any moment
+      if (random.chance(0.025)) this.sending.push(this.sender.deliver(body)); // a duplicate, at any time
       const due = begun + (sent / this.perSecond) * 1_000;
       if (due > performance.now()) await delay(due - performance.now());
     }
   }
 }
 
-/** The bodies of the next sessions. */
+/** The webhook bodies of the next sessions. */
 function bodiesFrom(place: number): string[] {
   const first = Math.floor(place / EVENTS.length);
   return Array.from({ length: SPREAD / EVENTS.length }, (_, at) =>

@@ -4,10 +4,10 @@ import { ImportWork } from './import-work.js';
 import { SessionWork } from './session-work.js';
 
 /**
- * Spreads faults over everyday work, and waits for its end once they are over.
+ * Spreads faults over everyday work, then waits until the work is done.
  *
  * @param size how many people and sessions there are
- * @param heal takes away what the faults left behind
+ * @param heal ends what the faults left behind
  */
 export async function faultsUnderWork(
   world: World,
@@ -22,7 +22,7 @@ export async function faultsUnderWork(
   await work.ended();
 }
 
-/** What goes on everywhere at once: an import, sessions that the EHR asks for, and the reading of the feed. */
+/** Everyday work: an import, session requests of the EHR, and a reader of the feed, at the same time. */
 export class EverydayWork {
   private readonly people: ImportWork;
   private readonly sessions: SessionWork;
@@ -40,13 +40,13 @@ export class EverydayWork {
     this.feed = new FeedWatch(world);
   }
 
-  /** @param key of the EHR for each request; the administrator's unless told */
+  /** @param key the API key for each request; the administrator's by default */
   async begin(key?: () => string): Promise<void> {
     await this.sessions.begin(key);
     await this.people.begin();
   }
 
-  /** Spreads faults over the import: each at a moment of its own within an equal part of it. */
+  /** Spreads faults over the import: each at a random time within an equal part of it. */
   async under(faults: readonly (() => Promise<void>)[]): Promise<void> {
     for (const [place, fault] of faults.entries()) {
       await this.people.reaches((0.9 * (place + this.world.random.fraction())) / faults.length);
@@ -56,9 +56,9 @@ export class EverydayWork {
     }
   }
 
-  /** Waits for the end of everything, once no fault is left, and asks the oracle. */
+  /** Waits until all work is done, after the last fault, and checks the invariants. */
   async ended(): Promise<void> {
-    await this.world.crew.up();
+    await this.world.processes.up();
     await this.sessions.ended(this.feed);
     await this.people.ended(this.feed);
     await this.feed.ended();

@@ -3,7 +3,7 @@ import { numberOf } from '../../src/feed/feed-cursor.js';
 import type { FeedType } from '../../src/feed/feed-types.js';
 import type { World } from '../world.js';
 
-/** Reads the change feed from its beginning for as long as faults go on, as an EHR that never sleeps. */
+/** Reads the change feed from its beginning while faults happen, as a busy EHR does. */
 export class FeedWatch {
   private readonly events: FeedEventResponse[] = [];
   private stopping = false;
@@ -13,13 +13,13 @@ export class FeedWatch {
     this.reading = this.readOn();
   }
 
-  /** Reads whatever there is by now. */
+  /** Reads all events so far. */
   async readToEnd(): Promise<void> {
     const all = await this.world.count('feed_events');
-    await this.world.reach('the feed is read to its end', () => this.events.length >= all);
+    await this.world.reach('the feed is read completely', () => this.events.length >= all);
   }
 
-  /** Reads no more, and asks the oracle whether each event was read once and in order. */
+  /** Stops reading, and checks that each event was read once and in order. */
   async ended(): Promise<void> {
     await this.readToEnd();
     this.stopping = true;
@@ -29,13 +29,13 @@ export class FeedWatch {
       'the feed gives each event once and in order',
       cursors.filter((cursor, place) => cursor !== place + 1),
     );
-    // What is written after the last reading is not asked for.
+    // Later events do not count.
     const given = `feed_events WHERE cursor <= ${cursors.at(-1) ?? 0}`;
-    this.world.oracle.same('the feed leaves nothing out', cursors.length, await this.world.count(given));
+    this.world.oracle.same('the feed omits no event', cursors.length, await this.world.count(given));
   }
 
-  /** The subjects that the feed told of. */
-  told(type: FeedType): Set<string> {
+  /** The subjects of the events. */
+  subjectsOf(type: FeedType): Set<string> {
     return new Set(this.events.filter((event) => event.type === type).map(({ subject }) => subject));
   }
 

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 
-/** A request that a flood repeats. */
+/** The request that a flood repeats. */
 export interface FloodRequest {
   readonly method: string;
   readonly path: string;
@@ -11,13 +11,13 @@ export interface FloodRequest {
   readonly body?: string;
 }
 
-/** What a thread floods a process with. */
+/** The flood that a thread sends to a process. */
 export interface FloodPlan {
   readonly port: number;
   readonly connections: number;
-  /** Sent over each connection, one after the other, again and again. */
+  /** The requests that each connection repeats, one after the other. */
   readonly requests: readonly FloodRequest[];
-  /** The bytes of each body that are sent before its sender stalls; undefined if requests are whole. */
+  /** The bytes of each body that are sent before its sender stalls; undefined if requests are complete. */
   readonly stallsAfter?: number;
 }
 
@@ -29,7 +29,7 @@ const count = (status: string) => {
   statuses[status] = (statuses[status] ?? 0) + 1;
 };
 
-/** Sends one whole request, and reads its answer. */
+/** Sends one complete request, and reads its answer. */
 function send(agent: Agent, port: number, { method, path, headers, body }: FloodRequest): Promise<void> {
   return new Promise((resolve) => {
     const sent = request({ agent, port, host: '127.0.0.1', method, path, headers }, (answer) => {

@@ -5,13 +5,13 @@ import { everyItem } from '../ehr.js';
 import type { World } from '../world.js';
 import type { FeedWatch } from './feed-watch.js';
 
-/** Every fourth client has no email, so that a create of it without an answer is left for review. */
+/** Every fourth client has no email, so that a create without an answer needs a review. */
 const hasEmail = (client: number): boolean => client % 4 !== 0;
 
 interface ImportSize {
   readonly providers: number;
   readonly clients: number;
-  /** Providers that the platform knows before. */
+  /** Number of providers that the platform already knows. */
   readonly known: number;
 }
 
@@ -19,7 +19,7 @@ interface ImportSize {
 export class ImportWork {
   readonly files: readonly ImportFile[];
   readonly people: number;
-  /** Calls that it surely takes. */
+  /** Minimum of calls that it needs. */
   readonly calls: number;
   private id = '';
   private before = 0;
@@ -57,7 +57,7 @@ export class ImportWork {
   /** Uploads the files. @returns the import's id */
   async begin(): Promise<string> {
     this.before = this.world.arrivals();
-    this.id = (await (await this.world.crew.api()).startImport('kind=clients', [...this.files])).id;
+    this.id = (await (await this.world.processes.api()).startImport('kind=clients', [...this.files])).id;
     return this.id;
   }
 
@@ -70,7 +70,7 @@ export class ImportWork {
     );
   }
 
-  /** Waits for the end, and asks the oracle about everybody. */
+  /** Waits for the end, and checks the invariants of all people. */
   async ended(feed: FeedWatch): Promise<void> {
     const { oracle, ehr } = this.world;
     const view = await this.world.reach('the import has ended', async () => {
@@ -84,9 +84,9 @@ export class ImportWork {
       [counts.total, sumOfOutcomes(view)],
       [this.people, this.people],
     );
-    oracle.same('who the platform knew is linked', counts.linked >= this.size.known, true);
+    oracle.same('people that the platform knew are linked', counts.linked >= this.size.known, true);
     oracle.same(
-      'everybody is created or linked, or waits for a person',
+      'everyone is created or linked, or needs a review',
       counts.created + counts.linked + counts.needsReview,
       this.people,
     );
@@ -95,24 +95,24 @@ export class ImportWork {
   }
 
   private async checkPeople(feed: FeedWatch): Promise<void> {
-    const { oracle, simulator, crew } = this.world;
+    const { oracle, simulator, processes } = this.world;
     const { users } = simulator.state;
-    const api = await crew.api();
+    const api = await processes.api();
     const people = [
       ...(await everyItem<PersonResponse>(api, '/v1/providers')),
       ...(await everyItem<PersonResponse>(api, '/v1/clients')),
     ].filter(({ externalId }) => /^[pc]-\d+$/.test(externalId));
-    oracle.same('nobody is made twice', users.duplicates(), { partnerUserIds: [], emails: [] });
+    oracle.same('no one is created twice', users.duplicates(), { partnerUserIds: [], emails: [] });
     const platformIds = new Map(people.map((person) => [person.externalId, person.platformUserId]));
     const inReview = people.filter(({ sync }) => sync.state === 'needs-review');
     oracle.none(
-      'only a client without an email waits for a person',
+      'only clients without an email need a review',
       inReview.filter(({ email, sync }) => email !== null || sync.error?.code !== 'create-unknown').map(stateOf),
     );
     const others = people.filter(({ sync }) => sync.state !== 'needs-review');
-    oracle.none('everybody else is synced', others.filter(({ sync }) => sync.state !== 'synced').map(stateOf));
+    oracle.none('everyone else is synced', others.filter(({ sync }) => sync.state !== 'synced').map(stateOf));
     oracle.none(
-      'the platform has everybody with the providers that the EHR wants',
+      'the platform has everyone with the providers that the EHR set',
       others
         .filter(({ externalId, platformUserId, providers }) => {
           const user = users.find(platformUserId ?? '');
@@ -123,16 +123,20 @@ export class ImportWork {
     );
     const linked = new Set(platformIds.values());
     oracle.atMost(
-      'the platform has nobody whom the EHR does not know',
+      'the platform has no one that the EHR does not know',
       users.list().filter(({ userId, lastName }) => lastName?.startsWith('N') && !linked.has(userId)).length,
       inReview.length,
     );
-    const told = feed.told('person.synced');
+    const reported = feed.subjectsOf('person.synced');
     oracle.none(
-      'the feed told of everybody who is synced',
-      others.filter(({ kind, externalId }) => !told.has(`${kind}s/${externalId}`)).map(stateOf),
+      'the feed reports everyone who is synced',
+      others.filter(({ kind, externalId }) => !reported.has(`${kind}s/${externalId}`)).map(stateOf),
     );
-    oracle.same('the feed told of the end of the import', feed.told('import.finished').has(`imports/${this.id}`), true);
+    oracle.same(
+      'the feed reports the end of the import',
+      feed.subjectsOf('import.finished').has(`imports/${this.id}`),
+      true,
+    );
   }
 
   private providersOf(client: number): string[] {

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { World } from '../world.js';
 
-/** Milliseconds between two people, so that an import keeps most of the budget of calls. */
+/** Milliseconds between two people, so that an import gets most of the call budget. */
 const EVERY_MS = 1_500;
 
-/** Providers that the EHR sends one by one, waiting for each answer, until it is told to stop. */
+/** Providers that the EHR sends one by one, waiting for each answer, until it is stopped. */
 export class PeopleWork {
   private readonly sent: string[] = [];
   private stopping = false;
@@ -14,7 +14,7 @@ export class PeopleWork {
     this.sending = this.run();
   }
 
-  /** Sends no more, waits until everyone is synced, and asks the oracle. */
+  /** Stops sending, waits until everyone is synced, and checks the invariants. */
   async ended(): Promise<void> {
     this.stopping = true;
     await this.sending;
@@ -25,7 +25,7 @@ export class PeopleWork {
     const users = world.simulator.state.users.list();
     world.oracle.same('some people were sent', sent.length > 0, true);
     world.oracle.none(
-      'the platform has each person whose PUT was answered, once',
+      'the platform has each person with an answered PUT exactly once',
       sent.filter((id) => users.filter(({ partnerUserId }) => partnerUserId === id).length !== 1),
     );
   }

@@ -4,10 +4,10 @@ import { PushReceiver, type Respond, SWITCH_PROTOCOL, status } from '../../harne
 import type { NewSubscriptionResponse, SubscriptionResponse } from '../../src/subscriptions/subscriptions.dto.js';
 import type { World } from '../world.js';
 
-/** Events of one insertion. */
+/** Events per INSERT. */
 const BATCH = 100;
 
-/** Every way to take an event or not, for one attempt each. */
+/** Every way to accept or fail an event, for one attempt each. */
 const MISBEHAVIOURS: Record<string, Respond> = {
   slow: (answer) => void setTimeout(() => answer.writeHead(204).end(), 1_500),
   'no answer': () => undefined,
@@ -24,14 +24,14 @@ const MISBEHAVIOURS: Record<string, Respond> = {
   'wrong content': (answer) => void answer.writeHead(200, { 'content-type': 'text/html' }).end('<html>'.repeat(50_000)),
 };
 
-/** A subscription whose endpoint misbehaves, and what it was told. */
+/** A subscription with a misbehaving endpoint, and the events that it received. */
 export class PushWork {
   private receiver!: PushReceiver;
   private noTls!: Server;
   private id = '';
   private inFlight = 0;
   private mostInFlight = 0;
-  /** The number of the last event that the endpoint took; the service knows of it or sends it again. */
+  /** The number of the last event that the endpoint accepted; the service knows of it or sends it again. */
   private taken = 0;
   private readonly wrong: string[] = [];
   private readonly planned: Respond[] = [];
@@ -49,10 +49,10 @@ export class PushWork {
       });
       const number = Number(String(received.headers['webhook-id']).split('-')[1]);
       if (number !== this.taken && number !== this.taken + 1) this.wrong.push(`${number} after ${this.taken}`);
-      // After a misbehaviour comes a good answer, because waits grow with each failure.
+      // A good answer follows each fault, because the backoff grows with each failure.
       const respond = this.isSound ? this.planned.shift() : undefined;
       this.isSound = respond === undefined;
-      // The service may count the event as taken from its status on.
+      // The service may count the event as accepted once it has the status.
       const write = answer.writeHead.bind(answer);
       answer.writeHead = ((code: number, ...more: never[]) => {
         if (code < 300) this.taken = Math.max(this.taken, number);
@@ -76,12 +76,12 @@ export class PushWork {
       );
   }
 
-  /** Lets the endpoint misbehave in every way, one after the other; its last fault is that of its certificate. */
+  /** Makes the endpoint misbehave in every way, one after the other; the last fault is its certificate. */
   async misbehave(): Promise<void> {
     for (const [what, respond] of Object.entries(MISBEHAVIOURS)) {
       this.planned.push(respond);
       await this.append(2);
-      await this.world.reach(`the endpoint answers with: ${what}`, () => this.planned.length === 0);
+      await this.world.reach(`the endpoint misbehaves: ${what}`, () => this.planned.length === 0);
       this.world.counts.faults += 1;
       if (what === 'gone') await this.resume(respond);
     }
@@ -93,21 +93,21 @@ export class PushWork {
     this.world.counts.faults += 1;
   }
 
-  /** Waits for the last event, and asks the oracle. */
+  /** Waits for the last event, and checks the invariants. */
   async ended(): Promise<void> {
     const { oracle } = this.world;
     await this.world.reach('every event is delivered', async () => {
       const subscription = await this.read();
       return subscription?.state === 'active' && subscription.behind === 0;
     });
-    oracle.same('every event was taken', this.taken, await this.world.count('feed_events'));
-    oracle.none('the endpoint gets each event in order, and again only the last one', this.wrong);
+    oracle.same('every event was accepted', this.taken, await this.world.count('feed_events'));
+    oracle.none('the endpoint gets the events in order, and only the last one again', this.wrong);
     oracle.atMost('attempts in flight at a time', this.mostInFlight, 1);
     this.noTls.close();
     await this.receiver.close();
   }
 
-  /** Resumes once the service knows of the 410. A process that is killed before it stores one sends the event again. */
+  /** Resumes once the service has stored the 410. A process that is killed before sends the event again. */
   private async resume(gone: Respond): Promise<void> {
     await this.world.reach('the subscription is paused', async () => {
       const subscription = await this.read();

@@ -2,20 +2,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { World } from '../world.js';
 import type { FeedWatch } from './feed-watch.js';
 
-/** Requests under way at once. */
-const AT_ONCE = 6;
+/** Requests in flight at the same time. */
+const CONCURRENCY = 6;
 const TEMPLATE = '11111111-1111-4111-8111-111111111111';
 
 interface KeptRequest {
   appointment: string;
-  /** The row that an event made first, or that of the request. */
+  /** The id of the row that an event created first, or of the request's row. */
   row: string;
   state: string;
   body: Buffer | null;
   platformId: string | null;
 }
 
-/** Sessions that the EHR asks for, each with an Idempotency-Key, whose notes come by webhooks and look-ups. */
+/** Session requests of the EHR, each with an Idempotency-Key; notes come by webhooks and lookups. */
 export class SessionWork {
   private readonly appointments: string[];
   private readonly waiting: string[];
@@ -30,35 +30,35 @@ export class SessionWork {
     this.waiting = [...this.appointments];
   }
 
-  /** Mirrors a provider, and begins to ask. @param key of the EHR, drawn anew for each request */
+  /** Creates a provider, and starts to send requests. @param key returns the API key for each request */
   async begin(key?: () => string): Promise<void> {
     const { ehr } = this.world;
     const body = { email: 'pia@example.org', firstName: 'Pia', lastName: 'Ruiz' };
-    await this.world.reach('the provider is mirrored', async () => {
+    await this.world.reach('the provider is synced', async () => {
       const answer = await ehr.call<{ sync: { state: string } }>('PUT', '/v1/providers/therapist', { body, wait: 20 });
       return answer?.body.sync.state === 'synced';
     });
     this.world.deliverWebhooks();
-    this.asking = Promise.all(Array.from({ length: AT_ONCE }, () => this.ask(key)));
+    this.asking = Promise.all(Array.from({ length: CONCURRENCY }, () => this.ask(key)));
   }
 
-  /** Waits until this share of the requests was answered. */
+  /** Waits until this share of the requests is answered. */
   async reaches(share: number): Promise<void> {
     const enough = Math.floor(share * this.appointments.length);
     await this.world.reach(`${enough} requests were answered`, () => this.asked >= enough);
   }
 
-  /** Waits until every session came to its end, and asks the oracle. Faults must be over and everybody up. */
+  /** Waits until every session has ended, and checks the invariants. No fault may be left, and all processes must run. */
   async ended(feed: FeedWatch): Promise<void> {
     const { world } = this;
     const { sessions, deliveries, timers } = world.simulator.state;
     await this.asking;
-    await world.crew.up();
-    await world.reach('no request is on its way', async () => {
+    await world.processes.up();
+    await world.reach('no request is in flight', async () => {
       return (await world.count("sessions WHERE state = 'Requested'")) === 0;
     });
-    await world.reach('the platform has done what it was to do late', () => timers.count === 0);
-    await world.reach('every session came to its end', () => sessions.list().every(({ nextStep }) => !nextStep));
+    await world.reach('the platform has done all delayed work', () => timers.count === 0);
+    await world.reach('every session has ended', () => sessions.list().every(({ nextStep }) => !nextStep));
     await this.hearEverything();
     world.counts.deliveries += deliveries.list().length;
     await this.checkNotes();
@@ -75,7 +75,7 @@ export class SessionWork {
         input: { text: { text: `Notes of ${appointment}.` } },
         partnerAppointmentId: appointment,
       };
-      // Some callers give up after their first try.
+      // Some callers give up after their first attempt.
       const tries = random.chance(0.2) ? 1 : undefined;
       const options = { body, wait: random.below(3), idempotencyKey: appointment, key: key?.() };
       await ehr.call('POST', '/v1/sessions', options, { tries });
@@ -83,10 +83,10 @@ export class SessionWork {
     }
   }
 
-  /** What the platform gave up while nobody listened comes after all. */
+  /** Redelivers webhooks that the platform gave up while no receiver was up. */
   private async hearEverything(): Promise<void> {
     const { deliveries } = this.world.simulator.state;
-    await this.world.reach('the platform could deliver everything', async () => {
+    await this.world.reach('the platform has delivered everything', async () => {
       await deliveries.settled();
       if (deliveries.redeliver('failed') === 0) return true;
       await delay(500);
@@ -110,46 +110,46 @@ export class SessionWork {
     }
     const of = (appointment: string) => made.get(appointment) ?? [];
     oracle.none(
-      'no request makes two sessions',
+      'no request creates two sessions',
       [...made].filter(([, sessions]) => sessions.length > 1),
     );
-    oracle.same('a request is kept once', new Set(kept.map(({ appointment }) => appointment)).size, kept.length);
+    oracle.same('a request is stored once', new Set(kept.map(({ appointment }) => appointment)).size, kept.length);
     const settled = kept.filter(({ state }) => state === 'Settled');
     const others = kept.filter(({ state }) => state !== 'Settled');
     oracle.none(
-      'a settled request has its one session, and its text is gone',
+      'a settled request has exactly one session, and no text',
       settled.filter(({ appointment, platformId, body }) => `${of(appointment)}` !== platformId || body !== null),
     );
-    // Every event was heard and names the appointment: a session that was made would have settled its request.
+    // Every event arrived and names the appointment, so a created session would have settled its request.
     oracle.none(
-      'a request that is not settled is unknown, keeps its text, and made no session',
+      'a request that is not settled is unknown, has its text, and created no session',
       others
         .filter(({ appointment, state, body }) => state !== 'Unknown' || body === null || of(appointment).length > 0)
         .map(({ appointment, state }) => [appointment, state]),
     );
     const known = new Set(kept.map(({ appointment }) => appointment));
     oracle.none(
-      'what was never kept was never sent',
+      'a request that was not stored was not sent',
       this.appointments.filter((appointment) => !known.has(appointment) && of(appointment).length > 0),
     );
     oracle.same('some requests are settled', settled.length > 0, true);
     this.world.setting.log(
       `${this.appointments.length} requests for a session: ${settled.length} settled, ${others.length} unknown, ` +
-        `${this.appointments.length - kept.length} never kept`,
+        `${this.appointments.length - kept.length} never stored`,
     );
-    const created = feed.told('session.created');
+    const created = feed.subjectsOf('session.created');
     oracle.none(
-      'the feed has every session, under the id of the row that was first',
+      'the feed has every session, under the id of its first row',
       settled.filter(({ row }) => !created.has(`sessions/${row}`)).map(({ appointment }) => appointment),
     );
   }
 
-  /** Read as the EHR reads them: whoever is not there yet is waited for. */
+  /** Reads notes as the EHR does, and waits for sessions that are not done yet. */
   private async checkNotes(): Promise<void> {
     const { ehr, simulator } = this.world;
     for (const { sessionId, state } of simulator.state.sessions.list()) {
       if (state !== 'Done') continue;
-      await this.world.reach('a session that is done is shown so, with its notes', async () => {
+      await this.world.reach('a finished session is shown as Done, with its notes', async () => {
         const session = await ehr.call<{ state: string }>('GET', `/v1/sessions/${sessionId}`);
         const notes = await ehr.call<{ documents?: unknown[] }>('GET', `/v1/sessions/${sessionId}/notes`);
         return session?.body.state === 'Done' && notes?.body.documents?.length;

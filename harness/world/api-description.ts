@@ -116,9 +116,9 @@ export class ApiDescription {
     method: string,
     { status, headers, text }: Checked,
   ): string | undefined {
-    for (const [told, name] of Object.entries(HONOURED)) {
+    for (const [echoed, name] of Object.entries(HONOURED)) {
       const isDescribed = parameters?.some((parameter) => parameter.name === name);
-      if (headers.has(told) && !isDescribed) return `the header ${name} was honoured and is not described.`;
+      if (headers.has(echoed) && !isDescribed) return `the header ${name} was honoured but is not described.`;
     }
     const described = responses[status] ?? (status >= 400 ? responses.default : undefined);
     if (!described) return 'this status is not described.';
@@ -126,7 +126,7 @@ export class ApiDescription {
     const content = this.resolved(described).content ?? {};
     const mediaType = mediaTypeOf(headers.get('content-type') ?? undefined);
     if (mediaType === '' && text === '') {
-      return Object.keys(content).length === 0 ? undefined : 'a body is described, and none came.';
+      return Object.keys(content).length === 0 ? undefined : 'a described body is missing.';
     }
     const schema = content[mediaType]?.schema;
     if (!content[mediaType]) return `the media type ${mediaType} is not described.`;

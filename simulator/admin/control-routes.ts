@@ -5,7 +5,7 @@ import { invalid } from '../refusal.js';
 import { changedSettings } from '../settings.js';
 import type { SimulatorState } from '../state.js';
 
-/** Faults, settings, statistics, reset: how a test directs the platform. */
+/** Faults, settings, statistics and reset, for tests. */
 export function controlRoutes(app: FastifyInstance, state: SimulatorState): void {
   app.get('/faults', async () => ({ rules: state.faults.list() }));
   app.post('/faults', async (request, reply) => {

@@ -7,10 +7,10 @@ import { createSession } from '../sessions/session-routes.js';
 import { beginRegeneration, takeStep } from '../sessions/session-run.js';
 import type { SimulatorState } from '../state.js';
 
-/** What may be switched on a session. */
+/** Flags of a session that the admin API can change. */
 const SWITCHES = ['aiNotes', 'willFail', 'transcriptDeleted', 'editedByHand'] as const;
 
-/** Sessions as the platform's application would make and change them. */
+/** Creates and changes sessions as the platform's application does. */
 export function sessionAdminRoutes(app: FastifyInstance, state: SimulatorState): void {
   type ById = { Params: { sessionId: string } };
   const sessionOf = ({ sessionId }: ById['Params']): SimulatedSession => {

@@ -5,7 +5,7 @@ import { finishJob } from '../compliance/compliance-routes.js';
 import { invalid, notFound } from '../refusal.js';
 import type { SimulatorState } from '../state.js';
 
-/** What was uploaded, and jobs moved by hand. */
+/** Lists uploads, and advances compliance jobs. */
 export function uploadAdminRoutes(app: FastifyInstance, state: SimulatorState): void {
   app.get('/uploads', async () => ({
     total: state.uploads.list().length,
@@ -26,7 +26,7 @@ export function uploadAdminRoutes(app: FastifyInstance, state: SimulatorState): 
     return { jobId: job.jobId, status: job.status };
   });
 
-  // Smart edits happen in the platform's own application; the partner only hears of them.
+  // Smart edits happen in the platform's own application; the partner only gets their events.
   app.post('/smart-edits', async (request, reply) => {
     const { eventType = 'SMART_EDIT_JOB_COMPLETED' } = objectOf(request.body ?? {});
     const known = PROCESSING_EVENT_TYPES.find((type) => type === eventType);

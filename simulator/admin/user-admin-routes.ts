@@ -5,7 +5,7 @@ import { invalid } from '../refusal.js';
 import type { SimulatorState } from '../state.js';
 import { announceUser } from '../users/user-routes.js';
 
-/** Who is on the platform, and users created as in the platform's own application. */
+/** Lists users, and creates users as in the platform's own application. */
 export function userAdminRoutes(app: FastifyInstance, state: SimulatorState): void {
   app.get('/users', async () => ({
     total: state.users.list().length,

@@ -35,7 +35,7 @@ export function readComplianceJob(
   if (!sent.every((upload) => upload?.sha256)) throw invalid('A file must be uploaded before it is listed.');
   const criteria = choices(fields, 'criteria', COMPLIANCE_CRITERIA);
   const groups = choices(fields, 'criteriaGroups', COMPLIANCE_CRITERIA_GROUPS);
-  // What the group therapy_notes holds is not shown by the spec; here it is everything.
+  // The spec does not show the contents of the group therapy_notes; here it contains everything.
   const all = groups.length > 0 || criteria.length === 0;
   return {
     files,
@@ -44,12 +44,12 @@ export function readComplianceJob(
   };
 }
 
-/** What GET /compliance/job/{jobId} answers; its shape is the simulator's own. */
+/** The answer to GET /compliance/job/{jobId}, in the simulator's own format. */
 export function complianceView(job: ComplianceJob): object {
   if (job.status !== 'completed') return { jobId: job.jobId, status: job.status };
   const results = job.criteria.map((criterion, index) => {
     const met = index % 4 !== 3;
-    return { criterion, met, evidence: met ? `Found on page ${(index % 3) + 1}.` : 'Nothing in the document says so.' };
+    return { criterion, met, evidence: met ? `Found on page ${(index % 3) + 1}.` : 'Not found in the document.' };
   });
   return { jobId: job.jobId, status: job.status, files: job.files.map(({ id }) => ({ id, results })) };
 }
@@ -57,7 +57,7 @@ export function complianceView(job: ComplianceJob): object {
 function choices<Choice extends string>(fields: Fields, name: string, allowed: readonly Choice[]): Choice[] {
   if (fields[name] === undefined || fields[name] === null) return [];
   return requiredTexts(fields, name).map((value) => {
-    if (!isChoice(value, allowed)) throw invalid(`${name} must hold only: ${allowed.join(', ')}.`);
+    if (!isChoice(value, allowed)) throw invalid(`${name} must contain only: ${allowed.join(', ')}.`);
     return value;
   });
 }

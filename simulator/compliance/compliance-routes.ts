@@ -3,7 +3,7 @@ import { notFound } from '../refusal.js';
 import type { SimulatorState } from '../state.js';
 import { type ComplianceJob, complianceView, readComplianceJob } from './compliance-job.js';
 
-/** Compliance jobs: submitted, run on the timer, told by webhook, readable at any time. */
+/** Compliance jobs: they run on a timer, announce their end by webhook, and can be read at any time. */
 export function complianceRoutes(state: SimulatorState): PlatformRoute[] {
   return [
     {
@@ -33,7 +33,7 @@ export function complianceRoutes(state: SimulatorState): PlatformRoute[] {
   ];
 }
 
-/** Ends a job once; its webhook carries the job's id alone (spec, Processing API events). */
+/** Ends a job once; its webhook contains only the job's id (spec, Processing API events). */
 export function finishJob(state: SimulatorState, job: ComplianceJob): void {
   if (job.status !== 'processing') return;
   job.status = job.willFail ? 'failed' : 'completed';

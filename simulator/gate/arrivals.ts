@@ -1,19 +1,19 @@
 import { largestWindow } from './sliding-limit.js';
 
-/** One request as it arrived at the platform. */
+/** One request that arrived at the platform. */
 export interface Arrival {
   /** Milliseconds since the Unix epoch. */
   at: number;
   operation: string;
-  /** Whether it counts towards the user-management limit. */
+  /** True if it counts towards the user-management limit. */
   limited: boolean;
-  /** Whether it took a place in the limit. */
+  /** True if the limit accepted it. */
   accepted: boolean;
-  /** HTTP status, `cut` when the connection was cut instead of an answer, null while it is under way. */
+  /** HTTP status, `cut` if the connection was cut without an answer, null while the request is in progress. */
   status: number | 'cut' | null;
 }
 
-/** What GET /_simulator/stats answers. */
+/** The answer to GET /_simulator/stats. */
 export interface ArrivalStats {
   calls: Record<string, Record<string, number>>;
   total: number;
@@ -22,12 +22,12 @@ export interface ArrivalStats {
     accepted: number;
     rateLimited: number;
     windowSeconds: number;
-    /** The most arrivals in any sliding window: of those accepted, and of all. */
+    /** Maximum arrivals in any sliding window: accepted ones, and all. */
     largestWindow: { accepted: number; all: number };
   };
 }
 
-/** Every request since the start or the last reset. */
+/** All requests since the start or the last reset. */
 export class Arrivals {
   private readonly all: Arrival[] = [];
 

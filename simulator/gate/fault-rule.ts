@@ -9,9 +9,9 @@ export const FAULT_KINDS = [
   'commit-then-cut',
   /** Handled, then answered with 500. */
   'commit-then-500',
-  /** The connection is cut at once; handled `ms` later. */
+  /** The connection is cut immediately, and the request handled `ms` later. */
   'commit-late',
-  /** Handled, then answered 200 with JSON that breaks off. */
+  /** Handled, then answered 200 with truncated JSON. */
   'bad-json',
   /** Handled, answered `ms` later. */
   'slow',
@@ -26,16 +26,16 @@ export const FAULT_KINDS = [
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
-/** An order for trouble. */
+/** A rule that injects faults. */
 export interface FaultRule {
   /** An operation's name, or `*`. */
   operation: string;
   kind: FaultKind;
-  /** Of a matching request to be hit, 0 to 1. */
+  /** The probability that a matching request gets the fault, 0 to 1. */
   probability: number;
-  /** How many requests are still to be hit; null: no end. */
+  /** How many more requests get the fault; null: no limit. */
   count: number | null;
-  /** Facts that the request must have: path parameters, body fields, or partnerUserId and email of the user it names. */
+  /** Values that the request must have: path parameters, body fields, or partnerUserId and email of the user it names. */
   match: Record<string, string>;
   ms: number;
   status: number;
@@ -45,14 +45,14 @@ export interface FaultRule {
   retryAfterSeconds: number;
 }
 
-/** Reads one rule. @throws Refusal 400 that names the field at fault. */
+/** Reads one rule. @throws Refusal 400 that names the invalid field */
 export function readFaultRule(value: unknown): FaultRule {
   const fields = objectOf(value, 'A fault rule');
   const kind = optionalChoice(fields, 'kind', FAULT_KINDS);
   if (!kind) throw invalid(`kind is required: one of ${FAULT_KINDS.join(', ')}.`);
   const match = objectOf(fields.match ?? {}, 'match');
   if (!Object.values(match).every((expected) => typeof expected === 'string')) {
-    throw invalid('match must hold strings only.');
+    throw invalid('match must contain only strings.');
   }
   const retryAfter = fields.retryAfter ?? 'seconds';
   if (!isChoice(retryAfter, ['seconds', 'date', 'absent'] as const)) {
@@ -74,6 +74,6 @@ export function readFaultRule(value: unknown): FaultRule {
 
 function amount(fields: Fields, name: string, otherwise: number): number {
   const value = fields[name] ?? otherwise;
-  if (typeof value !== 'number' || !(value >= 0)) throw invalid(`${name} must be a number that is not negative.`);
+  if (typeof value !== 'number' || !(value >= 0)) throw invalid(`${name} must be a number of at least 0.`);
   return value;
 }

@@ -1,7 +1,7 @@
 import type { SeededRandom } from '../seeded-random.js';
 import type { FaultRule } from './fault-rule.js';
 
-/** The trouble that is on order; the first rule that fits hits. */
+/** The active fault rules; the first one that matches applies. */
 export class Faults {
   private rules: FaultRule[] = [];
 
@@ -19,7 +19,7 @@ export class Faults {
     return this.rules;
   }
 
-  /** The rule that hits this request, counted down; undefined when none does. */
+  /** The rule that applies to this request, with its count decreased; undefined if none does. */
   take(operation: string, facts: Readonly<Record<string, unknown>>): FaultRule | undefined {
     const rule = this.rules.find(
       (candidate) =>

@@ -1,8 +1,8 @@
-/** A request that passed the gate. */
+/** A request that the gate has accepted. */
 export interface PlatformCall {
   params: Readonly<Record<string, string>>;
   query: Readonly<Record<string, string>>;
-  /** Parsed JSON, not judged yet; undefined without a body. */
+  /** Parsed, unchecked JSON; undefined without a body. */
   body: unknown;
 }
 
@@ -12,15 +12,15 @@ export interface PlatformAnswer {
   body?: unknown;
 }
 
-/** One operation of the platform. It is handled at once and wholly: whatever follows (a cut, a delay) comes after. */
+/** One operation of the platform. It is handled immediately and completely; a cut or a delay follows afterwards. */
 export interface PlatformRoute {
   /** The name that faults and statistics use; the contract file's name where it has one. */
   operation: string;
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** With `:name` for parameters. */
   path: string;
-  /** Whether calls count towards the user-management limit (spec, Limits). */
+  /** True if calls count towards the user-management limit (spec, Limits). */
   userManagement?: boolean;
-  /** @throws Refusal for an answer of 4xx */
+  /** @throws Refusal for a 4xx answer */
   handle(call: PlatformCall): PlatformAnswer;
 }

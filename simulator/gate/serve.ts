@@ -6,15 +6,15 @@ import type { Arrival } from './arrivals.js';
 import type { FaultRule } from './fault-rule.js';
 import type { PlatformAnswer, PlatformCall, PlatformRoute } from './platform-route.js';
 
-/** What the gate remembers of a request while it is under way. */
+/** A request in progress. */
 interface Passage {
   arrival: Arrival;
-  /** Milliseconds of the latency that are left for the way back. */
+  /** The part of the latency that delays the answer, in milliseconds. */
   returnMs: number;
 }
 
 /**
- * Serves platform operations behind one gate: latency, arrival, key, limit, faults, then the handler.
+ * Serves platform operations behind one gate. In this order: latency, arrival, key, limit, faults, then the handler.
  *
  * @param apiKey the only key that is accepted, as `Authorization: Bearer …` (simulator/contract.json)
  */
@@ -45,7 +45,7 @@ export function servePlatform(
         const { arrival, returnMs } = passages.get(request) as Passage;
         const call = callOf(request);
         const fault = state.faults.take(route.operation, factsOf(state, call));
-        if (fault) return sufferFault(state, fault, arrival, reply, () => route.handle(call));
+        if (fault) return applyFault(state, fault, arrival, reply, () => route.handle(call));
         const answer = route.handle(call);
         await holdAnswer(state, returnMs);
         return send(reply, answer);
@@ -76,8 +76,8 @@ function admit(state: SimulatorState, arrival: Arrival): void {
 }
 
 /**
- * The Retry-After header of a 429 in the form asked for (RFC 9110, 10.2.3), rounded up so that who waits exactly so
- * long is not refused again.
+ * The Retry-After header of a 429 in the configured form (RFC 9110, 10.2.3), rounded up so that a retry after exactly
+ * this time succeeds.
  */
 function retryAfterHeader(form: Settings['retryAfter'], waitMs: number, nowMs: number): Record<string, string> {
   if (form === 'absent') return {};
@@ -89,7 +89,7 @@ function tooMany(headers: Record<string, string>): Refusal {
   return new Refusal(429, 'Too many user-management requests.', headers);
 }
 
-async function sufferFault(
+async function applyFault(
   state: SimulatorState,
   fault: FaultRule,
   arrival: Arrival,
@@ -117,7 +117,7 @@ async function sufferFault(
       return send(reply, answer);
     }
     case 'status':
-      throw new Refusal(fault.status, `Status ${fault.status}, as ordered.`);
+      throw new Refusal(fault.status, `Injected status ${fault.status}.`);
     case 'rate-limit':
       state.limit.withdraw(arrival.at);
       arrival.accepted = false;
@@ -129,7 +129,7 @@ async function sufferFault(
   }
 }
 
-/** Nobody waits for this answer any more, so a refusal is nobody's either. */
+/** Ignores a refusal, because the caller has been disconnected. */
 function handleUnseen(handle: () => PlatformAnswer): void {
   try {
     handle();

@@ -7,13 +7,13 @@ const arrivals = fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 60 }).m
 const calls = fc.integer({ min: 1, max: 8 });
 const WINDOW_MS = 100;
 
-/** The definition itself: every arrival begins one window. */
+/** The definition: each arrival starts one window. */
 function largestByDefinition(at: number[]): number {
   return Math.max(0, ...at.map((start) => at.filter((other) => other >= start && other < start + WINDOW_MS).length));
 }
 
 describe('the strict limit', () => {
-  it('no sliding window ever holds more accepted arrivals than the limit', () => {
+  it('no sliding window contains more accepted arrivals than the limit', () => {
     const law = fc.property(arrivals, calls, (at, limit) => {
       const gate = new SlidingLimit();
       const accepted = at.filter((time) => gate.admit(time, limit, WINDOW_MS) === undefined);
@@ -22,7 +22,7 @@ describe('the strict limit', () => {
     fc.assert(law, RUNS);
   });
 
-  it('an arrival is refused only when its window is full, and a wait as long as told is enough', () => {
+  it('refuses an arrival only if its window is full; a retry after the returned wait succeeds', () => {
     const law = fc.property(arrivals, calls, (at, limit) => {
       const gate = new SlidingLimit();
       const accepted: number[] = [];
@@ -36,14 +36,14 @@ describe('the strict limit', () => {
     fc.assert(law, RUNS);
   });
 
-  it('the largest window is found as its definition says, in whatever order arrivals are listed', () => {
+  it('finds the largest window, regardless of the order of arrivals', () => {
     const law = fc.property(arrivals, (at) => {
       expect(largestWindow([...at].reverse(), WINDOW_MS)).toBe(largestByDefinition(at));
     });
     fc.assert(law, RUNS);
   });
 
-  it('a withdrawn admission gives its place back', () => {
+  it('a withdrawn arrival does not count', () => {
     const gate = new SlidingLimit();
     gate.admit(0, 1, WINDOW_MS);
     gate.withdraw(0);

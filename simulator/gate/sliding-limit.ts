@@ -1,11 +1,11 @@
 /**
- * The strict limit: at most `calls` accepted arrivals in any sliding window of `windowMs`, each counted at the moment
- * at which it arrived. Refused arrivals take no place.
+ * The strict limit: at most `calls` accepted arrivals in any sliding window of `windowMs`, each counted at its time of
+ * arrival. Refused arrivals do not count.
  */
 export class SlidingLimit {
   private readonly accepted: number[] = [];
 
-  /** @returns undefined when accepted, else the milliseconds until a place becomes free */
+  /** @returns undefined if accepted, otherwise the milliseconds until the limit accepts another arrival */
   admit(atMs: number, calls: number, windowMs: number): number | undefined {
     const firstInside = this.accepted.findIndex((accepted) => accepted > atMs - windowMs);
     if (firstInside !== 0) this.accepted.splice(0, firstInside < 0 ? this.accepted.length : firstInside);
@@ -17,14 +17,14 @@ export class SlidingLimit {
     return placeFreedBy + windowMs - atMs;
   }
 
-  /** Takes back an admission: the call was answered 429 after all. */
+  /** Uncounts an accepted arrival that was answered 429 by a fault rule. */
   withdraw(atMs: number): void {
     const index = this.accepted.lastIndexOf(atMs);
     if (index >= 0) this.accepted.splice(index, 1);
   }
 }
 
-/** The most arrivals in any sliding window; `arrivalsMs` in any order. */
+/** Maximum arrivals in any sliding window; `arrivalsMs` in any order. */
 export function largestWindow(arrivalsMs: readonly number[], windowMs: number): number {
   const sorted = [...arrivalsMs].sort((a, b) => a - b);
   let first = 0;

@@ -2,7 +2,7 @@ import { RECORDER_VARIANTS, type RecorderVariant } from '../../src/platform/cont
 import { isChoice } from '../body-fields.js';
 import type { SimulatorState } from '../state.js';
 
-/** What the recorder was opened with, once it was found valid. */
+/** The valid parameters of a recorder page. */
 export interface Launch {
   variant: RecorderVariant;
   /** The client's userId. */
@@ -12,9 +12,9 @@ export interface Launch {
 }
 
 /**
- * Judges the recorder's query parameters (spec, Audio recorder web routes) without using the token up.
+ * Checks the recorder's query parameters (spec, Audio recorder web routes) without using up the token.
  *
- * @returns the launch, or every fault in words that never hold a parameter's value
+ * @returns the launch, or a message for each fault, without values of parameters
  */
 export function readLaunch(
   state: SimulatorState,
@@ -25,7 +25,7 @@ export function readLaunch(
   if (!isChoice(variant, RECORDER_VARIANTS)) faults.push(`variant must be ${RECORDER_VARIANTS.join(' or ')}.`);
   const providerUserId = typeof sessionToken === 'string' ? state.recorderAccess.ownerOf(sessionToken) : undefined;
   if (providerUserId === undefined) {
-    faults.push('sessionToken is missing, used or expired: obtain a new one with initiate-auth.');
+    faults.push('sessionToken is missing, used or expired. Get a new one with initiate-auth.');
   }
   const client = typeof contractId === 'string' ? state.users.findAs('Client', contractId) : undefined;
   if (!client) faults.push('contractId must be the userId of a client.');

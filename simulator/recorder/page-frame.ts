@@ -3,7 +3,7 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-/** A token as it may be shown: enough to tell two apart, too little to use. */
+/** A shortened token: enough to distinguish two, too little to use. */
 export function maskedToken(token: string): string {
   return `${token.slice(0, 4)}…`;
 }
@@ -32,7 +32,7 @@ li { display: flex; align-items: center; justify-content: space-between; gap: 1r
 .done { color: var(--accent); } .fault { color: var(--danger); } [hidden] { display: none; }
 `;
 
-/** A whole page of the platform's web app. `body` is HTML already. */
+/** A complete page of the platform's web app. `body` is HTML. */
 export function pageFrame(title: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
@@ -47,7 +47,7 @@ export function pageFrame(title: string, body: string): string {
 `;
 }
 
-/** The page instead of a recorder that does not start. */
+/** The page that explains why the recorder did not start. */
 export function faultPage(faults: readonly string[]): string {
   const items = faults.map((fault) => `<li class="fault">${escapeHtml(fault)}</li>`).join('');
   return pageFrame('Recorder not started', `<h1>The recorder did not start</h1><ul>${items}</ul>`);

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type { NowMs } from '../timers.js';
 
 /**
- * Who may use the recorder: single-use tokens that the partner's server obtains, each exchanged once for a browser
- * session. Tokens are secrets, so they come from the machine's randomness and not from the seed.
+ * Access to the recorder: the partner's server obtains single-use tokens, each exchanged once for a browser session.
+ * Tokens are secrets, so they come from the machine's randomness and not from the seed.
  */
 export class RecorderAccess {
   private readonly tokens = new Map<string, { providerUserId: string; expiresAt: number }>();
@@ -20,13 +20,13 @@ export class RecorderAccess {
     return token;
   }
 
-  /** Whose token it is; it stays valid. Undefined when it is unknown, used or expired. */
+  /** The provider of a token, which stays valid. Undefined if the token is unknown, used or expired. */
   ownerOf(token: string): string | undefined {
     const issued = this.tokens.get(token);
     return issued && issued.expiresAt > this.nowMs() ? issued.providerUserId : undefined;
   }
 
-  /** Uses a token up. @returns the key of a new browser session; undefined when the token is not valid */
+  /** Uses a token up. @returns the key of a new browser session; undefined if the token is not valid */
   redeem(token: string): string | undefined {
     const providerUserId = this.ownerOf(token);
     this.tokens.delete(token);
@@ -36,7 +36,7 @@ export class RecorderAccess {
     return browser;
   }
 
-  /** Provider of a browser session. */
+  /** The provider of a browser session. */
   providerOf(browser: string): string | undefined {
     return this.browsers.get(browser);
   }

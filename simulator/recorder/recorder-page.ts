@@ -1,7 +1,7 @@
 import type { Launch } from './launch.js';
 import { escapeHtml, maskedToken, pageFrame } from './page-frame.js';
 
-/** The recorder, showing what it was launched with. The token is never shown whole. */
+/** The recorder page with its parameters. It never shows the complete token. */
 export function recorderPage(launch: Launch, sessionToken: string): string {
   const shown: [string, string][] = [
     ['variant', launch.variant],
@@ -37,7 +37,7 @@ Edge or another Chromium-based browser; desktop apps on Windows only)</span></la
 <label><input type="radio" name="mode"> <span>Without headphones</span></label>
 </fieldset>`;
 
-/** Recordings of this provider that this browser still holds. */
+/** The page with this provider's recordings that are still in this browser. */
 export function unuploadedPage(providerUserId: string): string {
   return pageFrame(
     'Unuploaded sessions',

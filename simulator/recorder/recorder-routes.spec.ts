@@ -25,7 +25,7 @@ const launch = (sessionToken: string, more: Record<string, string> = {}) =>
   open('/recorder', { variant: 'in-person', contractId: client, sessionToken, ...more });
 const cookieOf = (page: Response) => page.headers.get('set-cookie')?.split(';')[0] ?? '';
 
-/** Does what the script of the page does: asks for a URL, uploads, creates the session. */
+/** Does what the page's script does: gets a URL, uploads, creates the session. */
 async function record(cookie: string): Promise<Response> {
   const headers = { cookie, 'content-type': 'application/json' };
   const post = (route: string, body: object) =>
@@ -37,7 +37,7 @@ async function record(cookie: string): Promise<Response> {
   return post('/recorder/sessions', { contractId: client, fileUrl });
 }
 
-it('gives a token only with the key, and only for a provider', async () => {
+it('issues a token only with the key, and only for a provider', async () => {
   expect((await initiate({ userId: provider }, 'wrong')).status).toBe(403);
   for (const [userId, status] of [
     [undefined, 400],
@@ -48,7 +48,7 @@ it('gives a token only with the key, and only for a provider', async () => {
     expect([userId, (await initiate({ userId })).status]).toEqual([userId, status]);
 });
 
-it('shows what the recorder was launched with, but never the token', async () => {
+it('shows the parameters of the recorder, but not the token', async () => {
   const otp = await token();
   const page = await launch(otp, { variant: 'virtual', redirectUrl: 'https://ehr.example.test/back?a=1&b="2"' });
   const html = await page.text();
@@ -59,7 +59,7 @@ it('shows what the recorder was launched with, but never the token', async () =>
   expect(await (await launch(await token())).text()).not.toContain('Back to your records');
 });
 
-it('does not start with a wrong query, which leaves the token valid for one page', async () => {
+it('rejects a wrong query, and leaves the token valid for one page', async () => {
   const otp = await token();
   const wrong: Record<string, string>[] = [
     { variant: 'phone' },
@@ -85,17 +85,17 @@ it("does not start for another provider's client, nor with an expired token", as
   expect((await launch(otp)).status).toBe(400);
 });
 
-it('creates the session after an upload, with the usual webhooks', async () => {
+it('creates a session after an upload, with the usual webhooks', async () => {
   const created = await record(cookieOf(await launch(await token())));
   expect(created.status).toBe(201);
   const { sessionId } = (await created.json()) as { sessionId: string };
-  const told = JSON.parse(simulator.state.deliveries.list().at(-1)?.body ?? '');
-  expect(told).toMatchObject({ eventType: 'SESSION_CREATED', sessionId, providerUserId: provider });
+  const lastEvent = JSON.parse(simulator.state.deliveries.list().at(-1)?.body ?? '');
+  expect(lastEvent).toMatchObject({ eventType: 'SESSION_CREATED', sessionId, providerUserId: provider });
   expect(simulator.state.sessions.find(sessionId)?.clientUserIds).toEqual([client]);
   expect((await record('recorder=made-up')).status).toBe(403);
 });
 
-it('only its provider finishes an interrupted upload from /unuploaded-sessions', async () => {
+it('only its provider can finish an interrupted upload at /unuploaded-sessions', async () => {
   const page = await open('/unuploaded-sessions', { sessionToken: await token() });
   expect(await page.text()).toContain(provider);
   expect((await record(cookieOf(page))).status).toBe(201);

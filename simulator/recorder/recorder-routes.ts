@@ -37,7 +37,7 @@ export async function recorderRoutes(app: FastifyInstance, state: SimulatorState
     const token = typeof query.sessionToken === 'string' ? query.sessionToken : '';
     const providerUserId = state.recorderAccess.ownerOf(token);
     if (!providerUserId) {
-      const fault = 'sessionToken is missing, used or expired: obtain a new one with initiate-auth.';
+      const fault = 'sessionToken is missing, used or expired. Get a new one with initiate-auth.';
       return html(reply.code(400), faultPage([fault]));
     }
     openBrowserSession(state, reply, token);

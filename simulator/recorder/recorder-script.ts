@@ -1,6 +1,6 @@
 /**
- * What runs in the provider's browser. It records a tone instead of a microphone, keeps what was recorded in this
- * browser until it is uploaded, and uploads it to a pre-signed URL, as the real recorder does.
+ * The script in the provider's browser. It records a tone instead of a microphone, stores the recording in this browser
+ * until it is uploaded, and uploads it to a pre-signed URL, as the real recorder does.
  */
 const SHARED = `
 const main = document.querySelector('[data-provider]');
@@ -51,7 +51,7 @@ async function upload(recording) {
 }
 `;
 
-/** Of /recorder: start, stop and upload, then offer the way back. */
+/** For /recorder: starts, stops and uploads, then shows the link back. */
 export const RECORDER_SCRIPT = `${SHARED}
 const [start, stop] = [document.querySelector('#start'), document.querySelector('#stop')];
 const clock = document.querySelector('output');
@@ -80,12 +80,12 @@ stop.addEventListener('click', async () => {
     tell('Uploaded. Processing of session ' + (await upload(recording)) + ' has started.', 'done');
     document.querySelector('#back')?.removeAttribute('hidden');
   } catch (error) {
-    tell('Not uploaded: ' + error.message + ' It is kept among the unuploaded sessions.', 'fault');
+    tell('Not uploaded: ' + error.message + ' It is listed under unuploaded sessions.', 'fault');
   }
 });
 `;
 
-/** Of /unuploaded-sessions: what this provider left in this browser. */
+/** For /unuploaded-sessions: lists this provider's recordings in this browser. */
 export const UNUPLOADED_SCRIPT = `${SHARED}
 const list = document.querySelector('ul');
 function show() {

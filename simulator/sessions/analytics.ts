@@ -4,7 +4,7 @@ import type { SimulatedSession } from './session.js';
 
 type AnalyticsSummary = NonNullable<Session['analyticsSummary']>;
 
-/** Measures of everybody who is mapped to a speaker, from the transcript; none without one. */
+/** Measures of each person mapped to a speaker, from the transcript; none without a transcript. */
 export function analyticsOf(session: SimulatedSession): AnalyticsSummary | undefined {
   const utterances = transcriptOf(session)?.utterances;
   if (!utterances) return undefined;

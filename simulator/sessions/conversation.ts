@@ -1,7 +1,7 @@
 import type { Session, Transcript } from '../../src/platform/contract/session-answer.js';
 import type { SimulatedSession } from './session.js';
 
-/** Invented lines of a provider (A) and a client (B), in the order in which they are said. */
+/** Invented lines of a provider (A) and a client (B), in spoken order. */
 const LINES: readonly (readonly ['A' | 'B', string])[] = [
   ['A', 'Good to see you again. How has the week been since we last met?'],
   ['B', 'Mixed. I slept better on most nights, but Thursday at the warehouse was hard.'],
@@ -12,9 +12,9 @@ const LINES: readonly (readonly ['A' | 'B', string])[] = [
   ['A', 'So you used the breathing exercise on your own, in the moment. How was that for you?'],
   ['B', 'Honestly, better than I expected. I went back in and finished the shift.'],
   ['A', 'Let us look at the thought that came first, before the tightness.'],
-  ['B', 'That I would be the one to let everybody down again.'],
-  ['A', 'What speaks for that thought, and what speaks against it?'],
-  ['B', 'Against it? They asked me to train the new people in Riverton. They would not do that otherwise.'],
+  ['B', 'That I would be the one to let everyone down again.'],
+  ['A', 'What supports that thought, and what contradicts it?'],
+  ['B', 'Contradicts it? They asked me to train the new people in Riverton. They would not do that otherwise.'],
   ['A', 'Keep that sentence. For next week, write down one such moment each day.'],
   ['B', 'I can do that. I will bring the notebook.'],
 ];
@@ -22,7 +22,7 @@ const LINES: readonly (readonly ['A' | 'B', string])[] = [
 const MS_PER_WORD = 380;
 const PAUSE_MS = 700;
 
-/** A transcript with word times; several recordings are concatenated, so their conversation is that much longer. */
+/** A transcript with word times; several recordings are concatenated, so their conversation is longer. */
 export function transcriptOf(session: SimulatedSession): Transcript | undefined {
   if (session.input.kind !== 'recording' || session.transcriptDeleted) return undefined;
   const utterances: NonNullable<Transcript['utterances']> = [];
@@ -48,7 +48,7 @@ function linesFor(session: SimulatedSession): readonly (readonly ['A' | 'B', str
   return dictated ? LINES.filter(([speaker]) => speaker === 'A') : LINES;
 }
 
-/** Milliseconds of all recordings together; undefined without audio. */
+/** Total milliseconds of all recordings; undefined without audio. */
 export function recordingDurationOf(session: SimulatedSession): number | undefined {
   const utterances = transcriptOf({ ...session, transcriptDeleted: false })?.utterances ?? [];
   return utterances.at(-1)?.end;

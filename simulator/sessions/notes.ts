@@ -32,8 +32,8 @@ const STATEMENTS = [
 const QUOTE_LENGTH = 120;
 
 /**
- * The notes of one template. Each generation's text differs from the one before, as it does when a model writes it, and
- * says which generation it is; the plan, the text and the speaker mapping that went in leave their mark.
+ * The notes of one template. The text differs in each generation, as if a model wrote it, and contains the number of the
+ * generation. It also shows the plan, the text and the speaker mapping that were used.
  */
 export function notesFor(session: SimulatedSession, templateId: string): Note[] {
   const shape = SHAPES[Number.parseInt(templateId.slice(0, 4), 16) % SHAPES.length] ?? [];

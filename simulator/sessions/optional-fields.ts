@@ -1,6 +1,6 @@
 import type { Session } from '../../src/platform/contract/session-answer.js';
 
-/** The fields of a Session that the spec does not require. */
+/** Optional fields of a Session (spec). */
 export const OPTIONAL_FIELDS = [
   'partnerAppointmentId',
   'date',

@@ -24,7 +24,7 @@ import type { NewSession, SimulatedInput } from './session.js';
 /**
  * Reads a create request of either form (spec, Therapy session creation request).
  *
- * @param now the session's date when the request names none
+ * @param now the default date of the session
  * @throws Refusal 400 that names the field and the rule
  */
 export function readCreate(body: unknown, users: UserDirectory, now: Date): NewSession {
@@ -52,15 +52,15 @@ export function readCreate(body: unknown, users: UserDirectory, now: Date): NewS
   };
 }
 
-/** Template ids as the platform makes them: UUIDs, at least one. @throws Refusal 400 */
+/** At least one template id, all of them UUIDs. @throws Refusal 400 */
 export function requireTemplateIds(fields: Fields): string[] {
   const templateIds = requiredTexts(fields, 'noteTemplateIds');
   if (templateIds.length === 0) throw invalid('noteTemplateIds must name at least one template.');
-  if (!templateIds.every(isUuid)) throw invalid('noteTemplateIds must hold UUIDs only.');
+  if (!templateIds.every(isUuid)) throw invalid('noteTemplateIds must contain only UUIDs.');
   return [...new Set(templateIds)];
 }
 
-/** A plan with something in it, or undefined. @throws Refusal 400 when it is too long (spec, Limits) */
+/** A non-empty plan, or undefined. @throws Refusal 400 if it is too long (spec, Limits) */
 export function readPlan(fields: Fields): string | undefined {
   const plan = optionalText(fields, 'externalTreatmentPlan');
   if (plan !== undefined && [...plan].length > TREATMENT_PLAN_MAX_LENGTH) {
@@ -89,7 +89,7 @@ function readTemplates(fields: Fields): string[] {
   return [templateOf(sessionType)];
 }
 
-/** The template that stands for a session type: always the same UUID. */
+/** The template for a session type: always the same UUID. */
 export function templateOf(sessionType: (typeof SESSION_TYPES)[number]): string {
   const hex = createHash('sha256').update(sessionType).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
@@ -99,12 +99,12 @@ export function templateOf(sessionType: (typeof SESSION_TYPES)[number]): string 
 function readInput(fields: Fields): SimulatedInput {
   const input = objectOf(fields.input, 'input');
   const present = (name: string) => input[name] !== undefined && input[name] !== null;
-  if (present('recording') === present('text')) throw invalid('input must hold either a recording or a text.');
+  if (present('recording') === present('text')) throw invalid('input must contain either a recording or a text.');
   if (present('text')) return { kind: 'text', text: requiredText(objectOf(input.text, 'input.text'), 'text') };
   const recording = objectOf(input.recording, 'input.recording');
   const urls = requiredTexts(recording, 'recordingUrls');
   if (urls.length === 0) throw invalid('recordingUrls must name at least one file.');
-  if (!urls.every((url) => URL.canParse(url))) throw invalid('recordingUrls must hold URLs only.');
+  if (!urls.every((url) => URL.canParse(url))) throw invalid('recordingUrls must contain only URLs.');
   const content = optionalChoice(recording, 'recordingContent', RECORDING_CONTENTS);
   if (!content) throw invalid(`recordingContent is required: one of ${RECORDING_CONTENTS.join(', ')}.`);
   return { kind: 'recording', urls, content };

@@ -3,7 +3,7 @@ import { invalid } from '../refusal.js';
 import { readPlan, requireTemplateIds } from './read-create.js';
 import type { SimulatedInput, SimulatedSession } from './session.js';
 
-/** What an update asks for; what it left out, or sent as null or blank, is absent. */
+/** The changes of an update, without fields that are missing, null or blank. */
 export interface SessionChange {
   noteTemplateIds?: string[];
   externalTreatmentPlan?: string;
@@ -14,7 +14,7 @@ export interface SessionChange {
 /**
  * Reads an update (spec, Update an existing session, the applicability table as corrected there).
  *
- * @throws Refusal 400: an empty patch, a malformed value, or a field that this kind of session doesn't take
+ * @throws Refusal 400: an empty patch, a malformed value, or a field that this kind of session does not support
  */
 export function readUpdate(body: unknown, kind: SimulatedInput['kind']): SessionChange {
   const fields = objectOf(body);
@@ -33,14 +33,14 @@ export function readUpdate(body: unknown, kind: SimulatedInput['kind']): Session
   return change;
 }
 
-/** Whether a change makes notes anew; a plan does so only where AI notes are on. */
+/** True if a change regenerates notes. A plan does so only with AI notes. */
 export function regenerates(change: SessionChange, aiNotes: boolean): boolean {
   return Boolean(
     change.noteTemplateIds || change.speakerMapping || change.text || (change.externalTreatmentPlan && aiNotes),
   );
 }
 
-/** @throws Refusal 400 when this session's notes can't be made anew (spec, Errors, 400) */
+/** @throws Refusal 400 if this session's notes cannot be regenerated (spec, Errors, 400) */
 export function refuseRegeneration(session: SimulatedSession): void {
   if (session.state === 'Processing') throw invalid('The session is being processed.');
   if (session.state === 'Error') throw invalid('The processing of this session has failed.');
@@ -55,7 +55,7 @@ function isBlankList(value: unknown): boolean {
 function readSpeakerMapping(value: unknown): Record<string, string> | undefined {
   if (value === undefined || value === null || value === '') return undefined;
   const mapping = objectOf(value, 'speakerMapping');
-  if (!Object.values(mapping).every(isUuid)) throw invalid('speakerMapping must hold user UUIDs only.');
+  if (!Object.values(mapping).every(isUuid)) throw invalid('speakerMapping must contain only user UUIDs.');
   return Object.keys(mapping).length === 0 ? undefined : (mapping as Record<string, string>);
 }
 

@@ -9,7 +9,7 @@ const SESSIONS = '/api/v2/therapy-session';
 let simulator: Simulator;
 let provider: string;
 let client: string;
-/** Work that the simulator has planned; the tests run it. */
+/** Scheduled work of the simulator, which the tests run. */
 let later: (() => void)[] = [];
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ const creation = (more: object = {}) => ({
 const create = async (more: object = {}) => (await call('POST', SESSIONS, creation(more))).json().sessionId ?? '';
 const advance = (sessionId: string, body: object = {}) =>
   call('POST', `/_simulator/sessions/${sessionId}/advance`, body);
-/** A session whose first run is over. */
+/** A session after its first run. */
 async function finished(more: object = {}): Promise<string> {
   const sessionId = await create(more);
   await advance(sessionId, { toEnd: true });
@@ -52,18 +52,18 @@ const set = (settings: object) => call('PATCH', '/_simulator/settings', settings
 const patch = (sessionId: string, body: unknown) => call('PATCH', `${SESSIONS}/${sessionId}`, body);
 const read = async (sessionId: string) => (await call('GET', `${SESSIONS}/${sessionId}`)).json<Session>();
 const alter = (sessionId: string, body: object) => call('PATCH', `/_simulator/sessions/${sessionId}`, body);
-const told = () => simulator.state.deliveries.list().map(({ body }) => JSON.parse(body));
+const sentEvents = () => simulator.state.deliveries.list().map(({ body }) => JSON.parse(body));
 const events = () =>
-  told().map((event) => `${event.eventType.replace(/SESSION_|PROCESSING_/g, '')} ${event.aiNotesEnabled}`);
+  sentEvents().map((event) => `${event.eventType.replace(/SESSION_|PROCESSING_/g, '')} ${event.aiNotesEnabled}`);
 
 describe('creating a session', () => {
-  it('takes template ids or a session type, and a plan of 100,000 characters', async () => {
+  it('accepts template ids or a session type, and a plan of 100,000 characters', async () => {
     const byType = await create({ noteTemplateIds: undefined, sessionType: 'Soap' });
     expect((await read(byType)).noteTemplateIds).toHaveLength(1);
     expect(await create({ externalTreatmentPlan: 'x'.repeat(100_000) })).not.toBe('');
   });
 
-  it('refuses what the specification forbids with 400 and a message', async () => {
+  it('rejects requests that violate the specification with 400 and a message', async () => {
     for (const more of [
       { providerUserId: 'p-1' },
       { providerUserId: await newSimulatedProvider(simulator, 'other@example.test') },
@@ -92,11 +92,11 @@ describe('the run of a session', () => {
     [{}, text, 'CREATED false, STARTED true, NOTES_COMPLETED true, COMPLETED true'],
     [{ aiNotes: false }, recording, 'CREATED null, COMPLETED false'],
     [{ aiNotes: false, provisionalAiNotes: 'opposite' }, text, 'CREATED true, COMPLETED false'],
-  ])('tells its steps with the settings %j', async (settings, input, expected) => {
+  ])('sends events of its steps with the settings %j', async (settings, input, expected) => {
     await set(settings);
     const sessionId = await finished({ input, partnerAppointmentId: 'apt-1' });
     expect(events().join(', ')).toBe(expected);
-    expect(told()[0]).toMatchObject({ partnerAppointmentId: 'apt-1', providerUserId: provider });
+    expect(sentEvents()[0]).toMatchObject({ partnerAppointmentId: 'apt-1', providerUserId: provider });
     expect((await read(sessionId)).notes === undefined).toBe('aiNotes' in settings);
   });
 
@@ -120,7 +120,7 @@ describe('the run of a session', () => {
     expect(two.transcript?.utterances?.length).toBe(2 * (done.transcript?.utterances?.length ?? 0));
   });
 
-  it('ends in Error when ordered to fail', async () => {
+  it('ends in Error if willFail is set', async () => {
     const sessionId = await create({ input: recording });
     await alter(sessionId, { willFail: true });
     await advance(sessionId, { toEnd: true });
@@ -129,16 +129,16 @@ describe('the run of a session', () => {
     expect((await patch(sessionId, { noteTemplateIds: [OTHER] })).status).toBe(400);
   });
 
-  it('tells a processingId that leads to the session', async () => {
+  it('sends a processingId that leads to the session', async () => {
     await set({ processingEvents: true });
     const sessionId = await finished();
-    const last = told().at(-1);
+    const last = sentEvents().at(-1);
     expect(last).toEqual({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId: expect.any(String) } });
     const answer = await call('GET', `/api/v1/processing/${last.payload.processingId}`);
     expect(answer.json()).toMatchObject({ processing: { sessionId } });
   });
 
-  it('ends as time passes', async () => {
+  it('ends after its steps on the timer', async () => {
     await set({ stepMs: 5 });
     const sessionId = await create();
     for (let work = later.shift(); work; work = later.shift()) work();
@@ -147,7 +147,7 @@ describe('the run of a session', () => {
 });
 
 describe('updating a session', () => {
-  it('refuses what the specification forbids', async () => {
+  it('rejects updates that violate the specification', async () => {
     const [typed, recorded] = [await finished(), await finished({ input: recording })];
     const blank = { noteTemplateIds: [], externalTreatmentPlan: ' ', speakerMapping: null, input: { text: '' } };
     const plan = { externalTreatmentPlan: 'x'.repeat(100_001) };
@@ -178,9 +178,9 @@ describe('updating a session', () => {
     [text, { input: { text: 'Slept badly.' } }],
     [text, { externalTreatmentPlan: '# Sleep' }],
     [recording, { speakerMapping: { B: TEMPLATE } }],
-  ])('makes all notes of %j again after %j, and tells it once per template', async (input, body) => {
+  ])('regenerates all notes of %j after %j, with one event per template', async (input, body) => {
     const sessionId = await finished({ input, noteTemplateIds: [TEMPLATE, OTHER] });
-    const [before, count] = [await read(sessionId), told().length];
+    const [before, count] = [await read(sessionId), sentEvents().length];
     expect((await patch(sessionId, body)).json<Session>().state).toBe('Processing');
     await advance(sessionId);
     const after = await read(sessionId);

@@ -11,7 +11,7 @@ import { beginRun } from './session-run.js';
 import { applyUpdate } from './session-update.js';
 import { viewOf } from './session-view.js';
 
-/** Sessions; the paths that the spec does not show are those of simulator/contract.json. */
+/** Sessions. Paths that the spec does not show are in simulator/contract.json. */
 export function sessionRoutes(state: SimulatorState): PlatformRoute[] {
   const update = (path: string): PlatformRoute => ({
     operation: 'updateSession',
@@ -74,7 +74,7 @@ export function sessionRoutes(state: SimulatorState): PlatformRoute[] {
   ];
 }
 
-/** Makes a session and sets it going, whoever asked for it: the API, the recorder or the platform's application. */
+/** Creates and starts a session of the API, the recorder or the platform's application. */
 export function createSession(state: SimulatorState, wanted: NewSession): SimulatedSession {
   const { aiNotes, sessionFailureRate } = state.settings;
   const willFail = state.random.chance(sessionFailureRate);

@@ -3,13 +3,13 @@ import type { SimulatorState } from '../state.js';
 import { notesFor } from './notes.js';
 import type { SimulatedSession } from './session.js';
 
-/** Announces a session that was just created and sets it going. */
+/** Announces and starts a new session. */
 export function beginRun(state: SimulatorState, session: SimulatedSession): void {
   announce(state, session, 'SESSION_CREATED', provisionalAiNotes(state, session, 'SESSION_CREATED'));
   scheduleNext(state, session);
 }
 
-/** Sends a session back to have documents made anew; its state is Processing until they are. */
+/** Starts to regenerate documents; the session's state is Processing until they are ready. */
 export function beginRegeneration(state: SimulatorState, session: SimulatedSession, templateIds: string[]): void {
   session.state = 'Processing';
   session.wantedTemplateIds = templateIds;
@@ -17,7 +17,7 @@ export function beginRegeneration(state: SimulatorState, session: SimulatedSessi
   scheduleNext(state, session);
 }
 
-/** Takes the session's next step now; does nothing when none is left. */
+/** Takes the session's next step now; does nothing if none is left. */
 export function takeStep(state: SimulatorState, session: SimulatedSession): void {
   const step = session.nextStep;
   if (step === 'start') start(state, session);
@@ -27,7 +27,7 @@ export function takeStep(state: SimulatorState, session: SimulatedSession): void
   if (session.nextStep) scheduleNext(state, session);
 }
 
-/** With a step time of 0 only the admin API moves sessions on. A step that was taken by hand meanwhile stays taken. */
+/** With a step time of 0, only the admin API advances sessions. A step taken manually before its time is not repeated. */
 function scheduleNext(state: SimulatorState, session: SimulatedSession): void {
   const planned = session.nextStep;
   if (state.settings.stepMs === 0) return;
@@ -37,7 +37,7 @@ function scheduleNext(state: SimulatorState, session: SimulatedSession): void {
   });
 }
 
-/** Without AI notes only the creation and the completion are told (spec, Event sequences). */
+/** Without AI notes, only the creation and the completion have events (spec, Event sequences). */
 function start(state: SimulatorState, session: SimulatedSession): void {
   session.state = 'Processing';
   if (session.willFail || state.uploads.isLacking(session.input)) {
@@ -77,7 +77,7 @@ function makeNotes(state: SimulatorState, session: SimulatedSession, nextStep: S
   }
 }
 
-/** The end of a regeneration is told by its notes alone, or by its failure (spec, Session events). */
+/** A regeneration has only the events of its notes, or of its failure (spec, Session events). */
 function remakeNotes(state: SimulatorState, session: SimulatedSession): void {
   const { regenerationFailureRate } = state.settings;
   if (regenerationFailureRate > 0 && state.random.chance(regenerationFailureRate)) {
@@ -110,7 +110,7 @@ function complete(state: SimulatorState, session: SimulatedSession): void {
   }
 }
 
-/** What the first events say of AI notes, which may still change (spec, aiNotesEnabled rules). */
+/** aiNotesEnabled of the first events, which may still change (spec, aiNotesEnabled rules). */
 function provisionalAiNotes(
   state: SimulatorState,
   session: SimulatedSession,

@@ -1,7 +1,7 @@
 import type { SeededRandom } from '../seeded-random.js';
 import type { NewSession, SimulatedSession } from './session.js';
 
-/** Every session of the organisation. */
+/** All sessions of the organisation. */
 export class SessionStore {
   private readonly byId = new Map<string, SimulatedSession>();
   private readonly byProcessing = new Map<string, SimulatedSession>();

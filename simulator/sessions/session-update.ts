@@ -5,9 +5,9 @@ import { beginRegeneration } from './session-run.js';
 
 /**
  * Applies an update (spec, Update an existing session). Before processing it only changes what the first run will use;
- * where AI notes are off nothing is made anew.
+ * without AI notes, it regenerates nothing.
  *
- * @throws Refusal 400 when the session's notes can't be made anew
+ * @throws Refusal 400 if the session's notes cannot be regenerated
  */
 export function applyUpdate(state: SimulatorState, session: SimulatedSession, change: SessionChange): void {
   const regenerating = regenerates(change, session.aiNotes);

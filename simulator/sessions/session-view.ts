@@ -4,8 +4,8 @@ import { namedEntitiesOf, recordingDurationOf, topicsOf, transcriptOf } from './
 import type { SimulatedSession } from './session.js';
 
 /**
- * A session as the API answers it (spec, Session): the transcript from processing on, insights once all is done, notes
- * as soon as they are made.
+ * A session as the API returns it (spec, Session): with the transcript once it is processing, with insights once it is
+ * done, and with notes as soon as they exist.
  *
  * @param recordingUrl valid for a limited time; undefined without audio
  */

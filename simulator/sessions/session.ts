@@ -1,12 +1,12 @@
 import type { Session, SessionDocument } from '../../src/platform/contract/session-answer.js';
 import type { CLIENT_PRONOUNS, RECORDING_CONTENTS, SessionState } from '../../src/platform/contract/wire-types.js';
 
-/** What a session is made from; it never changes its kind. */
+/** The input of a session; its kind never changes. */
 export type SimulatedInput =
   | { kind: 'text'; text: string }
   | { kind: 'recording'; urls: string[]; content: (typeof RECORDING_CONTENTS)[number] };
 
-/** What a create request asked for, once it was found valid. */
+/** A valid create request. */
 export interface NewSession {
   providerUserId: string;
   clientUserIds: string[];
@@ -19,10 +19,10 @@ export interface NewSession {
   externalTreatmentPlan?: string;
 }
 
-/** What happens to a session next: its first run, or the making anew of some documents. */
+/** The next step of a session: of its first run, or of a regeneration of documents. */
 type SessionStep = 'start' | 'make-notes' | 'complete' | 'remake-notes';
 
-/** A therapy session as the platform holds it. */
+/** A therapy session on the platform. */
 export interface SimulatedSession extends NewSession {
   sessionId: string;
   processingId: string;
@@ -30,25 +30,25 @@ export interface SimulatedSession extends NewSession {
   createdAt: string;
   state: SessionState;
   error?: NonNullable<Session['error']>;
-  /** The final word on AI notes; what the first events say of it is provisional. */
+  /** True if the session finally has AI notes; the value in the first events is provisional. */
   aiNotes: boolean;
-  /** Null: nothing more will happen by itself. */
+  /** Null if nothing more happens automatically. */
   nextStep: SessionStep | null;
-  /** Templates whose documents the next making of notes makes. */
+  /** Templates of the documents that the next generation creates. */
   wantedTemplateIds: string[];
-  /** Generations of notes so far. */
+  /** Number of generations of notes so far. */
   generation: number;
-  /** By template. */
+  /** Documents by template. */
   documents: Map<string, SessionDocument>;
-  /** Speaker label to user UUID. */
+  /** User UUIDs by speaker label. */
   speakerMapping: Record<string, string>;
-  /** The first run ended well once: insights are there from then on. */
+  /** True once the first run succeeded: from then on, there are insights. */
   completed: boolean;
-  /** Ordered through the admin API. */
+  /** Set by the admin API. */
   willFail: boolean;
   transcriptDeleted: boolean;
   editedByHand: boolean;
-  /** Look-ups so far, of itself and of its processing id. */
+  /** Lookups so far, by its id and by its processing id. */
   lookUps: number;
   processingLookUps: number;
 }

@@ -5,10 +5,10 @@ import type { Upload } from './upload-store.js';
 const PDF_MAGIC = Buffer.from('%PDF-');
 
 /**
- * Reads a file to its end, counting and hashing, keeping nothing.
+ * Reads a file, counts and hashes its bytes, and stores none.
  *
- * @param breakAfterBytes stop reading there as a broken connection would; 0: never
- * @returns whether it arrived wholly
+ * @param breakAfterBytes stop reading after this many bytes, as if the connection broke; 0: never
+ * @returns true if the file arrived completely
  */
 export async function receiveUpload(upload: Upload, body: Readable, breakAfterBytes: number): Promise<boolean> {
   const hash = createHash('sha256');
@@ -24,7 +24,7 @@ export async function receiveUpload(upload: Upload, body: Readable, breakAfterBy
       if (breakAfterBytes > 0 && upload.bytes >= breakAfterBytes) return false;
     }
   } catch {
-    return false; // the sender went away
+    return false; // the sender disconnected
   }
   upload.sha256 = hash.digest('hex');
   upload.isPdf = head.subarray(0, PDF_MAGIC.length).equals(PDF_MAGIC);

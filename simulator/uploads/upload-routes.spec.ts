@@ -34,7 +34,7 @@ describe('uploads', () => {
     expect([preflight.status, preflight.headers.get('access-control-allow-methods')]).toEqual([204, 'PUT']);
   });
 
-  it('refuses a body without length, an unsigned or expired URL, and the API key', async () => {
+  it('rejects a body without length, an unsigned or expired URL, and an API key', async () => {
     const { uploadUrl } = await recordingUrls();
     const sending = request(uploadUrl, { method: 'PUT', headers: { 'transfer-encoding': 'chunked' } });
     sending.end('sound');
@@ -47,7 +47,7 @@ describe('uploads', () => {
     expect((await put(uploadUrl, 'sound')).status).toBe(403);
   });
 
-  it('cuts a broken upload, which can be sent again', async () => {
+  it('cuts an upload, which can then be repeated', async () => {
     const { uploadUrl } = await recordingUrls();
     await call('PATCH', '/_simulator/settings', { breakUploadsAfterBytes: 3 });
     await expect(put(uploadUrl, 'sound')).rejects.toThrow();
@@ -60,7 +60,7 @@ describe('uploads', () => {
   it.each([
     ['Done', true],
     ['Error', false],
-  ])('a session ends as %s when its recording was uploaded: %s', async (state, uploaded) => {
+  ])('a session ends as %s if its recording was uploaded: %s', async (state, uploaded) => {
     const providerUserId = await newSimulatedProvider(simulator);
     const clientUserId = await newSimulatedClient(simulator, providerUserId);
     const { uploadUrl, fileUrl } = await recordingUrls();
@@ -103,7 +103,7 @@ describe('compliance', () => {
       expect(simulator.state.complianceJobs.get(await jobOf(more))?.criteria).toEqual(COMPLIANCE_CRITERIA);
   });
 
-  it('fails a job without a PDF, or when ordered to, once', async () => {
+  it('fails a job without a PDF, or with willFail, once', async () => {
     await advance(await jobOf({}, 'GIF89a'));
     expect(lastEvent().eventType).toBe('COMPLIANCE_JOB_FAILED');
     const jobId = await jobOf();
@@ -113,7 +113,7 @@ describe('compliance', () => {
     expect(simulator.state.deliveries.list()).toHaveLength(2);
   });
 
-  it('refuses what the specification forbids', async () => {
+  it('rejects requests that violate the specification', async () => {
     const [{ uploadUrl = '', fileUrl }, url] = [await uploadUrls(), await uploadedPdf()];
     expect((await put(uploadUrl, '%PDF-', { 'content-type': 'text/plain' })).status).toBe(400);
     for (const body of [

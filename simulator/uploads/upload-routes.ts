@@ -6,7 +6,7 @@ import type { SimulatorState } from '../state.js';
 import { receiveUpload } from './receive-upload.js';
 import type { Upload } from './upload-store.js';
 
-/** Where pre-signed URLs are obtained; the shapes are those of simulator/contract.json. */
+/** Routes that return pre-signed URLs, in the formats of simulator/contract.json. */
 export function uploadUrlRoutes(state: SimulatorState): PlatformRoute[] {
   return [
     {
@@ -30,12 +30,12 @@ export function uploadUrlRoutes(state: SimulatorState): PlatformRoute[] {
   ];
 }
 
-/** The pre-signed store itself: no API key, the URL alone authorises. */
+/** The store behind pre-signed URLs, where only the URL authorises. */
 export async function uploadTarget(app: FastifyInstance, state: SimulatorState): Promise<void> {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 
-  // A browser may upload directly, from whichever page it is on.
+  // Browsers upload directly, from any page.
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers({
       'access-control-allow-origin': '*',
@@ -77,7 +77,8 @@ function refuseUnfit(
 ): void {
   if (token !== upload.token) throw new Refusal(403, 'This URL is not signed.');
   if (nowMs > upload.expiresAt) throw new Refusal(403, 'This URL has expired.');
-  if (headers.authorization !== undefined) throw invalid('A pre-signed URL takes no Authorization header.');
+  if (headers.authorization !== undefined)
+    throw invalid('A pre-signed URL must be used without an Authorization header.');
   if (headers['content-length'] === undefined) throw new Refusal(411, 'Content-Length is required.');
 }
 

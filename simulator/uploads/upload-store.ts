@@ -2,38 +2,38 @@ import type { SeededRandom } from '../seeded-random.js';
 import type { SimulatedInput } from '../sessions/session.js';
 import type { NowMs } from '../timers.js';
 
-/** A file that was, or is to be, sent to a pre-signed URL. Its bytes are counted and hashed, never kept. */
+/** A pre-signed URL and its file, if it was sent. Its bytes are counted and hashed, never stored. */
 export interface Upload {
   id: string;
   kind: 'recording' | 'compliance';
   fileName: string;
-  /** Authorises one upload URL; whoever has it may upload. */
+  /** Authorises uploads to one URL. */
   token: string;
   /** Milliseconds since the Unix epoch. */
   expiresAt: number;
-  /** Of the last attempt. */
+  /** Value of the last attempt. */
   bytes: number;
-  /** In hex; null until an attempt arrived wholly. */
+  /** In hex; null until an attempt has arrived completely. */
   sha256: string | null;
   isPdf: boolean;
-  /** Attempts so far, broken ones included. */
+  /** Number of attempts so far, including interrupted ones. */
   attempts: number;
 }
 
-/** The two URLs of an upload: where the file goes, and how a session or job names it. */
+/** The two URLs of an upload: for the file, and for a session or job that refers to it. */
 interface UploadUrls {
   uploadUrl: string;
   fileUrl: string;
 }
 
-/** Begins the names of files as the store has them. */
+/** Prefix of file URLs of the store. */
 const STORE = 's3://simulated-files/';
 
-/** Every upload, by its id. */
+/** All uploads by id. */
 export class UploadStore {
   private readonly byId = new Map<string, Upload>();
 
-  /** @param publicUrl read at each use: it is known only once the platform listens */
+  /** @param publicUrl read at each use, because it is known only once the platform listens */
   constructor(
     private readonly random: SeededRandom,
     private readonly nowMs: NowMs,
@@ -65,22 +65,22 @@ export class UploadStore {
     return this.byId.get(id);
   }
 
-  /** The upload that a file URL of this platform names. */
+  /** The upload of a file URL of this platform. */
   findByFileUrl(url: string): Upload | undefined {
     const prefix = [STORE, this.webFiles()].find((start) => url.startsWith(start));
     return prefix === undefined ? undefined : this.byId.get(url.slice(prefix.length));
   }
 
-  /** Whether a recording of this platform's own store was never uploaded, or is empty. */
+  /** True if a recording in this platform's own store was never uploaded, or is empty. */
   isLacking(input: SimulatedInput): boolean {
     if (input.kind === 'text') return false;
     return input.urls.some((url) => {
-      const isOurs = url.startsWith(this.webFiles()) || url.startsWith(STORE);
-      return isOurs && !this.findByFileUrl(url)?.bytes;
+      const isOwn = url.startsWith(this.webFiles()) || url.startsWith(STORE);
+      return isOwn && !this.findByFileUrl(url)?.bytes;
     });
   }
 
-  /** A URL for listening to a session's recording, valid as long as an upload URL; undefined without audio. */
+  /** A URL to listen to a session's recording, valid as long as an upload URL; undefined without audio. */
   readUrl({ sessionId, input }: { sessionId: string; input: SimulatedInput }): string | undefined {
     if (input.kind === 'text') return undefined;
     const expires = Math.floor(this.nowMs() + this.lifeSeconds() * 1_000);

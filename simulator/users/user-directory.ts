@@ -9,17 +9,17 @@ export interface User {
   firstName: string;
   lastName: string;
   partnerUserId?: string;
-  /** A client's providers, the primary one first; empty for everybody else. */
+  /** A client's providers, the primary one first; empty for all other users. */
   providerUserIds: string[];
 }
 
-/** Who has more than one user: what must never happen to the partner's people. */
+/** Ids and emails with more than one user, which must never happen to the partner's people. */
 interface Duplicates {
   partnerUserIds: string[];
   emails: string[];
 }
 
-/** Everybody in the organisation. */
+/** All users of the organisation. */
 export class UserDirectory {
   private readonly byId = new Map<string, User>();
   private readonly byEmail = new Map<string, User[]>();
@@ -40,7 +40,7 @@ export class UserDirectory {
     return this.byId.get(userId);
   }
 
-  /** Found by this id and in this role. */
+  /** The user with this id and role. */
   findAs(role: UserRole, userId: string): User | undefined {
     const user = this.byId.get(userId);
     return user?.role === role ? user : undefined;
@@ -50,7 +50,7 @@ export class UserDirectory {
     return this.byEmail.get(keyOf(email)) ?? [];
   }
 
-  /** Removes the user, also from every client's list of providers. */
+  /** Deletes the user, also from every client's list of providers. */
   remove(user: User): void {
     this.byId.delete(user.userId);
     if (user.email) {
@@ -77,7 +77,7 @@ export class UserDirectory {
   }
 }
 
-/** Addresses that differ only in case reach the same person. */
+/** Emails that differ only in case belong to the same person. */
 function keyOf(email: string): string {
   return email.trim().toLowerCase();
 }

@@ -37,7 +37,7 @@ describe('users', () => {
     expect(await check('no@example.test')).toEqual({ isUserExists: false });
   });
 
-  it('refuses unreadable users and faults with 400 and a message', async () => {
+  it('rejects unreadable users and fault rules with 400 and a message', async () => {
     const provider = await newProvider();
     const client = await newClient(provider);
     for (const [path, body] of [
@@ -60,7 +60,7 @@ describe('users', () => {
     }
   });
 
-  it('refuses a taken email, or makes a second user when duplicates are allowed', async () => {
+  it('rejects an email in use, or creates a second user if duplicates are allowed', async () => {
     const provider = await newProvider('one@example.test');
     const again = { ...ADA, email: 'ONE@example.test' };
     expect(await statusOf('POST', '/users/providers', again)).toBe(400);
@@ -70,7 +70,7 @@ describe('users', () => {
     expect((await people()).duplicates).toEqual({ emails: ['one@example.test'], partnerUserIds: ['c-1'] });
   });
 
-  it("replaces a client's providers, and knows no deleted user", async () => {
+  it("replaces a client's providers, and forgets a deleted user", async () => {
     const [first, second] = [await newProvider('1@example.test'), await newProvider('2@example.test')];
     const client = await newClient(first);
     expect(await statusOf('POST', `/users/${client}/providers`, { providerUserIds: [second] })).toBe(204);
@@ -86,25 +86,19 @@ describe('the gate', () => {
     ['seconds', /^\d+$/],
     ['date', /GMT$/],
     ['absent', /^none$/],
-  ])(
-    'answers a call over the limit with 429 and Retry-After as %s; a wrong key does not count',
-    async (form, wanted) => {
-      await call('PATCH', '/_simulator/settings', { callsPerWindow: 2, retryAfter: form });
-      expect((await call('POST', '/users/check', { email: 'a@b.test' }, 'wrong')).status).toBe(403);
-      await call('POST', '/users/check', { email: 'a@b.test' });
-      await call('DELETE', '/users/nobody');
-      const answer = await call('POST', '/users/clients', {});
-      expect([answer.status, answer.headers.get('retry-after') ?? 'none']).toEqual([
-        429,
-        expect.stringMatching(wanted),
-      ]);
-      expect(await stats('?arrivals=true')).toMatchObject({
-        calls: { createClient: { 429: 1 } },
-        userManagement: { arrivals: 4, accepted: 2, rateLimited: 1, largestWindow: { accepted: 2, all: 4 } },
-        arrivals: [{ status: 403 }, { status: 200 }, { status: 404 }, { status: 429, accepted: false }],
-      });
-    },
-  );
+  ])('returns 429 over the limit, with Retry-After as %s; a wrong key does not count', async (form, wanted) => {
+    await call('PATCH', '/_simulator/settings', { callsPerWindow: 2, retryAfter: form });
+    expect((await call('POST', '/users/check', { email: 'a@b.test' }, 'wrong')).status).toBe(403);
+    await call('POST', '/users/check', { email: 'a@b.test' });
+    await call('DELETE', '/users/nobody');
+    const answer = await call('POST', '/users/clients', {});
+    expect([answer.status, answer.headers.get('retry-after') ?? 'none']).toEqual([429, expect.stringMatching(wanted)]);
+    expect(await stats('?arrivals=true')).toMatchObject({
+      calls: { createClient: { 429: 1 } },
+      userManagement: { arrivals: 4, accepted: 2, rateLimited: 1, largestWindow: { accepted: 2, all: 4 } },
+      arrivals: [{ status: 403 }, { status: 200 }, { status: 404 }, { status: 429, accepted: false }],
+    });
+  });
 
   it.each([
     [{ kind: 'commit-then-cut' }, 'cut', 1],
@@ -112,7 +106,7 @@ describe('the gate', () => {
     [{ kind: 'commit-then-500' }, 500, 1],
     [{ kind: 'bad-json' }, 200, 1],
     [{ kind: 'status', status: 503 }, 503, 0],
-  ])('the fault %j is answered %s and leaves %d users', async (rule, status, total) => {
+  ])('the fault %j returns %s and leaves %d users', async (rule, status, total) => {
     await order({ operation: 'createProvider', count: 1, ...rule });
     const answer = await call('POST', '/users/providers', ADA).catch(() => undefined);
     expect([answer?.status ?? 'cut', (await people()).total]).toEqual([status, total]);
@@ -120,7 +114,7 @@ describe('the gate', () => {
     expect((await stats()).calls.createProvider).toEqual({ [status]: 1 });
   });
 
-  it('commits late, as long after the cut as ordered', async () => {
+  it('commits late, after the configured delay', async () => {
     const later = jest.spyOn(simulator.state.timers, 'later').mockReturnValue();
     await order({ operation: 'createProvider', kind: 'commit-late', ms: 30, count: 1 });
     await expect(newProvider()).rejects.toThrow();
@@ -130,14 +124,14 @@ describe('the gate', () => {
     expect([ms, await people()]).toEqual([30, expect.objectContaining({ total: 1 })]);
   });
 
-  it('an ordered 429 takes no place in the limit', async () => {
+  it('an injected 429 does not count towards the limit', async () => {
     await order({ kind: 'rate-limit', retryAfterSeconds: 7, count: 1 });
     const answer = await call('POST', '/users/check', { email: 'a@b.test' });
     expect(answer.headers.get('retry-after')).toBe('7');
     expect((await stats()).userManagement).toMatchObject({ accepted: 0 });
   });
 
-  it('a fault may be meant for one person: by body field, or by the user in the path', async () => {
+  it('a fault can match one person, by body field or by the user in the path', async () => {
     const provider = await newProvider();
     const client = await newClient(provider, { partnerUserId: 'c-1' });
     await order({ kind: 'forbid', match: { partnerUserId: 'c-1' } });

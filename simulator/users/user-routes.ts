@@ -89,7 +89,7 @@ function setClientProviders(state: SimulatorState, call: PlatformCall): Platform
   const providerUserIds = requiredTexts(objectOf(call.body), 'providerUserIds');
   if (user.role !== 'Client') throw invalid('Only a client has providers.');
   if (!providerUserIds.every((userId) => state.users.findAs('HealthcareProvider', userId))) {
-    throw invalid('providerUserIds must hold userIds of providers only.');
+    throw invalid('providerUserIds must contain only userIds of providers.');
   }
   user.providerUserIds = [...new Set(providerUserIds)];
   return { status: 204 };
@@ -108,7 +108,7 @@ function userOf(state: SimulatorState, call: PlatformCall): User {
 
 function refuseTakenEmail(state: SimulatorState, email: string): void {
   const taken = state.settings.duplicateEmails === 'reject' && state.users.withEmail(email).length > 0;
-  if (taken) throw invalid('A user with this email exists already.');
+  if (taken) throw invalid('A user with this email already exists.');
 }
 
 function announceApiUser(state: SimulatorState, user: User): void {
@@ -117,7 +117,7 @@ function announceApiUser(state: SimulatorState, user: User): void {
 
 /** Sends USER_CREATED (spec, User events). */
 export function announceUser(state: SimulatorState, { userId, partnerUserId, role }: User): void {
-  const told = state.settings.userCreatedRole || role;
-  const payload = { userId, externalUserId: partnerUserId, role: told };
+  const announcedRole = state.settings.userCreatedRole || role;
+  const payload = { userId, externalUserId: partnerUserId, role: announcedRole };
   state.deliveries.send({ eventType: 'USER_CREATED', payload });
 }

@@ -10,13 +10,13 @@ import { Timers } from '../timers.js';
 let simulator: Simulator;
 let receiver: Server;
 let received: { headers: IncomingHttpHeaders; body: string }[];
-/** While it is set, answers wait here. */
+/** If set, answers wait for it. */
 let held: (() => void)[] | undefined;
-/** What the receiver answers, in turn; then 204. A 0 is no answer. */
+/** The receiver's answers, in turn; then 204. A 0 means no answer. */
 let answers: number[];
-/** What slept, and how many had arrived by then; sleeping takes no time here. */
+/** Each sleep, with the number of arrivals before it; sleeping takes no time here. */
 let slept: [ms: number, received: number][];
-/** Steps at each look, so that two moments are never the same. */
+/** A clock that advances at each read, so that no two times are equal. */
 let nowMs = 1_800_000_000_000;
 
 beforeAll(async () => {
@@ -28,7 +28,7 @@ beforeAll(async () => {
     if (held) held.push(answer);
     else if (status > 0) answer();
   }).listen(0, '127.0.0.1');
-  // A connection ended for being idle could have a delivery on its way, which would be tried once more.
+  // A connection that is closed as idle could have a delivery in flight, which would be retried.
   receiver.keepAliveTimeout = 0;
   await new Promise((resolve) => receiver.once('listening', resolve));
   const webhookUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
@@ -74,7 +74,7 @@ it('carries the headers of the specification and a signature over its bytes', as
   expect(matchingSecret(['secret'], timestamp, Buffer.from(body), signature)).toBe(0);
 });
 
-it('is delivered by 200 and 204, and retried five times after anything else, with doubling delays', async () => {
+it('accepts 200 and 204, and retries five times after anything else, with doubling delays', async () => {
   answers = [200];
   await send();
   answers = [201, 302, 400, 500, 503, 202, 204];
@@ -83,10 +83,10 @@ it('is delivered by 200 and 204, and retried five times after anything else, wit
   expect(slept.slice(2)).toEqual([20, 40, 80, 160, 320].map((ms, at) => [ms, at + 2]));
 });
 
-it('is retried when no answer comes in time', async () => {
+it('is retried after a timeout', async () => {
   simulator.state.settings = { ...simulator.state.settings, webhookTimeoutMs: 20 };
   answers = [0];
-  // From the first retry on there is time enough, even when the first attempt never reached the receiver.
+  // From the first retry on, the timeout is long, even if the first attempt never reached the receiver.
   jest.spyOn(Timers.prototype, 'sleep').mockImplementation(async (ms) => {
     if (ms === 0) return;
     answers = [];
@@ -107,7 +107,7 @@ it.each(['same', 'fresh'] as const)('signs a retry with the timestamp: %s', asyn
   expect(JSON.stringify(first) === JSON.stringify(second)).toBe(webhookRetryTimestamp === 'same');
 });
 
-it('arrives twice when duplicated, and never when dropped', async () => {
+it('arrives twice if duplicated, and never if dropped', async () => {
   await set({ webhookDuplicateRate: 1 });
   await send();
   expect([numbers(), deliveries()]).toMatchObject([
@@ -119,7 +119,7 @@ it('arrives twice when duplicated, and never when dropped', async () => {
   expect([numbers(), deliveries().at(-1)?.state]).toEqual([[1, 1], 'dropped']);
 });
 
-it('waits for its delay, which shuffles and postpones', async () => {
+it('waits for its delays, which postpone and shuffle', async () => {
   await set({ webhookDelayMs: [30, 40] });
   await send(3);
   for (const [ms] of slept) expect([ms >= 30, ms <= 40]).toEqual([true, true]);
@@ -129,13 +129,13 @@ it('waits for its delay, which shuffles and postpones', async () => {
   expect(new Set(slept.map(([ms]) => ms)).size).toBeGreaterThan(10);
 });
 
-it('keeps the allowed number in flight, and all arrive', async () => {
+it('keeps the maximum number in flight, and all arrive', async () => {
   await set({ webhookConcurrency: 2 });
   held = [];
   const sent = send(5);
   for (const arrived of [2, 3, 4, 5, 5]) {
     while (received.length < arrived) await turn();
-    // Another request of this machine comes and goes: one more delivery would have arrived with it.
+    // By the time of another request and its answer, one more delivery would have arrived.
     await call('GET', '/_simulator/settings');
     expect(received).toHaveLength(arrived);
     held.shift()?.();
@@ -147,7 +147,7 @@ it('keeps the allowed number in flight, and all arrive', async () => {
 it.each<[string, Partial<Settings>, number]>([
   ['failed', { webhookRetries: 1 }, 2],
   ['dropped', { webhookDropRate: 1 }, 0],
-])('sends only %s deliveries again on demand', async (state, settings, attempts) => {
+])('redelivers only %s deliveries on request', async (state, settings, attempts) => {
   await send();
   answers = Array(attempts).fill(500);
   await set(settings);
@@ -161,7 +161,7 @@ it.each<[string, Partial<Settings>, number]>([
   expect((await call('POST', '/_simulator/deliveries/redeliver?state=delivered')).status).toBe(400);
 });
 
-it('is recorded as unsent without a URL, or when that is removed before a retry', async () => {
+it('is recorded as unsent without a URL, or if the URL is removed before a retry', async () => {
   answers = [500];
   jest.spyOn(Timers.prototype, 'sleep').mockImplementation(async (ms) => {
     if (ms > 0) simulator.state.settings = { ...simulator.state.settings, webhookUrl: '' };
@@ -175,7 +175,7 @@ it('is recorded as unsent without a URL, or when that is removed before a retry'
   expect((await call('POST', '/_simulator/deliveries/redeliver')).status).toBe(400);
 });
 
-it('sends an event made by hand unchanged, even if it is not JSON, and filters its log', async () => {
+it('sends a manual event unchanged, even if it is not JSON, and filters its log', async () => {
   await call('POST', '/_simulator/events', { eventType: 'NEW_KIND', payload: {} });
   await call('POST', '/_simulator/events', 'no json');
   await simulator.state.deliveries.settled();
@@ -184,7 +184,7 @@ it('sends an event made by hand unchanged, even if it is not JSON, and filters i
   expect(log.json()).toMatchObject({ total: 1 });
 });
 
-it("tells users of the platform's application, and those of the API only when asked to", async () => {
+it("announces users of the platform's application, and of the API only if configured", async () => {
   const person = { firstName: 'Ada', lastName: 'Byron' };
   await call('POST', '/users/providers', { ...person, email: 'a@example.test' });
   expect(deliveries()).toEqual([]);

@@ -5,10 +5,10 @@ import { type NowMs, Timers } from '../timers.js';
 import { type Delivery, eventTypeOf, type LostDelivery, type WebhookEvent } from './delivery.js';
 import { postWebhook } from './post-webhook.js';
 
-/** Statuses that mean that the partner has the delivery (spec, Endpoint requirements). */
+/** Statuses that acknowledge a delivery (spec, Endpoint requirements). */
 const KEPT = [200, 204];
 
-/** Sends webhooks as the platform does (spec, Events), with the troubles that the settings ask for. */
+/** Sends webhooks as the platform does (spec, Events), with the faults in the settings. */
 export class Deliveries {
   private readonly log: Delivery[] = [];
   private readonly running = new Set<Promise<void>>();
@@ -30,7 +30,7 @@ export class Deliveries {
     this.sendRaw(JSON.stringify(event));
   }
 
-  /** Sends any body, signed: also what the platform would never send. */
+  /** Signs and sends any body, even one that the platform would never send. */
   sendRaw(body: string): Delivery {
     const delivery = this.record(body, null);
     const { webhookUrl, webhookDropRate, webhookDuplicateRate } = this.settings();
@@ -49,7 +49,7 @@ export class Deliveries {
     return this.log;
   }
 
-  /** Sends every lost delivery again, immediately and with all retries. @returns their number */
+  /** Redelivers every lost delivery, immediately and with all retries. @returns their number */
   redeliver(state: LostDelivery): number {
     const lost = this.log.filter((delivery) => delivery.state === state);
     for (const delivery of lost) {
@@ -59,17 +59,17 @@ export class Deliveries {
     return lost.length;
   }
 
-  /** Resolves when none is pending. */
+  /** Resolves when no delivery is pending. */
   async settled(): Promise<void> {
     while (this.running.size > 0) await Promise.all(this.running);
   }
 
-  /** True while a delivery is in flight or about to be sent; those that wait for their time do not count. */
+  /** True while a delivery is in flight or about to be sent; those that wait for a delay do not count. */
   get areUnderWay(): boolean {
     return this.underWay > 0;
   }
 
-  /** Ends everything that is pending, without waiting for it. */
+  /** Cancels everything that is pending. */
   close(): void {
     this.stop.abort();
     this.timers.cancelAll();
@@ -122,7 +122,7 @@ export class Deliveries {
       webhookRetryTimestamp,
     } = this.settings();
     if (url === '') {
-      delivery.state = 'unsent'; // the address was taken away before this retry
+      delivery.state = 'unsent'; // the URL was removed before this retry
       return this.givePlace();
     }
     const at = this.nowMs();

@@ -11,22 +11,22 @@ export type WebhookEvent =
       payload: { jobId: string };
     };
 
-/** States in which a delivery rests without having arrived. */
+/** Final states of a delivery that did not arrive. */
 export const LOST_DELIVERIES = ['failed', 'dropped', 'unsent'] as const;
 
 export type LostDelivery = (typeof LOST_DELIVERIES)[number];
 
-/** One webhook on its way to the partner, with everything that became of it. */
+/** One webhook to the partner, with all its attempts. */
 export interface Delivery {
   id: number;
   eventType: string;
-  /** The body as it is sent, the same bytes each time. */
+  /** The body; each attempt sends the same bytes. */
   body: string;
   /**
-   * `unsent`: there was no webhook URL, or none any more. `dropped`: lost on purpose. `failed`: the last retry failed, too.
+   * `unsent`: there was no webhook URL, or it was removed. `dropped`: lost on purpose. `failed`: the last retry failed, too.
    */
   state: 'pending' | 'delivered' | LostDelivery;
-  /** Set on the second copy of a delivery that was duplicated on purpose. */
+  /** True for the second copy of a delivery that was duplicated on purpose. */
   copyOf: number | null;
   /** Milliseconds since the Unix epoch. */
   createdAt: number;
@@ -36,14 +36,14 @@ export interface Delivery {
 interface DeliveryAttempt {
   /** Milliseconds since the Unix epoch. */
   at: number;
-  /** The timestamp header that was signed. */
+  /** The signed timestamp header. */
   timestamp: string;
   status: number | null;
   error: string | null;
   durationMs: number;
 }
 
-/** Name of an event for the log; a body that is no JSON has none. */
+/** Name of an event for the log; a body that is not JSON has none. */
 export function eventTypeOf(body: string): string {
   try {
     const event: unknown = JSON.parse(body);

@@ -3,13 +3,13 @@ import { request as requestHttps } from 'node:https';
 import { WEBHOOK_SIGNATURE_HEADER, WEBHOOK_TIMESTAMP_HEADER } from '../../src/platform/contract/wire-types.js';
 import { signWebhook } from '../../src/platform/webhook-signature.js';
 
-/** What one attempt came to: an HTTP status, or why there was none. */
+/** The result of one attempt: an HTTP status, or why there was none. */
 interface WebhookAnswer {
   status: number | null;
   error: string | null;
 }
 
-/** One signed POST. Milliseconds are those until the answer's status line. Never throws. */
+/** Sends one signed POST. The milliseconds end at the answer's status line. Never throws. */
 export function postWebhook(
   target: { url: string; secret: string; timeoutMs: number },
   timestamp: string,

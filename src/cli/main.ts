@@ -4,28 +4,28 @@ import { Api } from './api/api.js';
 import { readClientEnv } from './api/client-env.js';
 import { connectionFrom } from './api/connection.js';
 import { addCommands } from './commands/commands.js';
-import { failed, withFaults } from './output/failure.js';
+import { configureErrors, reportFailure } from './output/failure.js';
 import { EXIT_CODES } from './output/help.js';
 
 const ABOUT = `Connects to a running notebridge.
 
-NOTEBRIDGE_URL   where it is (http://127.0.0.1:3000)
-NOTEBRIDGE_KEY   an API key of it; else ADMIN_API_KEY, else the one of this clone's demo
+NOTEBRIDGE_URL            its URL; http://127.0.0.1:3000 by default
+NOTEBRIDGE_KEY            an API key; by default ADMIN_API_KEY, then the key of this clone's demo
 NOTEBRIDGE_ON_BEHALF_OF   your id, for the audit log
 
 NOTEBRIDGE_INSECURE_HTTP=true allows plain http to other hosts.`;
 
-/** Says which service answers, because a demo may run next to others. */
-function sayPlace(url: string): void {
+/** Prints which service answers, because a demo may run next to others. */
+function printUrl(url: string): void {
   if (!process.argv.includes('--json')) console.error(`notebridge at ${url}`);
 }
 
 async function main(): Promise<void> {
-  const api = new Api(() => connectionFrom(readClientEnv()), sayPlace);
-  const program = withFaults(new Command('notebridge')).description(ABOUT).version(version());
+  const api = new Api(() => connectionFrom(readClientEnv()), printUrl);
+  const program = configureErrors(new Command('notebridge')).description(ABOUT).version(version());
   program.addHelpText('afterAll', EXIT_CODES);
   addCommands(program, api);
   await program.parseAsync();
 }
 
-main().catch(failed);
+main().catch(reportFailure);

@@ -8,7 +8,7 @@ const { world, ask, makeKey } = useAccess();
 
 type Verdict = 'granted' | `${401 | 403 | 400} ${string}`;
 
-/** The problems of a caller who is not let in. After any other answer, access was granted. */
+/** The problems of a caller without access. After any other answer, access was granted. */
 const REFUSALS = [
   ...['unauthenticated', 'signed-out', 'forbidden-scope', 'forged-request', 'step-up-required', 'purpose-required'],
 ];
@@ -84,7 +84,7 @@ const lacking = (scope: Scope) => SCOPES.filter((other) => other !== scope);
 const UNAUTHENTICATED = () => '401 unauthenticated' as const;
 const FORGED = () => '403 forged-request' as const;
 
-/** What a caller shows, and the verdict. */
+/** The credentials of a caller, and the expected verdict. */
 const CREDENTIALS: [name: string, shown: (row: Row) => Promise<Shown>, verdict: (row: Row) => Verdict][] = [
   ['nothing', async () => ({}), UNAUTHENTICATED],
   ['a malformed key', async () => ({ headers: { authorization: 'Bearer a b' } }), UNAUTHENTICATED],
@@ -166,7 +166,7 @@ const CREDENTIALS: [name: string, shown: (row: Row) => Promise<Shown>, verdict: 
   ],
 ];
 
-/** The callers of a table that are let in, or not, against its verdicts. */
+/** The callers of a table whose access differs from the expected verdict. */
 async function differences(credentials: typeof CREDENTIALS, rows = ROWS): Promise<string[]> {
   const wrong: string[] = [];
   for (const row of rows) {
@@ -191,9 +191,12 @@ test('the table names every operation, with the scopes that OpenAPI says', async
   const described = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => [`${method.toUpperCase()} ${path}`, operation] as const),
   );
-  const told = described.map(([operation, { security, 'x-scopes': scopes }]) => [operation, security ? null : scopes]);
+  const documented = described.map(([operation, { security, 'x-scopes': scopes }]) => [
+    operation,
+    security ? null : scopes,
+  ]);
   const expected = ROWS.map(({ operation, isPublic, scopes }) => [operation, isPublic ? null : scopes]);
-  expect(told.sort()).toEqual(expected.sort());
+  expect(documented.sort()).toEqual(expected.sort());
   for (const [, { description, 'x-scopes': scopes = [] }] of described)
     for (const scope of scopes) expect(description).toContain(`\`${scope}\``);
 });

@@ -44,7 +44,7 @@ describe('a request', () => {
     expect(answer.headers.get('www-authenticate')).toBe(`Bearer realm="notebridge"${challenge}`);
   });
 
-  it('without the scope it needs is rejected and told its name', async () => {
+  it('without the required scope is rejected, and the answer names it', async () => {
     const { key } = await makeKey(['people:read']);
     const answer = await ask('PUT /v1/providers/p-1', { key, body: {} });
     expect([answer.status, answer.problem, answer.body.scope]).toEqual([403, 'forbidden-scope', 'people:write']);
@@ -104,7 +104,7 @@ describe('an API key', () => {
     expect((await ask(`DELETE /v1/api-keys/${randomUUID()}`)).problem).toBe('unknown-api-key');
   });
 
-  it('expires after a year unless it is made to last', async () => {
+  it('expires after a year by default', async () => {
     const { id } = await makeKey(['people:read']);
     expect((await shown(id))?.expiresAt).toBe(inDays(365).toISOString());
     expect((await shown((await makeKey(['people:read'], { expiresAt: null })).id))?.expiresAt).toBeNull();
@@ -139,7 +139,7 @@ describe('an API key', () => {
     [{ scopes: ['everything'] }, '/scopes'],
     [{ scopes: ['imports'], name: 'system' }, '/name'],
     [{ scopes: ['imports'], name: 'ehr\u001b[2K' }, '/name'],
-  ])('cannot be made from %j', async (body, pointer) => {
+  ])('cannot be created from %j', async (body, pointer) => {
     const answer = await ask('POST /v1/api-keys', { body: { name: 'a key', ...body } });
     expect([answer.status, answer.problem, answer.body.pointer]).toEqual([400, 'validation', pointer]);
   });
@@ -169,7 +169,7 @@ describe('an API key', () => {
     expect(Math.abs(Number(new Date(expiresAt ?? 0)) - inDays(30).getTime())).toBeLessThan(60_000);
   });
 
-  it('makes and rotates no key with scopes that it lacks, but revokes any', async () => {
+  it('cannot create or rotate keys with scopes that it lacks, but can revoke any', async () => {
     const { key } = await makeKey(['admin', 'people:read']);
     const { id } = await makeKey(['people:read', 'notes:read']);
     const make = (...scopes: string[]) => ask('POST /v1/api-keys', { key, body: { name: 'a key', scopes } });
@@ -185,7 +185,7 @@ describe('an API key', () => {
   it.each([
     ['is revoked', (id: string) => ask(`DELETE /v1/api-keys/${id}`)],
     ['expires', () => world.advance('1 min')],
-  ])('that %s during a read that waits gets 401 instead of the answer', async (_, end) => {
+  ])('gets 401 if it %s during a waiting read', async (_, end) => {
     const expiresAt = new Date(world.now().getTime() + 60_000).toISOString();
     const { id, key } = await makeKey(['people:read'], { expiresAt });
     let answer = () => {};

@@ -152,7 +152,7 @@ describe('the chain of the audit log', () => {
     );
   });
 
-  it('reveals a removed end by a head that was kept elsewhere', async () => {
+  it('reveals a removed end by a head that was stored elsewhere', async () => {
     const { head, links } = await verify();
     await tamper(
       `DELETE FROM audit_entries WHERE id = ANY (SELECT unnest(entries) FROM audit_links WHERE no = ${links});
@@ -200,7 +200,7 @@ describe('a new entry', () => {
   it.each([
     ['invented', (id: string) => copyOf(id, '1000000', { uid: 'gen_random_uuid()' })],
     ['changed', (id: string) => `UPDATE audit_entries SET id = 1000000, outcome = 'oK' WHERE id = ${id}`],
-  ])('that was %s is named in its link, and nothing vouches for it', async (_what, statement) => {
+  ])('is reported as unsigned, with its link, if it was %s', async (_what, statement) => {
     const id = await unlinked();
     await tamper(`${statement(id)}; UPDATE audit_unlinked SET entry = 1000000`);
     expect((await verify()).faults).toContainEqual({ entry: '1000000', fault: 'unsigned' });
@@ -209,14 +209,14 @@ describe('a new entry', () => {
     expect(await healthOf('audit-chain')).toMatchObject({ status: 'degraded' });
   });
 
-  it('that was copied is a repetition', async () => {
+  it('is reported as repeated if it is a copy', async () => {
     const id = await unlinked();
     await tamper(`${copyOf(id, '1000000')}; INSERT INTO audit_unlinked VALUES (1000000)`);
     await world.settle();
     expect((await verify()).faults).toEqual([{ entry: '1000000', fault: 'repeated' }]);
   });
 
-  it('that was linked and is queued again is a repetition', async () => {
+  it('is reported as repeated if it was queued again after its link', async () => {
     const id = await unlinked();
     await world.settle();
     await world.sql('INSERT INTO audit_unlinked VALUES ($1)', [id]);
@@ -224,7 +224,7 @@ describe('a new entry', () => {
     expect((await verify()).faults).toEqual([{ entry: id, fault: 'repeated' }]);
   });
 
-  it('that a process with a clock six minutes ahead made has another time than its link', async () => {
+  it('is reported as misdated if the clock of its process was six minutes ahead', async () => {
     const id = await unlinked();
     const [entry] = await entriesOf(world.database.pool, [id]);
     if (!entry) throw new Error('There is no entry.');
@@ -235,7 +235,7 @@ describe('a new entry', () => {
     expect((await verify()).faults).toEqual([{ entry: id, link: '1', fault: 'misdated' }]);
   });
 
-  it('that was removed and put back later has another time than its link', async () => {
+  it('is reported as misdated if it was removed and reinserted later', async () => {
     const id = await unlinked();
     await tamper(`CREATE TEMP TABLE kept AS SELECT * FROM audit_entries; ${removal(id)}`);
     await world.advance('6 min');
@@ -287,7 +287,7 @@ describe('a new entry', () => {
     expect((await verify()).faults).toEqual([{ entry: id, fault: 'removed' }]);
   });
 
-  it('of another worker is linked once', async () => {
+  it('is linked once if another worker queued it', async () => {
     await unlinked();
     const another = await world.startAnother();
     await Promise.all([world.work.links(), another.work.links()]);
@@ -381,7 +381,7 @@ describe('a rotation of AUDIT_KEYS', () => {
     expect(await healthOf('audit-chain')).toEqual({ status: 'ok' });
   });
 
-  it('does not vouch for what was changed before', async () => {
+  it('does not sign earlier changes', async () => {
     for (let turn = 0; turn < 3; turn += 1) await linkedEntries();
     const [{ id } = { id: '' }] = await world.sql<{ id: string }>('SELECT min(id)::text AS id FROM audit_entries');
     await tamper(`UPDATE audit_entries SET outcome = 'oK' WHERE id = ${id};

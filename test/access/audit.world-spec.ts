@@ -19,7 +19,7 @@ const [P, C] = ['p-1', 'c-1'];
 
 type Asked = NonNullable<Parameters<typeof ask>[1]>;
 
-/** Nobody listens there. */
+/** No program listens there. */
 const ENDPOINT = 'http://127.0.0.1:9/hook';
 const NO_WAIT = { prefer: 'wait=0' };
 const as = (type: string) => ({ 'content-type': type });
@@ -37,8 +37,8 @@ function pdf(): FormData {
   return form;
 }
 
-/** One of everything that requests can be about. @returns the ids */
-async function population() {
+/** Creates one of each kind of thing that requests can be about. @returns the ids */
+async function createEach() {
   const made = async (line: string, asked: Asked) => String((await ask<{ id: string }>(line, asked)).body.id);
   for (const name of [P, 'p-2']) await ask(`PUT /v1/providers/${name}`, { body: person(name) });
   await world.settle();
@@ -78,7 +78,7 @@ async function population() {
 type Row = [line: string, outcome: string, subjects: object, asked?: Asked];
 
 /** At least one request for each audited operation. */
-function rowsFor(ids: Awaited<ReturnType<typeof population>>): Row[] {
+function rowsFor(ids: Awaited<ReturnType<typeof createEach>>): Row[] {
   const { session, requested, platformSession, user, document, done, planned, dropped, delivery, job, key } = ids;
   const ofSubscription = { subscription: [ids.subscription] };
   const subscription = `/v1/subscriptions/${ids.subscription}`;
@@ -234,7 +234,7 @@ describe('the audit log', () => {
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
     const missing = new Set(operations.filter((operation) => !UNAUDITED.includes(operation)));
-    const rows = rowsFor(await population());
+    const rows = rowsFor(await createEach());
     const ids: (string | null)[] = [];
     for (const [line, , , asked] of rows) ids.push((await ask(line, asked)).headers.get('request-id'));
     const { items } = await audit('limit=200');
@@ -269,7 +269,7 @@ describe('the audit log', () => {
   });
 
   it('has a second entry when a request fails after its first was necessary', async () => {
-    await population();
+    await createEach();
     world.platform.injectFault({ operation: 'initiateAuth', kind: 'status', status: 400 });
     const answer = await ask<{ detail: string }>('POST /v1/recorder/launches', LAUNCH);
     expect(answer.body.detail).toContain('if the platform sent one');
@@ -476,7 +476,7 @@ describe('while the audit log accepts no entries', () => {
   afterEach(() => world.sql('DROP FUNCTION refuse CASCADE'));
 
   it('every request gets 503, nothing is read or changed, and health is down', async () => {
-    const rows = rowsFor(await population());
+    const rows = rowsFor(await createEach());
     // Readers number events and changed sessions.
     await ask('GET /v1/events');
     await ask('GET /v1/sessions');

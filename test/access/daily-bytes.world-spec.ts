@@ -9,7 +9,7 @@ const scopes = ['people:read', 'people:write', 'imports'] as const;
 const provider = { email: 'roe@example.org', firstName: 'Jane', lastName: 'Roe'.padEnd(40, 'e') };
 
 /** Sends changes until one is refused. @returns how many were accepted */
-async function useUp(key: string, on: { url: string }): Promise<number> {
+async function useLimit(key: string, on: { url: string }): Promise<number> {
   for (let accepted = 0; accepted < 1_000; accepted += 1) {
     const { status } = await ask(`PUT /v1/providers/P-${accepted}`, {
       ...{ key, on, body: { ...provider, email: `roe${accepted}@example.org` } },
@@ -43,7 +43,7 @@ describe('the bytes that a key stores in a day', () => {
       await world.startAnother({ KEY_DAILY_BYTES }),
     ];
     const [{ key }, other] = [await makeKey(scopes), await makeKey(scopes)];
-    expect(await useUp(key, first)).toBeGreaterThan(10);
+    expect(await useLimit(key, first)).toBeGreaterThan(10);
     const refused = await ask('GET /v1/providers', { key, on: first });
     expect(refused).toMatchObject({ status: 429, problem: 'daily-bytes-used' });
     const midnight = new Date(world.get(Clock).now());
@@ -64,7 +64,7 @@ describe('the bytes that a key stores in a day', () => {
   it('are no others: not those of a person whose id is the id of the key', async () => {
     const on = await world.startAnother({ KEY_DAILY_BYTES });
     const { key, id } = await makeKey(scopes);
-    await useUp(key, on);
+    await useLimit(key, on);
     const by = { id, issuer: 'https://id.example.org', name: 'Pat Doe', scopes: new Set(scopes) };
     const cookie = `__Host-notebridge_session=${await world.get(BrowserSessions).open({ by })}`;
     expect((await ask('GET /v1/providers', { key, on })).status).toBe(429);
@@ -74,7 +74,7 @@ describe('the bytes that a key stores in a day', () => {
   it('may be as many again for deletions', async () => {
     const on = await world.startAnother({ KEY_DAILY_BYTES });
     const { key } = await makeKey(scopes);
-    await useUp(key, on);
+    await useLimit(key, on);
     expect((await ask('DELETE /v1/providers/P-1', { key, on })).status).toBeLessThan(300);
     const statuses: number[] = [];
     while (statuses.at(-1) !== 429 && statuses.length < 1_000)

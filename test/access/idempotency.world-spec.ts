@@ -87,7 +87,7 @@ describe('Idempotency-Key', () => {
     expect([answer.status, answer.problem, runs.length]).toEqual([422, 'idempotency-key-reused', 1]);
   });
 
-  it('of one caller does not affect another caller', async () => {
+  it('does not affect another caller with the same key', async () => {
     await create('key');
     const { key } = await makeKey(['sessions:write']);
     expect((await create('key', { provider: 'p-2' }, { key })).status).toBe(202);
@@ -118,7 +118,7 @@ describe('Idempotency-Key', () => {
     const release = hold();
     const stale = create('key');
     await started;
-    await world.sql('UPDATE idempotency_records SET lease_token = gen_random_uuid()'); // the process renews no more
+    await world.sql('UPDATE idempotency_records SET lease_token = gen_random_uuid()'); // the process no longer renews its lease
     await world.advance('13 s');
     expect((await create('key')).problem).toBe('idempotency-in-progress');
     await world.advance('2 s');

@@ -25,7 +25,7 @@ const sessions = async (of: HttpBrowser) =>
   (await of.ask<ListedSessionPageResponse>('GET', '/v1/browser-sessions')).body.items;
 const entries = async (action: string) =>
   (await world.call<AuditPageResponse>('GET', `/v1/audit?action=${encodeURIComponent(action)}`)).body.items;
-/** Where an answer leads. */
+/** The target of a redirect. */
 const target = (answer: Response) => answer.headers.get('location');
 const refusal = (answer: Response) => target(answer)?.split('/console/sign-in?refused=')[1];
 const CALLBACK = 'GET /v1/sign-in/callback';
@@ -63,14 +63,14 @@ describe('sign-in at the OpenID provider', () => {
     });
   });
 
-  test('refuses a route whose scope the groups lack', async () => {
+  test('rejects a route whose scope the groups lack', async () => {
     const cleo = await signedIn('cleo');
     expect((await cleo.ask('GET', '/v1/clients')).status).toBe(200);
     expect(await cleo.ask('GET', '/v1/api-keys')).toMatchObject({ status: 403, problem: 'forbidden-scope' });
     expect(await entries('GET /v1/api-keys')).toMatchObject([{ keyName: 'Cleo Brandt', outcome: 'forbidden-scope' }]);
   });
 
-  test('refuses a person without a known group, and records who it was', async () => {
+  test('rejects a person without a known group, and records who it was', async () => {
     const zoe = browser();
     const answer = await zoe.signIn('zoe');
     expect(refusal(answer)).toBe('no-scopes');
@@ -78,7 +78,7 @@ describe('sign-in at the OpenID provider', () => {
     expect(await entries(CALLBACK)).toMatchObject([{ keyName: 'Zoe Lindqvist', outcome: 'no-scopes' }]);
   });
 
-  test('repeats no word of a provider that refuses', async () => {
+  test("does not repeat the provider's error message", async () => {
     const ada = browser();
     const answer = await ada.signIn('refuse');
     expect(target(answer)).toBe('/console/sign-in?refused=provider-refused');
@@ -116,7 +116,7 @@ describe('sign-in at the OpenID provider', () => {
       return ada.go(callback.href);
     },
   };
-  test.each(Object.entries(attacks))('refuses %s', async (_, attack) => {
+  test.each(Object.entries(attacks))('rejects %s', async (_, attack) => {
     const ada = browser();
     const callback = await ada.choose('ada', await ada.toProvider());
     const answer = await attack(ada, new URL(callback));
@@ -125,14 +125,14 @@ describe('sign-in at the OpenID provider', () => {
     expect(await world.sql('SELECT FROM browser_sessions')).toEqual([]);
   });
 
-  test('refuses a nonce of another sign-in', async () => {
+  test('rejects the nonce of another sign-in', async () => {
     const ada = browser();
     const page = await ada.toProvider('', (asked) => asked.searchParams.set('nonce', 'x'.repeat(43)));
     const answer = await ada.go(await ada.choose('ada', page));
     expect([refusal(answer), ada.cookie(SESSION)]).toEqual(['provider-refused', undefined]);
   });
 
-  test('takes a code once', async () => {
+  test('accepts a code once', async () => {
     const ada = browser();
     const callback = await ada.choose('ada', await ada.toProvider());
     const pending = ada.cookie(PENDING) ?? '';
@@ -154,14 +154,14 @@ describe('sign-in at the OpenID provider', () => {
     expect(target(answer)).toBe('/console');
   });
 
-  test('takes a name without control characters, or the id if there is none', async () => {
+  test('accepts a name without control characters, or uses the id if there is none', async () => {
     provider.people.set('p-1', { name: '\u001b[31mAda\u202e\n Osei', groups: ['admins'] });
     provider.people.set('p-2', { groups: ['admins'] });
     expect((await session(await signedIn('p-1'))).body.caller.name).toBe('[31mAda Osei');
     expect((await session(await signedIn('p-2'))).body.caller.name).toBe('p-2');
   });
 
-  test('tells that the provider does not answer, and works again when it does', async () => {
+  test('reports that the provider does not answer, and works again once it does', async () => {
     await world.restart({ OIDC_ISSUER: 'http://localhost:1' });
     const answer = await browser().go('/v1/sign-in');
     expect(refusal(answer)).toBe('provider-unavailable');
@@ -203,7 +203,7 @@ describe('a session', () => {
     expect((await session(ada)).problem).toBe('signed-out');
   });
 
-  test('is replaced when its browser signs in again', async () => {
+  test('is replaced if its browser signs in again', async () => {
     const ada = await signedIn('ada');
     const before = ada.cookie(SESSION) ?? '';
     expect(target(await ada.signIn('ada', '?fresh=true'))).toBe('/console');
@@ -224,7 +224,7 @@ describe('a session', () => {
     key: `key_hash = sha256('${ADMIN_KEY}'), scopes = NULL`,
     'MAC of another row': `mac = (SELECT mac FROM browser_sessions WHERE subject = 'ada')`,
   };
-  test.each(Object.entries(CHANGES))('grants nothing if somebody changes its %s in the database', async (_, change) => {
+  test.each(Object.entries(CHANGES))('grants nothing after a change of its %s in the database', async (_, change) => {
     await signedIn('ada');
     const cleo = await signedIn('cleo');
     await world.sql(`UPDATE browser_sessions SET ${change} WHERE subject = 'cleo'`);
@@ -291,7 +291,7 @@ describe('a session', () => {
     ]);
   });
 
-  test('is refused without its CSRF token', async () => {
+  test('is rejected without its CSRF token', async () => {
     const ada = await signedIn('ada');
     const [{ id } = { id: '' }] = await sessions(ada);
     for (const path of [`/v1/browser-sessions/${id}`, '/v1/browser-session'])

@@ -93,7 +93,7 @@ test('a person confirms by signing in again, and the audit log keeps the reason'
   ]);
 });
 
-test('a provider that does not ask again confirms nobody', async () => {
+test('a sign-in without a new authentication confirms no one', async () => {
   const ada = await signedIn();
   const hourAgo = new Date(Date.now() - 3_600_000);
   provider.people.set('ada', { name: 'Ada Osei', groups: ['admins'], authenticatedAt: hourAgo });
@@ -110,7 +110,7 @@ test('a provider whose clock is ahead confirms for five minutes', async () => {
   expect((await ask(ada, 'POST /v1/api-keys', {}, REASON)).problem).toBe('step-up-required');
 });
 
-test('a key confirms by being shown again', async () => {
+test('entering the key again confirms a change', async () => {
   const mine = await signedInByKey();
   await world.advance(TOO_OLD);
   const body = { name: 'made', scopes: ['operations'] };

@@ -47,12 +47,12 @@ describe('a key without clinical text is not shown', () => {
     await world.settle();
     const path = `/v1/sessions/${body.id}`;
     const spoken = { code: 'low-content-transcript', message: expect.stringContaining('audio') };
-    const unspoken = { code: 'low-content-transcript', message: null };
+    const withoutMessage = { code: 'low-content-transcript', message: null };
     const [shown, bare] = await both<SessionResponse>('GET', path);
-    expect([shown.error, bare.error]).toEqual([spoken, unspoken]);
+    expect([shown.error, bare.error]).toEqual([spoken, withoutMessage]);
     expect({ ...bare, error: shown.error }).toEqual(shown);
     const lists = await both<Page<SessionResponse>>('GET', '/v1/sessions');
-    expect(lists.map(({ items }) => items[0]?.error)).toEqual([spoken, unspoken]);
+    expect(lists.map(({ items }) => items[0]?.error)).toEqual([spoken, withoutMessage]);
 
     // A code that the contract does not list may be a sentence.
     const error = { code: 'Jane Roe said too little', message: 'Twice.' };
@@ -76,14 +76,15 @@ describe('a key without clinical text is not shown', () => {
     world.platform.injectFault({ operation: 'createProvider', kind: 'status', status: 422 });
     const person = { email: 'p-2@example.org', firstName: 'Jane', lastName: 'Roe' };
     await world.call('PUT', '/v1/providers/p-2', { body: person, wait: 60 });
-    const said = { code: 'rejected', message: expect.any(String), platformMessage: expect.any(String) };
-    const unsaid = { ...said, platformMessage: null };
+    const full = { code: 'rejected', message: expect.any(String), platformMessage: expect.any(String) };
+    const withoutMessage = { ...full, platformMessage: null };
     const shown = await both<PersonResponse>('GET', '/v1/providers/p-2');
     const listed = await both<Page<PersonResponse>>('GET', '/v1/providers?state=failed');
     const found = await both<Page<PersonResponse>>('POST', '/v1/people/search', { body: { externalId: 'p-2' } });
     const resolved = await both<PersonResponse>('POST', '/v1/providers/p-2/resolve', { body: { action: 'ignore' } });
-    expect(shown.map(({ sync }) => sync.error)).toEqual([said, unsaid]);
-    for (const pages of [listed, found]) expect(pages.map(({ items }) => items[0]?.sync.error)).toEqual([said, unsaid]);
+    expect(shown.map(({ sync }) => sync.error)).toEqual([full, withoutMessage]);
+    for (const pages of [listed, found])
+      expect(pages.map(({ items }) => items[0]?.sync.error)).toEqual([full, withoutMessage]);
     expect(resolved[1].sync.error?.platformMessage ?? null).toBeNull();
   });
 
@@ -169,7 +170,7 @@ test('an invite link is shown only with invites:read, also in an export', async 
   }
 });
 
-test('without sessions:read, a requested session is shown without facts, also when its answer is replayed', async () => {
+test('without sessions:read, a requested session has no facts, also in a replayed answer', async () => {
   await put('c-1', 'Cy', 'Lee');
   const key = await newKey('sessions:write');
   const options = { body: { ...request(SOAP), client: 'c-1' }, key, wait: 60, idempotencyKey: 'a key' };

@@ -61,7 +61,7 @@ function file(name: string, text: string): string {
 }
 
 /** The doctor's output about one check. @param more replaces good settings; undefined removes one */
-async function told(
+async function doctor(
   check: string,
   more: Record<string, string | undefined> = {},
   service = `http://${closed}`,
@@ -84,122 +84,132 @@ async function told(
   return findingLines(check, finding);
 }
 
-type Row = [fault: string, told: () => Promise<string>, named: RegExp, mend: RegExp];
+type Row = [fault: string, doctor: () => Promise<string>, named: RegExp, remedy: RegExp];
 
 test('a short webhook secret of the platform is a warning, not a fault', async () => {
   const platform = { PLATFORM_BASE_URL: 'https://platform.example', PLATFORM_API_KEY: randomBytes(24).toString('hex') };
-  expect(await told('Secrets', { ...platform, PLATFORM_WEBHOOK_SECRET: randomBytes(11).toString('hex') })).toMatch(
+  expect(await doctor('Secrets', { ...platform, PLATFORM_WEBHOOK_SECRET: randomBytes(11).toString('hex') })).toMatch(
     /^– Secrets +PLATFORM_WEBHOOK_SECRET is short or repetitive\. Ask the platform/,
   );
-  expect(await told('Secrets', { ...platform, PLATFORM_WEBHOOK_SECRET: randomBytes(24).toString('hex') })).toMatch(
+  expect(await doctor('Secrets', { ...platform, PLATFORM_WEBHOOK_SECRET: randomBytes(24).toString('hex') })).toMatch(
     /^✓/,
   );
-  expect(await told('Secrets')).toMatch(/^✓/);
+  expect(await doctor('Secrets')).toMatch(/^✓/);
 });
 
 test.each<Row>([
   [
     'settings that are missing',
-    () => told('Settings', { PLATFORM_API_KEY: undefined, ADMIN_API_KEY: undefined }),
+    () => doctor('Settings', { PLATFORM_API_KEY: undefined, ADMIN_API_KEY: undefined }),
     /✗.*not usable/,
     /PLATFORM_API_KEY is not set[\s\S]*ADMIN_API_KEY is not set/,
   ],
   [
-    'a data folder that cannot be made',
-    () => told('Disk', { DATABASE_URL: undefined, DATA_DIR: path.join(file('a-file', 'x'), 'data') }),
+    'a data folder that cannot be created',
+    () => doctor('Disk', { DATABASE_URL: undefined, DATA_DIR: path.join(file('a-file', 'x'), 'data') }),
     /✗.*a file stands in its way/,
     /Set DATA_DIR/,
   ],
   [
     'a secret whose file is missing',
-    () => told('Settings', { PLATFORM_API_KEY: undefined, PLATFORM_API_KEY_FILE: '/nowhere/key' }),
+    () => doctor('Settings', { PLATFORM_API_KEY: undefined, PLATFORM_API_KEY_FILE: '/nowhere/key' }),
     /PLATFORM_API_KEY_FILE/,
     /fix these settings/,
   ],
   [
     'a wrong password',
-    () => told('Database', { DATABASE_URL: changed(database.url, { password: 'wrong' }) }),
+    () => doctor('Database', { DATABASE_URL: changed(database.url, { password: 'wrong' }) }),
     /✗.*rejects the user or the password in DATABASE_URL \(28P01\)/,
     /Correct it/,
   ],
   [
-    'a database that takes no writes',
-    () => told('Database', { DATABASE_URL: withOption(database.url, 'default_transaction_read_only=on') }),
+    'a database that accepts no writes',
+    () => doctor('Database', { DATABASE_URL: withOption(database.url, 'default_transaction_read_only=on') }),
     /✗.*accepts no writes/,
     /Name the primary/,
   ],
   [
-    'commits that a crash takes back',
-    () => told('Database', { DATABASE_URL: withOption(database.url, 'synchronous_commit=off') }),
+    'commits that a crash can lose',
+    () => doctor('Database', { DATABASE_URL: withOption(database.url, 'synchronous_commit=off') }),
     /✗.*synchronous_commit off/,
     /Set it to on/,
   ],
   [
     'migrations that are missing under a role that may not apply them',
-    () => told('Database', { DATABASE_URL: ofRole(empty) }),
+    () => doctor('Database', { DATABASE_URL: ofRole(empty) }),
     /✗.*may not create tables in the schema public/,
     /run migrate with DATABASE_OWNER_URL/,
   ],
   [
     'a role without rights on the tables',
-    () => told('Database', { DATABASE_URL: ofRole(database) }),
+    () => doctor('Database', { DATABASE_URL: ofRole(database) }),
     /✗.*DATABASE_URL/,
     /DATABASE_OWNER_URL/,
   ],
   [
-    'the owner of a database that is not named',
-    () => told('Database', { DATABASE_URL: undefined, DATABASE_OWNER_URL: database.url }),
+    'an owner without a DATABASE_URL',
+    () => doctor('Database', { DATABASE_URL: undefined, DATABASE_OWNER_URL: database.url }),
     /✗.*DATABASE_OWNER_URL is set and DATABASE_URL is not/,
     /set both, or neither/,
   ],
   [
-    'an owner who owns nothing',
-    () => told('Owner', { DATABASE_OWNER_URL: ofRole(database) }),
+    'an owner without tables',
+    () => doctor('Owner', { DATABASE_OWNER_URL: ofRole(database) }),
     /✗.*DATABASE_OWNER_URL does not own the tables/,
-    /Use the role that owns the tables/,
+    /Name the role that owns the tables/,
   ],
-  ['no data keys', () => told('Keys', { DATA_KEYS: undefined }), /✗.*DATA_KEYS is not set/, /openssl rand -base64 32/],
   [
-    'a key that stored data needs and that is not given',
+    'no data keys',
+    () => doctor('Keys', { DATA_KEYS: undefined }),
+    /✗.*DATA_KEYS is not set/,
+    /openssl rand -base64 32/,
+  ],
+  [
+    'a missing key that stored data needs',
     async () => {
       await query(database, `INSERT INTO key_uses (setting, id, check_hash) VALUES ('FINGERPRINT_KEYS', 'old', '')`);
-      return told('Keys').finally(() => query(database, 'DELETE FROM key_uses'));
+      return doctor('Keys').finally(() => query(database, 'DELETE FROM key_uses'));
     },
     /✗.*FINGERPRINT_KEYS lacks the key old, which stored data needs/,
     /Add it after the first key/,
   ],
-  ['no key that can create keys', () => told('Access', { ADMIN_API_KEY: 'off' }), /✗.*off/, /Set ADMIN_API_KEY again/],
+  [
+    'no key that can create keys',
+    () => doctor('Access', { ADMIN_API_KEY: 'off' }),
+    /✗.*off/,
+    /set ADMIN_API_KEY again/,
+  ],
   [
     'a Redis that is down',
-    () => told('Queues', { REDIS_URL: `redis://${closed}` }),
+    () => doctor('Queues', { REDIS_URL: `redis://${closed}` }),
     /✗.*Redis cannot be reached at REDIS_URL/,
     /Check REDIS_URL/,
   ],
   [
     'a missing contract',
-    () => told('Contract', { PLATFORM_CONTRACT: '/nowhere/contract.json' }),
+    () => doctor('Contract', { PLATFORM_CONTRACT: '/nowhere/contract.json' }),
     /✗.*can't be read \(ENOENT\)/,
     /Name a readable JSON file/,
   ],
   [
-    'a contract that is cut short',
-    () => told('Contract', { PLATFORM_CONTRACT: file('cut.json', '{"apiKey":') }),
+    'a truncated contract',
+    () => doctor('Contract', { PLATFORM_CONTRACT: file('cut.json', '{"apiKey":') }),
     /✗.*PLATFORM_CONTRACT .*cut\.json is invalid/,
     /line 1, column 11: it ends too early/,
   ],
   [
     'no contract',
-    () => told('Contract', { PLATFORM_CONTRACT: undefined }),
+    () => doctor('Contract', { PLATFORM_CONTRACT: undefined }),
     /✗.*capabilities are on/,
     /user-mirroring is off, set .*apiKey\.header/,
   ],
-  ['a platform that is down', () => told('Platform'), /✗.*does not answer \(ECONNREFUSED\)/, /PLATFORM_BASE_URL/],
+  ['a platform that is down', () => doctor('Platform'), /✗.*does not answer \(ECONNREFUSED\)/, /PLATFORM_BASE_URL/],
   [
     'a proxy that rejects the password',
     async () => {
       const refusing = http.createServer().on('connect', (_, socket) => socket.end('HTTP/1.1 407 No\r\n\r\n'));
       const proxy = changed(await listening(refusing), { username: 'user', password: 'its-own-password' });
-      return told('Platform', { PLATFORM_BASE_URL: 'https://platform.example', HTTPS_PROXY: proxy });
+      return doctor('Platform', { PLATFORM_BASE_URL: 'https://platform.example', HTTPS_PROXY: proxy });
     },
     /✗.*the proxy 127\.0\.0\.1:\d+ in HTTPS_PROXY answers 407/,
     /Correct user and password in HTTPS_PROXY/,
@@ -208,21 +218,21 @@ test.each<Row>([
     'a clock that is wrong',
     async () => {
       const date = new Date(Date.now() + 3_600_000).toUTCString();
-      return told('Platform', { PLATFORM_BASE_URL: await answering(200, '', { date }) });
+      return doctor('Platform', { PLATFORM_BASE_URL: await answering(200, '', { date }) });
     },
     /✗.*the clock of this machine is 3\d{3} s behind the platform's/,
     /Set the clock/,
   ],
   [
-    'a port that another web server holds',
-    async () => told('Service', {}, await answering(404, '<h1>Not found</h1>')),
-    /✗.*another program answers/,
+    'a port that another web server uses',
+    async () => doctor('Service', {}, await answering(404, '<h1>Not found</h1>')),
+    /✗.*a program other than notebridge answers/,
     /set PORT to a free one/,
   ],
   [
-    'a port that a program holds which speaks no HTTP',
-    async () => told('Service', {}, await listening(net.createServer((socket) => socket.end('220 ready\r\n')))),
-    /✗.*is not notebridge/,
+    'a port of a program without HTTP',
+    async () => doctor('Service', {}, await listening(net.createServer((socket) => socket.end('220 ready\r\n')))),
+    /✗.*does not answer as notebridge does/,
     /set PORT to a free one/,
   ],
   [
@@ -230,22 +240,22 @@ test.each<Row>([
     async () => {
       const since = '2026-03-01T10:02:03.000Z';
       const cause = { cause: 'No worker is running.', action: 'Start one.', since, affects: ['people'] };
-      return told('Service', {}, await answering(200, JSON.stringify({ status: 'degraded', causes: [cause] })));
+      return doctor('Service', {}, await answering(200, JSON.stringify({ status: 'degraded', causes: [cause] })));
     },
     /✗.*is degraded/,
     /No worker is running\.\n +Start one\. Since 2026-03-01 10:02:03 UTC\.\n +Affected: people\./,
   ],
   [
-    'a public address that leads elsewhere',
-    async () => told('Public', { PUBLIC_URL: await answering(200, 'welcome') }),
-    /✗.*PUBLIC_URL .* is another program/,
+    'a public URL of another program',
+    async () => doctor('Public', { PUBLIC_URL: await answering(200, 'welcome') }),
+    /✗.*PUBLIC_URL .* leads to a program other than notebridge/,
     /Correct PUBLIC_URL, or the proxy/,
   ],
-])('the doctor names %s, and the remedy', async (_, tell, named, mend) => {
-  const said = await tell();
-  expect(said).toMatch(named);
-  expect(said).toMatch(mend);
-  expect(said).not.toMatch(/wrong|its-own-password|a-key-of-the-platform/);
+])('the doctor names %s, and the remedy', async (_, tell, named, remedy) => {
+  const output = await tell();
+  expect(output).toMatch(named);
+  expect(output).toMatch(remedy);
+  expect(output).not.toMatch(/wrong|its-own-password|a-key-of-the-platform/);
 });
 
 function ofRole(of: TestDatabase): string {
@@ -254,11 +264,11 @@ function ofRole(of: TestDatabase): string {
 
 const redis = process.env.TEST_REDIS_URL;
 (redis ? test : test.skip)('the doctor names a Redis that rejects the password', async () => {
-  const said = await told('Queues', { REDIS_URL: changed(redis ?? '', { username: 'nobody', password: 'wrong' }) });
-  expect(said).toMatch(/✗.*Redis refuses the user or the password of REDIS_URL: correct it/);
+  const output = await doctor('Queues', { REDIS_URL: changed(redis ?? '', { username: 'nobody', password: 'wrong' }) });
+  expect(output).toMatch(/✗.*Redis refuses the user or the password of REDIS_URL: correct it/);
 });
 
 test('an unreadable contract is one fault, not two', async () => {
-  const said = await told('Addresses', { PLATFORM_CONTRACT: '/nowhere/contract.json' });
-  expect(said).toMatch(/^– Addresses +not checked/);
+  const output = await doctor('Addresses', { PLATFORM_CONTRACT: '/nowhere/contract.json' });
+  expect(output).toMatch(/^– Addresses +not checked/);
 });

@@ -100,7 +100,7 @@ describe('a call', () => {
 
 describe('a lost answer', () => {
   test.each(['all', 'end'] as const)(
-    'is asked for again with the same Idempotency-Key (%s of it is lost)',
+    'leads to a retry with the same Idempotency-Key (%s of it is lost)',
     async (part) => {
       await mirroredPeople(world);
       proxy.lose(2, part);
@@ -132,7 +132,7 @@ describe('a lost answer', () => {
       (client) => client.PUT('/v1/providers/{externalId}', { params: { path: { externalId: 'p-1' } }, body: provider }),
     ],
   ] as [string, (client: ReturnType<typeof newClient>) => Promise<{ response: Response }>][])(
-    'of a %s is asked for again',
+    'leads to a retry of a %s',
     async (method, call) => {
       proxy.lose(1);
       expect((await call(newClient())).response.ok).toBe(true);
@@ -140,7 +140,7 @@ describe('a lost answer', () => {
     },
   );
 
-  test('of a POST without an Idempotency-Key is an error, even if the caller sends one', async () => {
+  test('is an error of a POST without Idempotency-Key support, even if the caller sends a key', async () => {
     const client = newClient();
     for (const headers of [{}, { 'idempotency-key': 'ignored' }]) {
       proxy.lose(1);
@@ -150,7 +150,7 @@ describe('a lost answer', () => {
     expect(proxy.passed.map(({ idempotencyKey }) => idempotencyKey)).toEqual([undefined, 'ignored']);
   });
 
-  test('of a service that restarts is asked for at its new address', async () => {
+  test('leads to a retry at the new URL of a restarted service', async () => {
     proxy.lose(1);
     const reading = newClient({ attempts: 12 }).GET('/v1/clients');
     await world.eventually('the first answer is lost', () => proxy.lost() === 1);
@@ -166,7 +166,7 @@ describe('a lost answer', () => {
   });
 });
 
-test('a key that is not known is refused once', async () => {
+test('an unknown key is rejected without a retry', async () => {
   const error = await failureOf(newClient({ key: 'wrong' }).GET('/v1/clients'));
   expect([error.type, error.status, proxy.passed.length]).toEqual(['unauthenticated', 401, 1]);
 });

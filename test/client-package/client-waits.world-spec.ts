@@ -32,7 +32,7 @@ describe('waitFor a person', () => {
     expect((await world.workWhile(newClient().waitFor('provider', 'p-9'))).sync.state).toBe('deleted');
   });
 
-  test('throws bad-end if somebody else has the email', async () => {
+  test('throws bad-end if another person has the email', async () => {
     await put('p-8', 'ada@example.test');
     await put('p-9', 'ada@example.test');
     expect(await endOf(newClient().waitFor('provider', 'p-9'))).toEqual(['bad-end', 0, 'needs-review', 'email-taken']);

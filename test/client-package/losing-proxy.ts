@@ -11,25 +11,25 @@ export interface Passed {
   purpose: string | undefined;
 }
 
-/** A proxy before the service that can lose answers. */
+/** A proxy in front of the service that can lose answers. */
 export interface LosingProxy {
   url: string;
-  /** The requests, in their order. */
+  /** The requests, in order. */
   passed: Passed[];
   /** Loses the next answers: the service does its work, then the connection of the caller breaks. */
   lose(answers: number, part?: 'all' | 'end'): void;
-  /** How many answers it has lost. */
+  /** The number of lost answers. */
   lost(): number;
-  /** How many requests await the service's answer. */
+  /** The number of requests that wait for the service's answer. */
   waiting(): number;
-  /** Leads new requests to another address of the service. */
+  /** Sends new requests to another URL of the service. */
   lead(target: string): void;
   /** Ends the connections of all callers. */
   cut(): void;
   close(): Promise<void>;
 }
 
-/** @param target the address of the service */
+/** @param target the URL of the service */
 export async function startLosingProxy(target: string): Promise<LosingProxy> {
   const passed: Passed[] = [];
   let leadsTo = target;
@@ -42,7 +42,7 @@ export async function startLosingProxy(target: string): Promise<LosingProxy> {
     passed.push({ method, path: url, ...namesIn(request) });
     const upstream = sendRequest(`${leadsTo}${url}`, { method, headers, agent: false });
     upstream.on('error', () => response.destroy());
-    // A caller that is gone is gone for the service, too.
+    // If the caller disconnects, so does the proxy.
     waiting += 1;
     response.on('close', () => {
       waiting -= 1;

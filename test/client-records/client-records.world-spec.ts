@@ -20,8 +20,15 @@ import { useWorld } from '../world/use-world.js';
 import { useClientsWithRecords } from './clients-with-records.js';
 import { heldAt, NOT_LISTED, PLACES } from './held-of-a-client.js';
 
-const OURS = ['Auskunfta', 'Voriga', 'auskunft@example.org', 'voriga@example.org', 'Auskunftstext', 'Auskunftsplan'];
-const ANOTHERS = ['Fremda', 'fremda@example.org', 'Fremdtext', 'Fremdplan'];
+const OWN_WORDS = [
+  'Auskunfta',
+  'Voriga',
+  'auskunft@example.org',
+  'voriga@example.org',
+  'Auskunftstext',
+  'Auskunftsplan',
+];
+const OTHER_WORDS = ['Fremda', 'fremda@example.org', 'Fremdtext', 'Fremdplan'];
 const PATH = '/v1/clients/c%2F1';
 
 type ListedTables = ClientDataKind['tables'];
@@ -39,14 +46,14 @@ const world = useWorld();
 const { put, newSession, upload } = useClientsWithRecords(world);
 /** Internal ids of the two sessions. */
 let ours: string;
-let anothers: string;
+let otherSession: string;
 
 beforeEach(async () => {
   await put('c/1', 'Voriga', 'Adler', 'voriga@example.org');
   await put('c/1', 'Auskunfta', 'Adler', 'auskunft@example.org');
   await put('c-2', 'Fremda', 'Adler', 'fremda@example.org');
   ours = await newSession('c/1', 'Auskunftstext', 'Auskunftsplan');
-  anothers = await newSession('c-2', 'Fremdtext', 'Fremdplan');
+  otherSession = await newSession('c-2', 'Fremdtext', 'Fremdplan');
 });
 
 const found = (text: string, words: string[]) => words.filter((word) => text.includes(word));
@@ -70,7 +77,7 @@ describe('the list of a client’s data', () => {
     expect([...listed, ...Object.keys(NOT_LISTED)].sort()).toEqual(names.map(({ name }) => name).sort());
   });
 
-  test('says of each column with bytes or JSON whether an erasure empties it, or why not', async () => {
+  test('states for each column with bytes or JSON whether an erasure empties it, or why not', async () => {
     const columns = await world.sql<{ table: string; column: string }>(
       `SELECT table_name AS table, column_name AS column FROM information_schema.columns
        WHERE table_schema = current_schema() AND data_type IN ('bytea', 'jsonb', 'json') AND table_name = ANY ($1)`,
@@ -90,7 +97,7 @@ describe('an export', () => {
     await world.settle();
     const { id, key } = await makeKey('people:read', 'sessions:read', 'notes:read');
     const body = await exported(key);
-    expect(found(JSON.stringify(body), [...OURS, ...ANOTHERS])).toEqual(OURS);
+    expect(found(JSON.stringify(body), [...OWN_WORDS, ...OTHER_WORDS])).toEqual(OWN_WORDS);
     expect(body).toMatchObject({
       client: { externalId: 'c/1', email: 'auskunft@example.org', givenToPlatform: { firstName: 'Voriga' } },
       sessions: [{ clients: ['c/1'], notes: [{ items: [{ revision: 1 }] }], request: { state: 'Settled' } }],
@@ -204,7 +211,7 @@ describe('an accounting', () => {
     expect(all).toContainEqual(expect.objectContaining(update));
     const reading = { recipient: 'ehr', action: 'GET /v1/clients/:externalId', keyId: id };
     expect(all).toContainEqual(expect.objectContaining(reading));
-    expect(found(JSON.stringify(all), [...OURS, ...ANOTHERS])).toEqual([]);
+    expect(found(JSON.stringify(all), [...OWN_WORDS, ...OTHER_WORDS])).toEqual([]);
   });
 
   test('counts each call that was sent, also without an answer, and none that was not', async () => {
@@ -218,7 +225,7 @@ describe('an accounting', () => {
     jest.spyOn(world.get(PlatformClient), 'updateSession').mockRejectedValueOnce(unreachable);
     expect((await update()).status).toBe(503);
     await world.call('PATCH', `/v1/sessions/${ours}`, { body: {} }); // it is not sent
-    await world.call('PATCH', `/v1/sessions/${anothers}`, { body: { externalTreatmentPlan: 'Fremdplan' } });
+    await world.call('PATCH', `/v1/sessions/${otherSession}`, { body: { externalTreatmentPlan: 'Fremdplan' } });
     await world.call('PUT', `/v1/sessions/${ours}/note-templates`, { body: { noteTemplateIds: [SOAP] } });
     jest
       .spyOn(world.get(UsersClient), 'setClientProviders')
@@ -257,7 +264,7 @@ describe('an accounting', () => {
     expect(await sentOf()).toEqual(before);
   });
 
-  test('says which disclosures an accounting for the individual may leave out', async () => {
+  test('marks disclosures that an accounting for the individual may omit', async () => {
     const { id, key } = await makeKey('people:read');
     for (const purpose of ['TREAT', 'PATRQT', 'HLEGAL', 'CASE-7', undefined])
       await world.call('GET', PATH, { key, headers: purpose === undefined ? {} : { 'Notebridge-Purpose': purpose } });
@@ -366,6 +373,6 @@ describe('a session', () => {
 
   test('keeps its client after the client was deleted', async () => {
     expect((await world.call('DELETE', '/v1/clients/c-2', { wait: 60 })).status).toBe(200);
-    expect(await list('?client=c-2')).toMatchObject([{ id: anothers, clients: ['c-2'] }]);
+    expect(await list('?client=c-2')).toMatchObject([{ id: otherSession, clients: ['c-2'] }]);
   });
 });

@@ -83,7 +83,7 @@ test('a deleted client is erased with every copy; its sessions keep only its ext
   expect(await held(...STAYS, 'Gemeinsamkeit')).toEqual([]);
 });
 
-test('an erasure empties every column that the list calls erased, and no section of the export has a word left', async () => {
+test('an erasure empties all erased columns of the list, and all texts of the export', async () => {
   await world.restart({ ERASE_NOTES_OF_DELETED_CLIENTS: 'erase' });
   const [mail = '', other = ''] = MAILS;
   await put('c-gone', FIRST, LAST, mail);

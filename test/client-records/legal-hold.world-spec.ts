@@ -57,7 +57,7 @@ beforeEach(async () => {
   await world.settle();
 });
 
-test('nothing about a held client is removed, neither by retention nor by its deletion, until the release', async () => {
+test('neither retention nor a deletion removes data of a held client until the release', async () => {
   expect((await hold()).body.legalHold).toEqual({ since: expect.any(String) });
   const before = await exported();
   for (const [section, items] of Object.entries(before))
@@ -92,7 +92,7 @@ test('nothing about a held client is removed, neither by retention nor by its de
   expect(events?.length ?? 0).toBeLessThanOrEqual(1); // the feed keeps its last event
 });
 
-test('the audit log keeps who set and released a hold, and why', async () => {
+test('the audit log records who set and released a hold, and why', async () => {
   await hold();
   await hold('TICKET-2');
   await release();
@@ -108,7 +108,7 @@ test('the audit log keeps who set and released a hold, and why', async () => {
   expect((await world.call('PUT', '/v1/clients/nobody/legal-hold', { body: { reason: 'A' } })).status).toBe(404);
 });
 
-test('a hold follows a rename, covers both clients of a merge, and defers the deletion by a snapshot', async () => {
+test('a hold follows a rename, covers both merged clients, and defers deletion by a snapshot', async () => {
   await hold();
   await world.call('POST', `${PATH}/rename`, { body: { externalId: 'c-new' } });
   expect((await person('/v1/clients/c-new')).legalHold).not.toBeNull();
@@ -155,7 +155,7 @@ test('a plan that names a held client is not cancelled', async () => {
   expect([await stateOf(held), await stateOf(free)]).toMatchObject([{ state: 'planned' }, { state: 'cancelled' }]);
 });
 
-test('a row with only the email of a held client stays when another client with that email is deleted', async () => {
+test('a row with only the email of a held client outlives another client with that email', async () => {
   await upload('', ',halt@weg.example.org,Haltmail,Ng,p-1');
   await put('c-twin', 'Twin', 'Adler', 'halt@weg.example.org');
   await hold();

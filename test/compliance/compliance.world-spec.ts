@@ -29,7 +29,7 @@ const health = async () =>
 const problem = (type: string) => `urn:notebridge:problem:${type}`;
 
 describe('a submission', () => {
-  test('of one PDF stores the file and names it to the platform', async () => {
+  test('stores the file of one PDF, and names it to the platform', async () => {
     const { status, headers, body } = await post();
     expect([status, headers.get('location')]).toEqual([201, `/v1/compliance/jobs/${body.id}`]);
     expect(body).toMatchObject({ state: 'Submitted', result: null, error: null, files: ['file-1'] });
@@ -142,7 +142,7 @@ describe('the result', () => {
   test.each([
     ['Completed', false],
     ['Failed', true],
-  ])('of a job that ended %s is the platform’s answer, and one event announces it', async (state, willFail) => {
+  ])('is the platform’s answer about a job that ended %s, and one event announces it', async (state, willFail) => {
     const { body } = await post();
     const result = JSON.parse(JSON.stringify(complianceView(await finish(body.jobId, willFail))));
     expect(await show(body.id)).toMatchObject({ state, error: null, result });
@@ -244,7 +244,7 @@ describe('the result', () => {
     expect((await waiting).body).toMatchObject({ state: 'Completed', result: { status: 'completed' } });
   });
 
-  test('of a job that was submitted elsewhere is fetched and announced', async () => {
+  test('is fetched and announced even if the job was submitted elsewhere', async () => {
     const { body } = await post();
     const { complianceJobs } = world.platform.simulator.state;
     complianceJobs.set('elsewhere-1', { ...platformJob(body.jobId), jobId: 'elsewhere-1' });
@@ -280,7 +280,7 @@ describe('a result that cannot be read', () => {
     expect((await list('review=result-unreadable')).items).toEqual([]);
   });
 
-  test('of a job that the platform does not know is looked up again, unless the job is resolved', async () => {
+  test('is looked up again if the platform does not know the job, unless it is resolved', async () => {
     const [{ body: late }, { body: lost }] = [await post(), await post()];
     world.platform.injectFault({ operation: LOOK_UP, kind: 'status', status: 404, count: null });
     for (const { id, jobId } of [late, lost]) {
@@ -322,7 +322,7 @@ test('another server than the platform settles no job, and degrades health', asy
   expect(await show(body.id)).toMatchObject({ error: null, result: { jobId: body.jobId } });
 });
 
-test('without states in the contract, the event itself is published, once, and the result is still fetched', async () => {
+test('without states in the contract, the event is published once, and the result is fetched', async () => {
   await world.restart({ PLATFORM_CONTRACT: contractFile([LOOK_UP]) });
   const { body } = await post();
   await later('5 s');
@@ -413,7 +413,7 @@ describe('an event before the answer to the submission', () => {
     expect(await show(own)).toMatchObject({ id: own, jobId, files: [] });
   });
 
-  test('of another job does not wait if that job is known', async () => {
+  test('does not wait if it names another, known job', async () => {
     const { body: other } = await post();
     const { answering } = await held();
     await finish(other.jobId);

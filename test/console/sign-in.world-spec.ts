@@ -11,12 +11,12 @@ describeInBrowser('people in the console', () => {
 
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
   const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
-  /** Says at the provider who signs in. */
+  /** Chooses at the provider who signs in. */
   const choose = async (page: Page, login: string) => {
     await page.getByLabel('Login').fill(login);
     await button(page, 'Continue').click();
   };
-  /** A page of the console in another browser, in which somebody signed in. */
+  /** A page of the console in another browser context, signed in. */
   const signedIn = async (login: string, path = '') => {
     const page = await browser.enter(world.url);
     if (path) await page.goto(`/console${path}`);
@@ -26,7 +26,7 @@ describeInBrowser('people in the console', () => {
     return page;
   };
 
-  test('sign in at the provider, are refused a page, and are signed out elsewhere, which the audit log shows', async () => {
+  test('sign in at the provider, lack a scope, and are signed out elsewhere, all of it audited', async () => {
     const cleo = await signedIn('cleo', '/people?kind=provider');
     await heading(cleo, 'People');
     expect(new URL(cleo.url()).search).toBe('?kind=provider');
@@ -59,7 +59,7 @@ describeInBrowser('people in the console', () => {
     await ada.getByRole('dialog').getByText('cleo', { exact: true }).waitFor();
   });
 
-  test('are told why the provider or their groups do not let them in', async () => {
+  test('see why the provider or their groups do not let them in', async () => {
     const page = await browser.enter(world.url);
     await page.getByRole('link', { name: /^Sign in with/ }).click();
     await choose(page, 'zoe');
@@ -78,7 +78,7 @@ describeInBrowser('people in the console', () => {
     await tab.close();
   };
 
-  test('confirm that it is them before they make a key, in another tab, and keep what they typed', async () => {
+  test('confirm their identity in another tab before they create a key, and keep their input', async () => {
     const ada = await signedIn('ada', '/keys');
     await world.advance('6 min');
     await button(ada, 'Make a key').click();

@@ -17,7 +17,7 @@ describeInBrowser('the end of a session while a page is open', () => {
 
   const newKey = async (scopes: string[]) =>
     (await world.call<NewApiKeyResponse>('POST', '/v1/api-keys', { body: { name: 'browser', scopes } })).body;
-  /** No session lasts that long. */
+  /** Longer than any session lasts. */
   const expire = () => world.advance('1 d');
   const isSignedOut = (page: Page) => page.getByRole('status').getByText('sign in again').waitFor();
   const signOutButton = (page: Page) => page.getByRole('button', { name: 'Sign out' });

@@ -75,7 +75,7 @@ test.each(Object.keys(CONNECTIONS))('the connection for %s sets what the service
   expect(settings).toEqual(needed);
 });
 
-test('a transaction that waited for a lock sees what its holder committed, as the rate limit needs', async () => {
+test('a transaction that waited for a lock sees what its holder committed', async () => {
   const holder = await world.database.pool.connect();
   await holder.query('BEGIN; SELECT pg_advisory_xact_lock(1)');
   const counted = world.get(Database).transaction(async (tx) => {

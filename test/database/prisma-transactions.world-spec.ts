@@ -74,7 +74,7 @@ describe('Prisma in a transaction of the database', () => {
         await tx.query('SELECT pg_sleep(0.01)');
         return (await prisma.in(tx)).apiKey.count({ where: { name } });
       });
-    const counts = await Promise.all(Array.from({ length: 48 }, (_, i) => one(`at once ${i}`)));
+    const counts = await Promise.all(Array.from({ length: 48 }, (_, i) => one(`parallel ${i}`)));
     expect(new Set(counts)).toEqual(new Set([1]));
   });
 

@@ -111,7 +111,7 @@ describe('a full disk', () => {
 
   afterEach(free);
 
-  it('that rejects a webhook makes the inbox unhealthy until a real write succeeds', async () => {
+  it('makes the inbox unhealthy from a rejected webhook until a real write succeeds', async () => {
     await fill('webhook_deliveries');
     expect((await checks()).inbox?.status).toBe('ok'); // nothing has been written yet
     const event = signed(sessionEvent('s'));
@@ -127,7 +127,7 @@ describe('a full disk', () => {
     expect(await send()).toBe(204);
   });
 
-  it('that rejects a change of the API makes the database unhealthy until a real write succeeds', async () => {
+  it('makes the database unhealthy from a rejected API change until a real write succeeds', async () => {
     await fill('people');
     const body = { email: 'a@example.org', firstName: 'A', lastName: 'B' };
     const put = () => world.call('PUT', '/v1/providers/p-1', { body });

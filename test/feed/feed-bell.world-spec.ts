@@ -22,7 +22,7 @@ function hearing(bell: FeedBell) {
 
 const LISTENERS = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'notebridge-feed'`;
 
-test('a commit rings in other processes, over one connection per process that has waiting readers', async () => {
+test('a commit rings in other processes, over one connection per process with waiting readers', async () => {
   const { app, url } = await world.startAnother();
   const bell = app.get(FeedBell);
   const rings = hearing(bell);

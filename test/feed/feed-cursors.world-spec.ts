@@ -77,7 +77,7 @@ describe('a cursor', () => {
     expect(await problem(`after=${cursor}`)).toMatchObject({ status: 410 });
   });
 
-  test('that is gone is a 410 before a stream starts', async () => {
+  test('returns 410 before a stream starts if it is gone', async () => {
     const headers = { authorization: `Bearer ${ADMIN_KEY}`, accept: 'text/event-stream', 'last-event-id': '1-9' };
     const answer = await fetch(`${world.url}/v1/events`, { headers });
     expect([answer.status, answer.headers.get('content-type')]).toEqual([410, expect.stringContaining('problem')]);
@@ -130,7 +130,7 @@ describe('a filtered reader', () => {
     for (const query of ['types=', 'subject=clients/%00']) expect(await problem(query)).toMatchObject({ status: 400 });
   });
 
-  test('finds the events of a person under each id that it had, also those that come while it waits', async () => {
+  test('finds the events of a person under each of its ids, also new ones while it waits', async () => {
     const name = { firstName: 'Ada', lastName: 'Osei' };
     await world.call('PUT', '/v1/providers/p-1', { body: { ...name, email: 'p-1@example.org' } });
     for (const id of ['c/1', 'c-2', 'c-3']) {
@@ -156,7 +156,7 @@ describe('a filtered reader', () => {
   });
 });
 
-/** A reader with a filter, and what it got since it last started. */
+/** A reader with a filter, and the events that it got since its last start. */
 interface Reader {
   readonly filter: FeedFilter;
   after: string;
@@ -176,7 +176,7 @@ const FILTERS: FeedFilter[] = [
   { subject: 'clients/9' },
 ];
 
-test('a reader with any filter and limit gets each match once and in order, or 410 when events were pruned', async () => {
+test('any filter and limit give each match once and in order, or 410 after retention', async () => {
   const random = new SeededRandom(SEED);
   const [feed, reader] = [world.get(Feed), world.get(FeedReader)];
   /** Only events, because each of the other kinds would open a connection. */

@@ -24,7 +24,7 @@ const append = (events: number) =>
 const readPage = async (query: string): Promise<Page<FeedEventResponse>> =>
   (await world.call<Page<FeedEventResponse>>('GET', `/v1/events?${query}`)).body;
 
-/** Opens a stream; resolves when its headers are there. */
+/** Opens a stream; resolves when its headers have arrived. */
 async function openStream({ key = ADMIN_KEY, after = '0', url = world.url } = {}) {
   const closing = new AbortController();
   const headers = { authorization: `Bearer ${key}`, accept: 'text/event-stream', 'last-event-id': after };

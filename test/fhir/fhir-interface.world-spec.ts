@@ -26,7 +26,7 @@ describe('/fhir/metadata', () => {
     expect(resource?.searchParam.map(({ name }) => name)).toEqual(['patient', 'encounter', 'date', '_lastUpdated']);
   });
 
-  it('and all links have the public address, if one is set', async () => {
+  it('has the public URL, as all links do, if one is set', async () => {
     await world.restart({ PUBLIC_URL: 'https://notes.clinic.example' });
     const { body } = await fhir<Capabilities>('/fhir/metadata');
     expect(body.implementation.url).toBe('https://notes.clinic.example/fhir');

@@ -1,4 +1,4 @@
-import { asIfThereWere, fillTo, forgetStatistics, planOf, type Statement } from '../../harness/query-plans.js';
+import { fillTo, forgetStatistics, planOf, pretendRowCount, type Statement } from '../../harness/query-plans.js';
 import { useArrivingSessions } from '../sessions/arriving-sessions.js';
 import { statementsOf } from '../support/statements.js';
 import { useWorld } from '../world/use-world.js';
@@ -56,8 +56,8 @@ test('a page of a search reads only its own rows, with stale, no and good statis
   const connection = await world.database.pool.connect();
   const knowledge: Record<string, (table: string) => Promise<void>> = {
     none: (table) => forgetStatistics(connection, table),
-    stale: (table) => asIfThereWere(MILLION, connection, { table, analysed: false }),
-    good: (table) => asIfThereWere(MILLION, connection, { table, analysed: true }),
+    stale: (table) => pretendRowCount(MILLION, connection, { table, analysed: false }),
+    good: (table) => pretendRowCount(MILLION, connection, { table, analysed: true }),
   };
   for (const [known, learn] of Object.entries(knowledge)) {
     for (const table of TABLES) await learn(table);

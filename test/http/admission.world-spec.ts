@@ -28,7 +28,7 @@ async function statusOf(method: string, path: string, key?: string): Promise<num
 }
 
 describe('before the body is read', () => {
-  test('every route but those of health, of signing in and of FHIR metadata answers 401 without a key', async () => {
+  test('every route except health, sign-in and FHIR metadata returns 401 without a key', async () => {
     const all = await operations();
     expect(all.length).toBeGreaterThan(40);
     const open = [];

@@ -113,7 +113,7 @@ describe('bodies', () => {
     [Buffer.from('{"email":"a@b.example","firstName":"Ren\xe9","lastName":"B"}', 'latin1'), 400, 'bad-json'],
     ['['.repeat(20_000), 400, 'too-deep'],
     [`{"providers":${'['.repeat(101)}`, 400, 'too-deep'],
-  ])('of unusable JSON are rejected (%#)', async (body, status, type) => {
+  ])('are rejected if their JSON is unusable (%#)', async (body, status, type) => {
     const answer = await put(PROVIDER, body);
     expect([answer.status, answer.type]).toEqual([status, type]);
   });
@@ -144,7 +144,7 @@ describe('bodies', () => {
     expect(answer.status).toBeLessThan(300);
   });
 
-  test('of more than 64 KiB are accepted only on some routes', async () => {
+  test('are accepted only on some routes if they exceed 64 KiB', async () => {
     const long = JSON.stringify({ ...person, firstName: 'x'.repeat(70_000), providers: ['p-1'] });
     expect((await put(PROVIDER, long)).type).toBe('body-too-large');
     expect((await put('/v1/clients/c-1', long)).type).not.toBe('body-too-large');
@@ -158,7 +158,7 @@ describe('bodies', () => {
     ['application/json; charset=iso-8859-1', '{}'],
     ['application/vnd.notebridge.stream', '{}'],
     ['multipart/form-data; boundary=x', '--x--'],
-  ])('of type %s are rejected by most routes', async (type, body) => {
+  ])('are rejected by most routes if their type is %s', async (type, body) => {
     const answer = await put(PROVIDER, body, { 'content-type': type });
     expect([answer.status, answer.type]).toEqual([415, 'unsupported-media-type']);
   });
@@ -169,7 +169,7 @@ describe('bodies', () => {
     expect((await put(PROVIDER, gzipSync(JSON.stringify(person)), headers)).type).toBe('unsupported-encoding');
   });
 
-  test('that are empty may have any Content-Type', async () => {
+  test('may have any Content-Type if they are empty', async () => {
     for (const type of ['application/json', 'garbage']) {
       const answer = await send(PROVIDER, { method: 'DELETE', headers: { 'content-type': type } });
       expect(answer.type).toBe('provider-not-found');
@@ -177,7 +177,7 @@ describe('bodies', () => {
   });
 
   test.each(['application/json', 'garbage', 'application/octet-stream'])(
-    'of type %s reach the handler of a route for streams',
+    'reach the handler of a route for streams if their type is %s',
     async (type) => {
       const answer = await post('/v1/imports?kind=providers', 'x', { 'content-type': type });
       expect([answer.status, answer.type, answer.json.detail]).toEqual([
@@ -188,14 +188,14 @@ describe('bodies', () => {
     },
   );
 
-  test('of broken multipart are 400', async () => {
+  test('return 400 if their multipart is broken', async () => {
     const answer = await post('/v1/imports?kind=providers', '--x\r\nContent-', {
       'content-type': 'multipart/form-data; boundary=x',
     });
     expect([answer.status, answer.type]).toEqual([400, 'bad-multipart']);
   });
 
-  test('of a route for forms are multipart or JSON', async () => {
+  test('must be multipart or JSON on a route for forms', async () => {
     const types = { multipart: new FormData(), json: '{}', text: 'x' };
     const jobs = '/v1/compliance/jobs';
     const statuses = [
@@ -219,7 +219,7 @@ describe('bodies', () => {
     await world.eventually('the bytes are released', () => bodies.bytes === 0);
   });
 
-  test('that stall are answered 408, and their connection closes', async () => {
+  test('return 408 and close the connection if they stall', async () => {
     const arriving = nextCall(ApiBodies.prototype, 'watch');
     const socket = connectTo(world, `${headOf('PUT', PROVIDER, { ...ADMIN, ...JSON_TYPE, 'content-length': 9 })}{`);
     const answer = wholeAnswer(socket);
@@ -231,7 +231,7 @@ describe('bodies', () => {
     expect(await answer).toMatch(/^HTTP\/1.1 408 [\s\S]*"urn:notebridge:problem:request-timeout"/);
   });
 
-  test('whose request was rejected are read when short, so that the connection can be used again', async () => {
+  test('are read after a rejection if they are short, so that the connection can be reused', async () => {
     const head = (headers: object) => headOf('PUT', PROVIDER, { ...JSON_TYPE, 'content-length': 2, ...headers });
     const socket = connectTo(world, head({}));
     expect(await firstAnswer(socket)).toMatch(/^HTTP\/1.1 401 /);
@@ -240,7 +240,7 @@ describe('bodies', () => {
     socket.destroy();
   });
 
-  test('whose request was rejected are not read to the end when long: the connection closes', async () => {
+  test('are not read after a rejection if they are long: the connection closes', async () => {
     const answer = await wholeAnswer(
       connectTo(world, `${headOf('POST', '/v1/recordings', { 'content-length': 4e9 })}x`),
     );
@@ -321,7 +321,7 @@ test('forwarding headers are honoured only from a trusted proxy', async () => {
     expect(await sources(behind.url, invalid)).toBe('127.0.0.1');
 });
 
-test('every answer has the security headers of browsers, and forbids caching, frames and other origins', async () => {
+test('every answer has security headers, and forbids caching, frames and other origins', async () => {
   const raw = async (request: string) => {
     const [head = ''] = (await wholeAnswer(connectTo(world, `${request}\r\n\r\n`))).split('\r\n\r\n', 1);
     return new Map(head.split('\r\n').map((line) => line.split(': ') as [string, string]));

@@ -121,7 +121,7 @@ describe('a correction of a planned row', () => {
     expect(view.planned).toEqual({ unchanged: 1 });
   });
 
-  test('of a row from FHIR keeps the reason of the others', async () => {
+  test('keeps the reasons of other rows from FHIR', async () => {
     const patient = (id: string) => ({
       ...{ resourceType: 'Patient', id, name: [{ family: 'Ash', given: ['Ann'] }] },
       generalPractitioner: [{ display: 'Ada Osei' }],

@@ -55,7 +55,7 @@ const listOf = async (client: string) => (await world.call('GET', `/v1/clients/$
 describe('the providers of a client', () => {
   const all = ['p-1', 'p-2', 'p-3'].map(practitioner);
 
-  test('get those of encounters and teams added, are replaced by general practitioners, and stay otherwise', async () => {
+  test('are extended by encounters and teams, replaced by general practitioners, or unchanged', async () => {
     await mirrored('', ndjson(...all, patient('c-1', 'Practitioner/p-1', 'Practitioner/p-2')));
     const send = async (query: string, ...resources: object[]) => {
       await mirrored(query, ndjson(...resources));
@@ -183,7 +183,7 @@ describe('resources', () => {
     response: { lastModified: `2026-11-01T10:${minute}:00Z` },
   });
 
-  test('of a history count as their newest entry says; deletions of known people wait for the guard', async () => {
+  test('use the newest entry of a history; deletions of known people wait for the guard', async () => {
     const gp = 'Practitioner/p-1';
     await imported('', ndjson(practitioner('p-1'), patient('c-1', gp), patient('c-2', gp)));
     const renamed = { ...patient('c-2', gp), name: [{ family: 'New', given: ['Cleo'] }] };
@@ -214,7 +214,7 @@ describe('resources', () => {
     expect(['c-1', 'c-3', 'c-4'].map((id) => world.platform.usersOf(id).length)).toEqual([0, 0, 1]);
   });
 
-  test('that are equal count once; of several versions, the latest counts', async () => {
+  test('count once if they are equal; of several versions, the latest counts', async () => {
     const version = (family: string, lastUpdated: string) => ({
       ...patient('c-1', 'Practitioner/p-1'),
       ...{ name: [{ family, given: ['Cleo'] }], meta: { lastUpdated } },
@@ -235,7 +235,7 @@ describe('resources', () => {
     expect(world.platform.usersOf('c-1')).toMatchObject([{ lastName: 'New' }]);
   });
 
-  test('that show only a part change only what they show', async () => {
+  test('change only the parts that they contain', async () => {
     await mirrored('', ndjson(practitioner('p-1'), practitioner('p-2'), patient('c-1', 'Practitioner/p-1')));
     const tagged = { meta: { tag: [{ code: 'SUBSETTED' }] } };
     const { telecom: _, ...nameOnly } = { ...practitioner('p-1'), ...tagged, name: [{ family: 'New' }] };
@@ -262,7 +262,7 @@ describe('resources', () => {
     expect(counts).toMatchObject({ total: 2, created: 2 });
   });
 
-  test('of inactive and deceased people are skipped, and leave known people unchanged', async () => {
+  test('are skipped if people are inactive or deceased; known people stay unchanged', async () => {
     await mirrored('', ndjson(practitioner('p-1'), patient('c-1', 'Practitioner/p-1')));
     const { id } = await planned(
       'mode=snapshot',
@@ -299,7 +299,7 @@ describe('resources', () => {
 });
 
 describe('rejected rows', () => {
-  test('say why a reference leads to nobody, and keep the providers that are named', async () => {
+  test('state why a reference matches no one, and keep the named providers', async () => {
     const { id } = await planned(
       'dryRun=true',
       ndjson(practitioner('p-1'), patient('c-1', 'PractitionerRole/none'), patient('c-2'), {

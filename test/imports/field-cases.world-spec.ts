@@ -19,7 +19,7 @@ interface FieldCase {
   /** The names of the parts in which files are sent, by name of the file. */
   files: Record<string, string>;
   query?: string;
-  /** External ids of providers that exist before. */
+  /** External ids of providers that exist before the import. */
   known?: string[];
   /** The fields that the import asks for, and the columns that are then chosen. */
   asks?: { fields: string[]; columns: Record<string, string> };

@@ -94,7 +94,7 @@ describe('platformUserId', () => {
     ]);
   });
 
-  test('of one of several equal rows counts; two different ones contradict each other', async () => {
+  test('counts if one of several equal rows has it; two different ones are a conflict', async () => {
     await put('providers/home');
     const [one, two] = [addUser('Client'), addUser('Client')];
     const lines = ['c-1,,Ann,Ash,home,', `c-1,,Ann,Ash,home,${one}`, `c-1,,Ann,Ash,home,${two}`];

@@ -28,7 +28,7 @@ interface Upload {
   dryRun: boolean;
 }
 
-/** What befalls the next call of an operation: nothing happens, or it does and the answer is lost. */
+/** A fault of the next call of an operation: without effect, or with effect and a lost answer. */
 const FAULTS = ['refuse', 'commit-then-cut', 'commit-then-500'] as const;
 
 /** `which` counts imports from the newest, and open uploads from the oldest. */
@@ -107,7 +107,7 @@ export class History {
   readonly users: { did: 'add' | 'remove'; id: string | undefined }[] = [];
   /** The platform failed, so that clients without an email may need a decision. */
   hasFaults = false;
-  /** How many clients may start; undefined: as many as the service likes. */
+  /** How many clients may start; undefined: no limit. */
   private room: number | undefined = 0;
   private readonly opened: OpenUpload[] = [];
 

@@ -228,7 +228,7 @@ export async function checkEnd(world: World, history: History): Promise<void> {
   }
 }
 
-/** A snapshot deletes nobody that it names, and nobody at all while a row names nobody. */
+/** A snapshot deletes no one that it names, and no one at all while a row names no one. */
 function checkNamed({ file, rows }: Ended): void {
   const named = new Set(statementsIn(file).keys());
   const deleted = rows

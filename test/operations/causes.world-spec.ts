@@ -20,7 +20,7 @@ const healthOf = async ({ url }: Pick<WorldService, 'url'>) => {
 };
 
 /** What each place says of a service whose key needs no database. */
-async function told(service: Pick<WorldService, 'url'>) {
+async function reportsOf(service: Pick<WorldService, 'url'>) {
   const { url } = service;
   const health = await healthOf(service);
   const overview = (await (await fetch(`${url}/v1/overview`, { headers: HEADERS })).json()) as OverviewResponse;
@@ -30,7 +30,7 @@ async function told(service: Pick<WorldService, 'url'>) {
 }
 
 /** Expects one cause, in the same words everywhere, before anything else. */
-function expectOneCause({ health, overview, status, doctor }: Awaited<ReturnType<typeof told>>, code: ReasonCode) {
+function expectOneCause({ health, overview, status, doctor }: Awaited<ReturnType<typeof reportsOf>>, code: ReasonCode) {
   expect(health.causes.map((cause) => cause.code)).toEqual([code]);
   const [{ cause, action, affects } = { cause: '', action: '', affects: [] }] = health.causes;
   expect(cause).toContain(HEALTH_TEXTS[code].cause.split('{')[0]);
@@ -57,7 +57,7 @@ test('an unreachable database is one cause, and everything that needs it follows
   try {
     expect((await healthOf(service)).status).toBe('ok');
     await proxy.cut();
-    const all = await told(service);
+    const all = await reportsOf(service);
     expectOneCause(all, 'database-unavailable');
     expect([all.health.code, all.health.status, all.exitCode]).toEqual([503, 'down', 1]);
     expect(all.status).not.toContain('capabilit');
@@ -76,7 +76,7 @@ test('without a worker, that is the cause, and no part that needs one is healthy
   const api = await world.startAnother({ ROLES: 'api' });
   expect((await healthOf(api)).status).toBe('ok');
   await age('worker');
-  const all = await told(api);
+  const all = await reportsOf(api);
   expectOneCause(all, 'no-worker');
   expect([all.health.code, all.health.status, all.exitCode]).toEqual([200, 'degraded', 2]);
   const [cause] = all.health.causes;
@@ -108,13 +108,13 @@ test('an open breaker is a cause with its operation and its next probe', async (
     'createClient',
     { ...breakerOf({}, 'createClient'), block },
   ]);
-  const all = await told(world);
+  const all = await reportsOf(world);
   expectOneCause(all, 'platform-unauthorized');
   const probe = utc(new Date(block.until));
   expect(all.status).toContain(`rejects PLATFORM_API_KEY: createClient (next probe at ${probe}).`);
 });
 
-test('a person in review and a request with an unknown outcome are causes, and keep no requests away', async () => {
+test('a person in review and a request with an unknown outcome are causes, but reject no requests', async () => {
   await world.sql(
     `INSERT INTO people (id, kind, external_id, profile, profile_hash, state)
      VALUES (gen_random_uuid(), 'client', 'c-1', '', '', 'needs-review')`,
@@ -123,7 +123,7 @@ test('a person in review and a request with an unknown outcome are causes, and k
     `INSERT INTO sessions (id, shown_id, state, requested_at) SELECT id, id, 'Unknown', now() FROM gen_random_uuid() AS id`,
   );
   await world.advance('3 s');
-  const { health, overview, status, exitCode } = await told(world);
+  const { health, overview, status, exitCode } = await reportsOf(world);
   expect([health.code, health.status, exitCode]).toEqual([200, 'degraded', 2]);
   const texts = [
     ['client-needs-review', 'Clients that need a decision: 1.'],

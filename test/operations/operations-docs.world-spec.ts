@@ -5,7 +5,7 @@ import { HEALTH_TEXTS, type ReasonCode } from '../../src/http/server/health-text
 import { DECISION_KINDS } from '../../src/operations/overview/decisions.js';
 import { useWorld } from '../world/use-world.js';
 
-/** The metrics that there are: the reference is written from the code. */
+/** All metrics: the reference is generated from the code. */
 const declared = [
   ...readFileSync('docs/reference/metrics.md', 'utf8').matchAll(/^- `(\w+)` \((\w+)(?:, by (.*?))?\): /gm),
 ].map(([, name = '', type, labels = '']) => ({ name, type, labelNames: labels.match(/\w+/g) ?? [] }));
@@ -101,7 +101,7 @@ const ofPrometheus = new Set(['up', 'job', 'instance', 'le']);
 
 const alertExpressions = alerts.map(({ alert, expr }) => [alert, expr] as const);
 
-test('every alert and panel is PromQL over metrics and labels that exist', () => {
+test('every alert and panel is PromQL over existing metrics and labels', () => {
   for (const [name, expr] of expressions) {
     const { metrics, labels, errors } = read(expr);
     expect([name, errors, metrics.length > 0]).toEqual([name, 0, true]);
@@ -163,7 +163,7 @@ test.each(Object.entries(CAUSES))('%s has the words of health', (name, [code, va
   expect(alerts.find(({ alert }) => alert === name)?.annotations.summary).toBe(words);
 });
 
-test('everything that awaits a decision has a gauge, an alert and the words of health in the run-books', async () => {
+test('each kind of pending decision has a gauge, an alert, and health’s words in the run-books', async () => {
   const series = (await firstSeries()).filter(({ name }) => name === 'notebridge_awaiting_decision');
   expect(series.map(({ labels }) => labels.kind)).toEqual(DECISION_KINDS);
   const { expr } = alerts.find(({ alert }) => alert === 'NotebridgeAwaitsDecision') as Alert;

@@ -12,7 +12,7 @@ async function exported(): Promise<string[]> {
   return text.split('\r\n').slice(1, -1);
 }
 
-test('GET /v1/people.csv contains providers, then clients, ordered by id, with their platform users', async () => {
+test('GET /v1/people.csv lists providers, then clients, ordered by id, with platform users', async () => {
   expect(await exported()).toEqual([]);
   const { platformUserId: home } = await put('providers/home');
   const { platformUserId: second } = await put('clients/c-2');

@@ -75,7 +75,7 @@ describe('retention after 100 days', () => {
       expect([table, await count(table)]).toEqual([table, 1]);
   });
 
-  test('drops the oldest feed events, numbered or not, and never the last one, so that cursors continue', async () => {
+  test('drops the oldest feed events, but never the last one, so that cursors continue', async () => {
     await sql(`INSERT INTO feed_events (cursor, type, at, subject, data)
       SELECT c, 't', now(), 's', '{}' FROM unnest(ARRAY[1, 2, 3, NULL]) AS c`);
     await passes();

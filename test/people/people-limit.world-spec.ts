@@ -86,7 +86,7 @@ describe('three processes', () => {
     expect(creates()).toBe(3 * CALLS);
   });
 
-  test('do not exceed it when a full window follows just before the end of a single call’s minute', async () => {
+  test('do not exceed it if a full window follows just before the end of one call’s minute', async () => {
     await addClients(1);
     await startCalls();
     await pass('59800 ms');

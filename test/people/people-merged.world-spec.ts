@@ -156,7 +156,7 @@ describe('a merge', () => {
     ]);
   });
 
-  test('of a client without a user: nothing is ever created for it', async () => {
+  test('creates nothing for a client without a user', async () => {
     await unmirrored('clients/a');
     await put('clients/b');
     await merge('clients/a', 'b');
@@ -180,7 +180,7 @@ describe('a merge', () => {
     expect(await settled('clients/a')).toMatchObject({ platformUserId: a.platformUserId, sync: { state: 'synced' } });
   });
 
-  test('of a merge: everyone stands under the last survivor, and an undo takes its own merges along', async () => {
+  test('can be merged again: everyone is under the last survivor, and an undo includes its merges', async () => {
     for (const id of ['a', 'b', 'c']) await put(`clients/${id}`);
     const session = await newSession('a');
     await merge('clients/a', 'b');

@@ -109,7 +109,7 @@ describe('a rename', () => {
       );
   });
 
-  test('of a client whose create got no answer: USER_CREATED with the old id links the new one', async () => {
+  test('links the new id by a USER_CREATED with the old one, after a create without an answer', async () => {
     world.platform.injectFault({ operation: 'createClient', kind: 'commit-then-cut' });
     await put('clients/old');
     await rename('clients/old', 'new');
@@ -121,7 +121,7 @@ describe('a rename', () => {
     expect(await verdict('clients/new')).toEqual(['synced', null]);
   });
 
-  test('of a client whose create is in flight: the answer is stored under the new id', async () => {
+  test('stores the answer to a create in flight under the new id', async () => {
     await begin('clients/old');
     const held = await world.untilHeld({ operation: 'createClient' });
     await rename('clients/old', 'new');

@@ -198,7 +198,7 @@ describe('a 4xx', () => {
       ({ type }) => type === 'person.failed',
     );
 
-  test.each([400, 402, 410, 451])('of %d to everyone fails no one permanently', async (status) => {
+  test.each([400, 402, 410, 451])('fails no one permanently if everyone gets a %d', async (status) => {
     refuse({ status });
     const paths = Array.from({ length: 8 }, (_, n) => `providers/p-${n}`);
     for (const path of paths) await begin(path);
@@ -217,7 +217,7 @@ describe('a 4xx', () => {
     expect((await health('people'))?.status).toBe('ok');
   });
 
-  test('to one person fails it with the platform’s message, and publishes it once it is final', async () => {
+  test('fails one person with the platform’s message, and is published once it is final', async () => {
     refuse({ status: 400, match: { partnerUserId: 'bad' } });
     const bad = await put('providers/bad');
     expect(bad.sync).toMatchObject({ state: 'failed', error: { code: 'rejected' } });
@@ -232,7 +232,7 @@ describe('a 4xx', () => {
     expect((await settled('providers/bad')).sync.error?.platformMessage).toContain('as ordered');
   });
 
-  test('to one person alone is retried for a day', async () => {
+  test('is retried for a day if only one person gets it', async () => {
     refuse({ status: 400 });
     await put('providers/alone');
     world.platform.release();
@@ -289,7 +289,7 @@ describe('without answers', () => {
 
   beforeEach(() => put('providers/home'));
 
-  test('to any call, the probe of creates without an email is a check', async () => {
+  test('checks an email first, as a probe of creates without an email', async () => {
     lose({ operation: '*' });
     const checks = creates('checkUser');
     await loseThree();
@@ -299,7 +299,7 @@ describe('without answers', () => {
     await mirrorAll();
   });
 
-  test('for an hour, at most three clients without an email need an operator', async () => {
+  test('leaves at most three clients without an email to an operator after an hour', async () => {
     const ids = Array.from({ length: 40 }, (_, n) => `b-${n}`);
     const rows = ids.map((id) => `${id},Noor,Haddad,home`);
     const body = Buffer.from(['externalId,firstName,lastName,providers', ...rows].join('\n'));
@@ -333,7 +333,7 @@ describe('without answers', () => {
     for (const path of waiting) expect(await verdict(path)).toEqual(['synced', null]);
   });
 
-  test('only to creates, creates without an email wait for an answered probe', async () => {
+  test('delays creates without an email until a probe is answered, if only creates fail', async () => {
     lose({ operation: 'createClient' });
     await loseThree();
     expect(await health('platform')).toMatchObject({
@@ -343,7 +343,7 @@ describe('without answers', () => {
     await mirrorAll();
   });
 
-  test('only to the creates of one person, no other person waits', async () => {
+  test('delays no one else if only one person’s creates fail', async () => {
     lose({ operation: 'createClient', match: { partnerUserId: 'poison' } });
     await begin('clients/poison', { email: 'poison@example.org' });
     for (const _lost of [1, 2, 3]) for (const _check of ['before', 'after']) await passing('2 min');
@@ -352,7 +352,7 @@ describe('without answers', () => {
     expect((await put('clients/well')).sync.state).toBe('synced');
   });
 
-  test('to every create of a person for a day, it stays pending, and continues automatically', async () => {
+  test('keeps a person pending for a day of creates, and continues automatically', async () => {
     lose({ operation: 'createProvider' });
     await begin('providers/never');
     for (let hours = 0; hours < 24; hours += 2) await passing('2 h');
@@ -363,7 +363,7 @@ describe('without answers', () => {
     expect(await verdict('providers/never')).toEqual(['synced', null]);
   });
 
-  test('a 409 to a create is repeated after 15 s, behind a check that links a user who exists by then', async () => {
+  test('retries a create after a 409 in 15 s, after a check that links an existing user', async () => {
     world.platform.injectFault({ operation: 'createProvider', kind: 'status', status: 409 });
     expect(await callsDuring(() => put('providers/late'))).toEqual(['checkUser', 'createProvider']);
     expect(await verdict('providers/late')).toEqual(['failed', 'rejected']);

@@ -99,7 +99,7 @@ test('a linked client is deleted by an operator, or once the platform reports it
   expect([hasUser(first), hasUser(second)]).toEqual([false, false]);
 });
 
-test('a create that made a user other than the one of an event keeps the linked user and lists the other', async () => {
+test('a create with another user than the event keeps the linked user and lists the other', async () => {
   await begin('clients/noor');
   const held = await world.untilHeld({ operation: 'createClient' });
   const [made] = usersOf('noor');

@@ -88,7 +88,7 @@ describe('a platform that spells its UUIDs in upper case, and knows no other spe
 describe('a platform that spells its UUIDs in upper case only in events', () => {
   beforeEach(() => put('providers/home'));
 
-  test('names the same user: it is not listed as unknown, and calls keep the spelling of the answers', async () => {
+  test('refers to the same user, and calls keep the spelling of the answers', async () => {
     await put('clients/c-1');
     await tell({ userId: userOf('c-1').toUpperCase(), role: 'Client', externalUserId: 'c-1' });
     expect([await verdict('clients/c-1'), await unknownToEhr()]).toEqual([SYNCED, []]);
@@ -122,7 +122,7 @@ describe('a manual link', () => {
     resolve('clients/lost', { action: 'link', platformUserId }) as Promise<{ status: number; body: object }>;
 
   test.each(['nonsense', 'u-1', '6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5', '{6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b}'])(
-    'is rejected for %s, which has not the form of the platform’s ids',
+    'is rejected for %s, which is not in the form of the platform’s ids',
     async (id) => {
       const type = 'urn:notebridge:problem:bad-platform-user-id';
       expect(await link(id)).toMatchObject({ status: 422, body: { type, pointer: '/platformUserId' } });

@@ -16,23 +16,23 @@ import type { UploadAddressResponse } from '../../src/platform/clients/upload-ad
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';
 import { usePrograms } from '../support/programs.js';
-import { type Mirror, useMirrors } from '../support/service.js';
+import { type TestWorld, useTestWorlds } from '../support/service.js';
 
 type Ended = [code: number | null, output: string];
 
 const CLI = 'dist/src/cli/main.js';
 const SOAP = '11111111-1111-4111-8111-111111111111';
 
-const newMirror = useMirrors();
+const newWorld = useTestWorlds();
 const startProgram = usePrograms();
-let mirror: Mirror;
+let world: TestWorld;
 let service: Service;
 let folder: string;
 let imported: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-cli-'));
-  mirror = await newMirror({
+  world = await newWorld({
     platform: { stepMs: 0, processingEvents: false, webhookSecret: WEBHOOK_SECRET, webhookTimeoutMs: 60_000 },
     env: {
       PLATFORM_TIMEOUT_SECONDS: '60',
@@ -42,8 +42,8 @@ beforeAll(async () => {
       SESSION_REFRESH_EVERY_SECONDS: '3600',
     },
   });
-  service = await mirror.start();
-  mirror.simulator.state.settings.webhookUrl = `${service.url}/webhooks/platform`;
+  service = await world.start();
+  world.simulator.state.settings.webhookUrl = `${service.url}/webhooks/platform`;
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -74,7 +74,7 @@ const CLIENTS = [`${HEADER},providers`, 'c1,c1@example.com,Cy,Ng,p1|p2', 'c2,,Di
 const idIn = (output: string) => /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(output)?.[0] ?? '';
 
 describe('import', () => {
-  it('takes several files, watches to the end and ends with 0', async () => {
+  it('accepts several files, watches to the end and exits 0', async () => {
     const [code, output] = await run('import', file('providers.csv', ...PROVIDERS), file('clients.csv', ...CLIENTS));
     expect(output).toMatch(/completed in .*: 4 rows, \d+ calls to the platform/);
     expect(output).toMatch(/4 {2}created on the platform/);
@@ -82,7 +82,7 @@ describe('import', () => {
     expect(code).toBe(0);
   });
 
-  it('ends with 2 for rejected rows, which can be fetched, corrected and sent again', async () => {
+  it('exits 2 for rejected rows, which can be fetched, corrected and imported again', async () => {
     const first = await run('import', file('clients.csv', CLIENTS[0] ?? '', 'c3,c3@example.com,Ed,Wu,missing'));
     expect(first).toEqual([2, expect.stringContaining('1  rejected')]);
     const id = idIn(first[1]);
@@ -102,28 +102,28 @@ describe('import', () => {
     expect([code, JSON.parse(output)]).toMatchObject([0, { state: 'completed', counts: { total: 2 } }]);
   });
 
-  it('ends with 2 and names the guard that holds the plan', async () => {
+  it('exits 2 and names the guard that stops the plan', async () => {
     const held = await run('import', file('clients.csv', ...CLIENTS.slice(0, 2)), '--mode', 'snapshot');
     expect(held).toEqual([2, expect.stringContaining('Needs confirmation (deletes): 2 of 3')]);
     expect(held[1]).toContain('--override deletes');
   });
 
   it('sends nothing after a dry run until the plan is applied', async () => {
-    const before = mirror.arrivals();
+    const before = world.arrivals();
     const [, planned] = await run('import', file('providers.csv', HEADER, provider('p9')), '--dry-run');
     expect(planned).toContain('Nothing was sent');
-    expect(mirror.arrivals()).toBe(before);
+    expect(world.arrivals()).toBe(before);
     const id = /apply ([0-9a-f-]{36})/.exec(planned)?.[1] ?? '';
     expect(await run('apply', id)).toEqual([0, expect.stringContaining('1  created')]);
   });
 
-  it('ends with 130 on Ctrl-C and leaves the import running', async () => {
-    mirror.hold({ operation: 'checkUser' });
+  it('exits 130 on Ctrl-C and leaves the import running', async () => {
+    world.hold({ operation: 'checkUser' });
     const program = await start(['import', file('providers.csv', HEADER, provider('p8'))]);
     const [, id = ''] = await program.printed(/Import ([0-9a-f-]{36})/);
     expect(await program.kill('SIGINT')).toBe(130);
     expect(program.output()).toContain(`npx notebridge imports ${id}`);
-    mirror.release();
+    world.release();
     expect((await service.importEnded(id)).counts.created).toBe(1);
   });
 
@@ -139,20 +139,20 @@ describe('import', () => {
     expect([status, stdout]).toEqual([130, 'watching\n']);
   });
 
-  it('ends with 1 if the service cannot detect the kind of a file', async () => {
+  it('exits 1 if the service cannot detect the kind of a file', async () => {
     const asked = await run('import', file('export.csv', ...PROVIDERS));
     expect(asked).toEqual([1, expect.stringContaining('kind')]);
   });
 });
 
 describe('refresh', () => {
-  const fetches = () => mirror.arrivals('getSession');
+  const fetches = () => world.arrivals('getSession');
 
   async function knownSession(): Promise<SimulatedSession> {
-    const { state } = mirror.simulator;
+    const { state } = world.simulator;
     const session = createSession(state, {
-      providerUserId: mirror.usersOf('p1')[0]?.userId ?? '',
-      clientUserIds: [mirror.usersOf('c1')[0]?.userId ?? ''],
+      providerUserId: world.usersOf('p1')[0]?.userId ?? '',
+      clientUserIds: [world.usersOf('c1')[0]?.userId ?? ''],
       noteTemplateIds: [SOAP],
       input: { kind: 'text', text: 'They discussed the week.' },
       date: '2026-03-01T09:00:00.000Z',
@@ -160,7 +160,7 @@ describe('refresh', () => {
     while (session.nextStep) takeStep(state, session);
     await generationBecomes(session, '1');
     await until('every event is fetched', async () => {
-      const open = await mirror.sql('SELECT FROM webhook_deliveries WHERE due_at IS NOT NULL');
+      const open = await world.sql('SELECT FROM webhook_deliveries WHERE due_at IS NOT NULL');
       const { body } = await service.call<{ pending: number }>('GET', '/v1/sessions/refreshes');
       return open.length === 0 && body.pending === 0;
     });
@@ -169,7 +169,7 @@ describe('refresh', () => {
 
   /** Has the platform rewrite the notes without an event. */
   function regenerateSilently(session: SimulatedSession): void {
-    const { state } = mirror.simulator;
+    const { state } = world.simulator;
     state.settings = { ...state.settings, webhookDropRate: 1 };
     beginRegeneration(state, session, [SOAP]);
     takeStep(state, session);
@@ -194,30 +194,30 @@ describe('refresh', () => {
   it('--session reports only that session, even if others wait or fail', async () => {
     const want = `UPDATE sessions SET wanted_generation = fetched_generation + 1, due_at = now() + interval '1 hour',
       fault = 'unreachable', failures = 1 WHERE session_id = $1`;
-    await mirror.sql(want, [other.sessionId]);
+    await world.sql(want, [other.sessionId]);
     const before = fetches();
     expect(await run('refresh', '--session', one.sessionId)).toEqual([
       0,
-      expect.stringMatching(/^1 session to be fetched\n[\s\S]*^All sessions were fetched\.$/m),
+      expect.stringMatching(/^1 session to fetch\n[\s\S]*^All sessions were fetched\.$/m),
     ]);
     expect([await generationOf(one), await generationOf(other), fetches() - before]).toEqual(['2', '1', 1]);
-    await mirror.sql('UPDATE sessions SET due_at = NULL WHERE session_id = $1', [other.sessionId]);
+    await world.sql('UPDATE sessions SET due_at = NULL WHERE session_id = $1', [other.sessionId]);
   });
 
   it('--since fetches every session and shows the progress', async () => {
-    mirror.trouble({ operation: 'getSession', kind: 'slow', ms: 3_600_000, count: null });
+    world.injectFault({ operation: 'getSession', kind: 'slow', ms: 3_600_000, count: null });
     const program = await start(['refresh', '--since', '2026-01-31']);
     await program.printed(/^0 of 2 sessions/m);
-    mirror.release();
-    expect([await program.ended(), program.output()]).toEqual([0, expect.stringContaining('2 sessions to be fetched')]);
+    world.release();
+    expect([await program.ended(), program.output()]).toEqual([0, expect.stringContaining('2 sessions to fetch')]);
     expect(await generationOf(other)).toBe('2');
-    expect(await run('refresh', '--since', '2999-01-01')).toEqual([0, '0 sessions to be fetched\n']);
+    expect(await run('refresh', '--since', '2999-01-01')).toEqual([0, '0 sessions to fetch\n']);
   });
 
-  it('ends with 2 when a fetch fails, and with 1 when no session is meant', async () => {
-    mirror.trouble({ operation: 'getSession', kind: 'status', status: 500, count: null });
+  it('exits 2 if a fetch fails, and 1 if no session is named', async () => {
+    world.injectFault({ operation: 'getSession', kind: 'status', status: 500, count: null });
     const failed = await run('refresh', '--session', one.sessionId);
-    mirror.release();
+    world.release();
     expect(failed).toEqual([2, expect.stringContaining('1 session could not be fetched')]);
     expect(await run('refresh')).toEqual([1, expect.stringContaining('--since or --session')]);
     expect((await run('refresh', '--session', 'unknown'))[0]).toBe(1);
@@ -228,7 +228,7 @@ describe('the output', () => {
   it.each([
     [['people', '--json'], 0],
     [['doctor'], 1],
-  ])('%j ends without an error when the reader closes the pipe', async (words, exitCode) => {
+  ])('%j exits without an error if the reader closes the pipe', async (words, exitCode) => {
     const child = spawn(process.execPath, [CLI, ...words], { env: { ...process.env, ...connection() } });
     child.stdout.destroy();
     let errors = '';
@@ -239,7 +239,7 @@ describe('the output', () => {
     expect([code, errors]).toEqual([exitCode, '']);
   });
 
-  it.each(['people', 'doctor'])('%s ends with 1 and one sentence when the disk is full', (command) => {
+  it.each(['people', 'doctor'])('%s exits 1 with one sentence if the disk is full', (command) => {
     const full = openSync('/dev/full', 'w');
     const { status, stderr } = spawnSync(process.execPath, [CLI, command], {
       ...{ env: { ...process.env, ...connection() }, stdio: ['ignore', full, 'pipe'], encoding: 'utf8' },
@@ -262,7 +262,7 @@ describe('the output', () => {
     expect(outputs[1]).toContain('createClient');
   });
 
-  it('names the service that answers', async () => {
+  it('prints the URL of the service', async () => {
     const program = await start(['people', '--limit', '1']);
     await program.ended();
     expect(program.output()).toMatch(`notebridge at ${service.url}\n`);
@@ -280,21 +280,24 @@ describe('the output', () => {
     expect(delivery[1]).toContain(`SESSION_PROCESSING_COMPLETED, about ${session?.sessionId} on the platform`);
   });
 
-  it('is limited in a list, with a note, and complete as JSON', async () => {
+  it('limits a list, with a note, and prints all of it as JSON', async () => {
     const [code, limited] = await run('people', '--limit', '1');
-    expect([code, limited]).toEqual([0, expect.stringMatching(/^Only the first 1 are shown. Use --limit all/m)]);
+    expect([code, limited]).toEqual([
+      0,
+      expect.stringMatching(/^Only the first 1 are shown\. To show all: --limit all/m),
+    ]);
     expect(limited).toMatch(/^provider +p1 /m);
     expect(limited).not.toMatch(/^provider +p2 /m);
     const lines = async (...more: string[]) => (await run('people', '--json', ...more))[1].trim().split('\n');
     expect(await lines('--limit', '1')).toHaveLength(1);
     const all = (await lines()).map((line) => JSON.parse(line).externalId);
     expect(all).toEqual(expect.arrayContaining(['p1', 'p2', 'c1', 'c2']));
-    expect(await run('sessions', '--since', '2999-01-31')).toEqual([0, 'No matching entries.\n']);
+    expect(await run('sessions', '--since', '2999-01-31')).toEqual([0, 'No matching sessions.\n']);
   });
 
   it.each([
     [['status', '--json', '--none'], "unknown option '--none'"],
-    [['audit', 'verify', '--json'], 'those of the service at NOTEBRIDGE_URL'],
+    [['audit', 'verify', '--json'], 'Those of the service at NOTEBRIDGE_URL'],
     [['doctor', '--json', '--none'], "unknown option '--none'"],
   ])('%j fails with JSON instead of a sentence', async (words, detail) => {
     const [code, output] = await run(...words);
@@ -303,7 +306,7 @@ describe('the output', () => {
 });
 
 describe('an operator', () => {
-  it('sees in a trace how a person in review can be resolved', async () => {
+  it('shows in a trace how to resolve a person in review', async () => {
     const body = { email: 'twice@example.org', firstName: 'Eve', lastName: 'Roe' };
     for (const id of ['twice-1', 'twice-2']) await service.call('PUT', `/v1/providers/${id}`, { body });
     await until('one needs a review', async () => {
@@ -334,7 +337,7 @@ describe('an operator', () => {
   it('finds a session request without an answer and resolves it', async () => {
     const input = { text: { text: 'Discussed the quarry.' } };
     const body = { provider: 'p1', noteTemplateIds: [SOAP], input, partnerAppointmentId: 'visit-17' };
-    mirror.trouble({ operation: 'createSession', kind: 'refuse' });
+    world.injectFault({ operation: 'createSession', kind: 'refuse' });
     await service.call('POST', '/v1/sessions', { body });
     await outcomeIsUnknown('sessions');
     const [, output] = await run('sessions', '--state', 'Unknown');
@@ -345,11 +348,11 @@ describe('an operator', () => {
     expect(linked).toEqual([1, expect.stringContaining('no session with this id')]);
     const created = await run('sessions', 'resolve', id, 'create');
     expect(created).toEqual([0, expect.stringMatching(`^${id}: (Requested|InProgress|Processing|Done)`)]);
-    expect((await run('sessions', '--state', 'Unknown'))[1]).toContain('No matching entries');
+    expect((await run('sessions', '--state', 'Unknown'))[1]).toContain('No matching sessions');
   });
 
   it('finds a compliance job without an answer and abandons it', async () => {
-    mirror.trouble({ operation: 'submitComplianceJob', kind: 'refuse' });
+    world.injectFault({ operation: 'submitComplianceJob', kind: 'refuse' });
     const { body } = await service.call<UploadAddressResponse>('POST', '/v1/compliance/upload-url', { body: {} });
     await fetch(body.uploadUrl, { method: body.method, headers: body.headers, body: '%PDF-1.7' });
     await service.call('POST', '/v1/compliance/jobs', { body: { files: [{ id: 'visit-17', url: body.url }] } });
@@ -362,10 +365,10 @@ describe('an operator', () => {
 
   const outcomeIsUnknown = (table: string) =>
     until('its outcome is unknown', async () => {
-      return (await mirror.sql(`SELECT FROM ${table} WHERE state = 'Unknown'`)).length > 0;
+      return (await world.sql(`SELECT FROM ${table} WHERE state = 'Unknown'`)).length > 0;
     });
 
-  it('sees the number of people in review with any key, and reads nobody', async () => {
+  it('shows the number of people in review with any key, without reading a person', async () => {
     const status = async (scope: string): Promise<Ended> => {
       const { id, key } = JSON.parse((await run('keys', 'create', scope, '--scopes', scope, '--json'))[1]);
       const ended = await runWith({ NOTEBRIDGE_KEY: key }, 'status');
@@ -380,9 +383,9 @@ describe('an operator', () => {
     expect((await run('status'))[1]).toContain('– recorder: set PLATFORM_PARTNER_DOMAIN');
   });
 
-  it('must confirm a replay of several deliveries after their number is shown', async () => {
-    expect((await run('replay', '--state', 'dead'))[1]).toContain('no such deliveries');
-    await mirror.sql(
+  it('counts several deliveries before it replays them, after confirmation', async () => {
+    expect((await run('replay', '--state', 'dead'))[1]).toContain('No matching deliveries');
+    await world.sql(
       `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, state, due_at)
        SELECT decode(md5(n::text), 'hex'), '\\x00', 0, 0, 'dead', NULL FROM generate_series(1, 3) n`,
     );
@@ -420,28 +423,28 @@ describe('resolve-all', () => {
   }
 
   beforeAll(async () => {
-    mirror.trouble({ operation: 'createClient', kind: 'refuse', count: 2 });
+    world.injectFault({ operation: 'createClient', kind: 'refuse', count: 2 });
     const body = { firstName: 'Eve', lastName: 'Roe', providers: ['p1'] };
     for (const path of people) await service.call('PUT', `/v1/${path}`, { body });
     await are('create-unknown', people);
   });
 
-  it('without a terminal only counts', async () => {
-    const sentence = '2 people with create-unknown would be resolved with create. Add --yes to resolve them.\n';
+  it('only counts without a terminal', async () => {
+    const sentence = '2 people with create-unknown would be resolved with create. To resolve, add --yes.\n';
     expect(await resolveAll()).toEqual([2, sentence]);
     const [code, output] = await resolveAll('--json');
     expect([code, JSON.parse(output)]).toMatchObject([2, { dryRun: true, count: 2, more: false }]);
     expect((await resolveAll('--kind', 'provider'))[1]).toBe('No matching people accept create.\n');
   });
 
-  it('rejects an unknown code, with those that exist', async () => {
+  it('rejects an unknown code, and lists the known ones', async () => {
     expect(await run('resolve-all', 'lost', 'create')).toEqual([
       1,
       expect.stringMatching(/'lost' is invalid.*create-unknown.*restored-unknown/),
     ]);
   });
 
-  it('resolves no one if the answer is not yes, or if one of them has changed since the question', async () => {
+  it('resolves no one after "no", or if one person has changed since the question', async () => {
     expect(await answered('n')).toEqual([2, expect.stringContaining('would be resolved with create')]);
     const ignore = async () => {
       await service.call('POST', '/v1/clients/lost-1/resolve', { body: { action: 'ignore' } });
@@ -450,17 +453,17 @@ describe('resolve-all', () => {
     await are('create-unknown', ['clients/lost-2']);
   });
 
-  it('under a hold resolves those that were counted, who are created after the release', async () => {
+  it('under a hold, resolves the counted people, who are created after the release', async () => {
     await run('hold', '--reason', 'CASE-1');
     expect(await answered('y')).toEqual([
       0,
       expect.stringContaining('1 person with create-unknown resolved with create.'),
     ]);
     await are('held', ['clients/lost-2']);
-    expect(mirror.usersOf('lost-2')).toEqual([]);
+    expect(world.usersOf('lost-2')).toEqual([]);
     await run('release');
     await are('synced', ['clients/lost-2']);
-    expect(mirror.usersOf('lost-2')).toHaveLength(1);
+    expect(world.usersOf('lost-2')).toHaveLength(1);
     const [code, output] = await resolveAll('--yes', '--json');
     expect([code, JSON.parse(output)]).toMatchObject([0, { dryRun: true, count: 0 }]);
   });
@@ -471,7 +474,7 @@ describe('an error is one sentence and exit code 1:', () => {
 
   it.each([
     ['an unknown id', ['trace', 'client', 'missing'], 'No client has this external id'],
-    ['a missing file', ['import', '/nowhere/providers.csv'], 'does not exist'],
+    ['a missing file', ['import', '/nowhere/providers.csv'], 'no such file'],
     ['a folder instead of a file', ['import', '.'], 'is a folder'],
     ['an unwritable place', ['import-rows', 'ID', '--rejected-csv', '/nowhere/r.csv'], 'no such file'],
     ['a link without a user', ['resolve', 'client', 'c1', 'link'], '--user'],
@@ -479,7 +482,7 @@ describe('an error is one sentence and exit code 1:', () => {
     expect(await run(...args.map((arg) => (arg === 'ID' ? imported : arg)))).toEqual(oneSentence(sentence));
   });
 
-  it('another program at the address', async () => {
+  it('another program at the URL', async () => {
     const server = createServer((_request, response) => {
       response.setHeader('content-type', 'application/json').end('{}');
     }).listen(0, '127.0.0.1');
@@ -490,13 +493,13 @@ describe('an error is one sentence and exit code 1:', () => {
       ['people', url],
       ['people', `${service.url}/console`],
     ] as const) {
-      const sentence = `The program at ${address} is not notebridge. Check NOTEBRIDGE_URL.\n`;
+      const sentence = `The program at ${address} is not notebridge's API. Is NOTEBRIDGE_URL correct?\n`;
       expect(await runWith({ NOTEBRIDGE_URL: address }, command)).toEqual([1, sentence]);
     }
     server.close();
   });
 
-  it('no service at the address', async () => {
+  it('no service at the URL', async () => {
     const failed = await runWith({ NOTEBRIDGE_URL: 'http://127.0.0.1:1' }, 'people');
     expect(failed).toEqual(oneSentence('notebridge does not answer at http://127\\.0\\.0\\.1:1'));
   });
@@ -504,32 +507,32 @@ describe('an error is one sentence and exit code 1:', () => {
 
 describe('the doctor', () => {
   const settings = () => ({
-    PLATFORM_BASE_URL: `${mirror.simulator.url}/api/v2`,
+    PLATFORM_BASE_URL: `${world.simulator.url}/api/v2`,
     PLATFORM_API_KEY: 'simulator-api-key',
     PLATFORM_WEBHOOK_SECRET: 'secret',
     PLATFORM_CONTRACT: 'simulator/contract.json',
     ADMIN_API_KEY: ADMIN_KEY,
-    DATABASE_URL: mirror.database.url,
-    DATA_KEYS: mirror.settings.DATA_KEYS ?? '',
-    FINGERPRINT_KEYS: mirror.settings.FINGERPRINT_KEYS ?? '',
-    AUDIT_KEYS: mirror.settings.AUDIT_KEYS ?? '',
+    DATABASE_URL: world.database.url,
+    DATA_KEYS: world.settings.DATA_KEYS ?? '',
+    FINGERPRINT_KEYS: world.settings.FINGERPRINT_KEYS ?? '',
+    AUDIT_KEYS: world.settings.AUDIT_KEYS ?? '',
   });
 
-  it('finds no fault, calls no operation of the platform, and warns about what is odd', async () => {
+  it('finds no fault, calls no operation of the platform, and warns about odd settings', async () => {
     await run('keys', 'create', 'an administrator', '--scopes', 'admin');
-    const before = mirror.arrivals();
+    const before = world.arrivals();
     const [, output] = await runWith(settings(), 'doctor');
     // The service itself may be degraded by the faults of the tests before.
     expect(output.match(/^✗ (?!Service).*$/gm)).toBeNull();
     expect(output).toMatch(/^[✓✗] Service/m);
     expect(output).toContain('✓ Keys');
     expect(output).toMatch(/– Access .*ADMIN_API_KEY is still on\n +Set ADMIN_API_KEY=off/);
-    expect(output).toContain(`checkUser: POST ${mirror.simulator.url}/api/v2/users/check`);
+    expect(output).toContain(`checkUser: POST ${world.simulator.url}/api/v2/users/check`);
     expect(output).toMatch(/– Addresses[\s\S]* contains \/api\/v2 twice/);
-    expect(mirror.arrivals()).toBe(before);
+    expect(world.arrivals()).toBe(before);
   });
 
-  it('names the data key that the database needs and the settings lack', async () => {
+  it('names the data key that the settings lack', async () => {
     const other = { DATA_KEYS: `k2:${Buffer.alloc(32, 8).toString('base64')}` };
     const [code, output] = await runWith({ ...settings(), ...other }, 'doctor');
     expect([code, output]).toEqual([
@@ -538,14 +541,14 @@ describe('the doctor', () => {
     ]);
   });
 
-  it('explains itself and rejects an unknown option before any check', async () => {
+  it('prints help, and rejects an unknown option, before any check', async () => {
     const answers = [await run('doctor', '--help'), await run('doctor', '--jsn')];
     expect(answers.map(([code]) => code)).toEqual([0, 1]);
     for (const [, output] of answers) expect(output).not.toContain('Settings');
   });
 });
 
-test('a command loads no package but commander, and prints the version', async () => {
+test('a command loads only the package commander, and prints the version', async () => {
   const nodeArgs = ['--require', path.resolve('test/support/print-packages.cjs')];
   const program = await startProgram({ file: CLI, args: ['--version'], nodeArgs });
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'));

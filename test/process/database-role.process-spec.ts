@@ -9,7 +9,7 @@ import { createDatabase } from '../support/databases.js';
 import { deployedSettings } from '../support/deployed.js';
 import { partIs } from '../support/health.js';
 import { usePrograms } from '../support/programs.js';
-import { type Mirror, useMirrors } from '../support/service.js';
+import { type TestWorld, useTestWorlds } from '../support/service.js';
 
 const PASSWORD = 'password-of-the-tests';
 
@@ -43,10 +43,10 @@ function as(url: string, user: string, password: string): string {
 }
 
 describe('a service whose role owns nothing', () => {
-  const newMirror = useMirrors();
+  const newWorld = useTestWorlds();
   const startProgram = usePrograms();
   const role = `runtime_${randomBytes(6).toString('hex')}`;
-  let mirror: Mirror;
+  let world: TestWorld;
   let service: Service;
   /** What migrate printed, the first and the second time. */
   let migrated: string[];
@@ -54,8 +54,8 @@ describe('a service whose role owns nothing', () => {
   let env: Record<string, string | undefined>;
   beforeAll(async () => {
     // Empty, as an operator's is when roles.sql runs before the first migration.
-    mirror = await newMirror({ database: await createDatabase(process.env.TEST_PG_URL ?? '') });
-    const { url } = mirror.database;
+    world = await newWorld({ database: await createDatabase(process.env.TEST_PG_URL ?? '') });
+    const { url } = world.database;
     await sql(
       url,
       'REVOKE CREATE ON SCHEMA public FROM PUBLIC',
@@ -65,10 +65,10 @@ describe('a service whose role owns nothing', () => {
       await sql(url, `ALTER ROLE ${role} SET ${name} = '${value}'`);
     env = { DATABASE_URL: as(url, role, PASSWORD) };
     const start = startOfCompose('migrate');
-    const settings = deployedSettings(start, { ...mirror.settings, ...env, DATABASE_OWNER_URL: url });
-    const migrate = () => mirror.migrate(settings, start.command);
+    const settings = deployedSettings(start, { ...world.settings, ...env, DATABASE_OWNER_URL: url });
+    const migrate = () => world.migrate(settings, start.command);
     migrated = [await migrate(), await migrate()];
-    service = await mirror.start(env);
+    service = await world.start(env);
   });
 
   // Its rights end with the database.
@@ -85,7 +85,7 @@ describe('a service whose role owns nothing', () => {
     expect((await partIs(service, 'database', 'ok')).facts).toEqual({ auditLogProtected: true });
     expect(service.output()).not.toMatch(/audit log|DATABASE_OWNER_URL/);
     const owned = 'SELECT FROM pg_class WHERE relowner = $1::regrole';
-    expect(await mirror.sql(owned, [role])).toEqual([]);
+    expect(await world.sql(owned, [role])).toEqual([]);
   });
 
   it('mirrors people under any defaults of its role', async () => {
@@ -95,7 +95,7 @@ describe('a service whose role owns nothing', () => {
       const { body: person } = await service.call('GET', '/v1/providers/p-1', { wait: 1 });
       return person.sync.state === 'synced';
     });
-    await until('every part is well', async () => {
+    await until('every part is ok', async () => {
       const { body: health } = await service.call<{ status: string }>('GET', '/health/ready');
       return health.status === 'ok';
     });
@@ -123,7 +123,7 @@ describe('a service whose role owns nothing', () => {
       'ALTER TABLE audit_entries DISABLE TRIGGER ALL',
       `SET session_replication_role = 'replica'`,
     ]) {
-      const done = sql(as(mirror.database.url, role, PASSWORD), statement).then(
+      const done = sql(as(world.database.url, role, PASSWORD), statement).then(
         () => 'done',
         ({ code }: { code: string }) => code,
       );
@@ -131,11 +131,11 @@ describe('a service whose role owns nothing', () => {
     }
   });
 
-  it('is the only one that may prune the audit log', async () => {
+  it('is the only role that may prune the audit log', async () => {
     const prune = `SELECT prune_audit(now() - interval '2 years', 0)`;
-    await sql(as(mirror.database.url, role, PASSWORD), prune);
-    const anybody = `SELECT has_function_privilege('public', 'prune_audit(timestamptz, bigint)', 'EXECUTE') AS may`;
-    expect(await mirror.sql(anybody)).toEqual([{ may: false }]);
+    await sql(as(world.database.url, role, PASSWORD), prune);
+    const canPublicPrune = `SELECT has_function_privilege('public', 'prune_audit(timestamptz, bigint)', 'EXECUTE') AS may`;
+    expect(await world.sql(canPublicPrune)).toEqual([{ may: false }]);
   });
 
   it('cannot prune recent entries with forged links', async () => {
@@ -144,12 +144,12 @@ describe('a service whose role owns nothing', () => {
        SELECT ${no}, '2001-01-01', array_agg(id), '', '' FROM audit_entries`;
     const present = async () => {
       const text = `SELECT 'entry ' || id AS it FROM audit_entries UNION SELECT 'link ' || no FROM audit_links WHERE no > 0`;
-      return (await mirror.sql<{ it: string }>(text)).map(({ it }) => it);
+      return (await world.sql<{ it: string }>(text)).map(({ it }) => it);
     };
-    const address = as(mirror.database.url, role, PASSWORD);
+    const address = as(world.database.url, role, PASSWORD);
     // A link in the making would take the next number.
     await until('every entry is linked', async () => {
-      const [row] = await mirror.sql<{ linked: boolean }>(
+      const [row] = await world.sql<{ linked: boolean }>(
         `SELECT EXISTS (SELECT FROM audit_links) AND NOT EXISTS (SELECT FROM audit_unlinked) AS linked`,
       );
       return row?.linked;
@@ -159,7 +159,7 @@ describe('a service whose role owns nothing', () => {
     await sql(address, `SELECT prune_audit(now() - interval '2 years', -1)`);
     await expect(sql(address, `SELECT prune_audit(now() - interval '2 years', 1)`)).rejects.toThrow('too young');
     expect(await present()).toEqual(expect.arrayContaining(before));
-    expect(await mirror.sql('SELECT FROM audit_links WHERE no = -1')).toEqual([]);
+    expect(await world.sql('SELECT FROM audit_links WHERE no = -1')).toEqual([]);
   });
 
   it('may analyse the tables of imports since PostgreSQL 17', async () => {
@@ -175,14 +175,14 @@ describe('a service whose role owns nothing', () => {
 
   it('does not start without the data key of the database', async () => {
     const keys = { DATA_KEYS: `k2:${Buffer.alloc(32, 8).toString('base64')}` };
-    const program = await startProgram({ file: 'dist/src/main.js', env: { ...mirror.settings, ...env, ...keys } });
+    const program = await startProgram({ file: 'dist/src/main.js', env: { ...world.settings, ...env, ...keys } });
     expect(await program.ended()).toBe(1);
     const said = program.output().replace(/^\{.*\}\n/gm, ''); // without the log
     expect(said).toMatch(/^DATA_KEYS lacks the key k1, which stored data needs\. Add it[^\n]*\n$/);
   });
 
   it('is down while its role is read-only, and names the cause when the database is gone', async () => {
-    const { url } = mirror.database;
+    const { url } = world.database;
     const newConnections = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${role}'`;
     const healthBecomes = (status: number) =>
       until(`health is ${status}`, async () => (await service.call('GET', '/health/ready')).status === status);
@@ -191,7 +191,7 @@ describe('a service whose role owns nothing', () => {
     await sql(url, `ALTER ROLE ${role} RESET default_transaction_read_only`, newConnections);
     await healthBecomes(200);
 
-    await mirror.database.drop();
+    await world.database.drop();
     await until('its health names the cause', async () => {
       const { causes, checks } = (await service.call<HealthReport>('GET', '/health/ready')).body;
       const hasOneCause = causes.length === 1 && causes[0]?.code === 'database-unavailable';

@@ -5,6 +5,7 @@ import type pg from 'pg';
 import type { Service } from '../../harness/service.js';
 import { startProxyOf, type TcpProxy } from '../../harness/tcp-proxy.js';
 import { until } from '../../harness/until.js';
+import { connectionShares } from '../../src/database/connect/connection-shares.js';
 import { Database } from '../../src/database/database.js';
 import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import { signWebhook } from '../../src/platform/webhook-signature.js';
@@ -12,11 +13,13 @@ import { WEBHOOK_SECRET } from '../support/app.js';
 import { many, providerLine, providersCsv } from '../support/bulk.js';
 import { backendPid, freshDatabase, pidsBlockedBy, type TestDatabase } from '../support/databases.js';
 import { partIs } from '../support/health.js';
-import { SHARES } from '../support/open-database.js';
-import { type Mirror, useMirrors } from '../support/service.js';
+import { type TestWorld, useTestWorlds } from '../support/service.js';
 import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
 
-/** The moment that signed deliveries name, so that a retry is the same delivery. */
+/** The connection shares of a process with the default settings. */
+const SHARES = connectionShares({ DATABASE_CONNECTIONS: 18, ROLES: ['api', 'worker'] });
+
+/** The timestamp of signed deliveries, so that a retry is the same delivery. */
 const NOW = '1800000000000';
 
 /** A proxy whose connections fall silent as soon as the server is ready for their first statement. */
@@ -137,8 +140,8 @@ describe('a connection', () => {
 });
 
 describe('a service', () => {
-  const newMirror = useMirrors();
-  let mirror: Mirror;
+  const newWorld = useTestWorlds();
+  let world: TestWorld;
   let service: Service;
   let proxy: TcpProxy;
 
@@ -146,19 +149,19 @@ describe('a service', () => {
     const database = await freshDatabase();
     const through = await startProxyOf(database.url);
     proxy = through.proxy;
-    mirror = await newMirror({ database, env: { DATABASE_URL: through.url.href } });
-    service = await mirror.start();
+    world = await newWorld({ database, env: { DATABASE_URL: through.url.href } });
+    service = await world.start();
   });
   afterAll(() => proxy.close());
 
   const send = (name: string) => deliver(service, signed(sessionEvent(name), { secret: WEBHOOK_SECRET }));
 
   test('stays ready for webhooks while every connection of the API waits for a lock', async () => {
-    const holder = await mirror.database.sql.connect();
+    const holder = await world.database.sql.connect();
     await holder.query('BEGIN; LOCK TABLE people IN ACCESS EXCLUSIVE MODE');
     const waiting = Array.from({ length: 24 }, () => service.call('GET', '/v1/providers'));
     const blocked = `SELECT FROM pg_locks WHERE NOT granted AND relation = 'people'::regclass`;
-    await until('they wait', async () => (await mirror.sql(blocked)).length >= SHARES.usual);
+    await until('they wait', async () => (await world.sql(blocked)).length >= SHARES.usual);
     await until('it is ready for webhooks', async () => {
       const { status, body } = await service.call<HealthReport>('GET', '/health/ready');
       return status === 200 && body.status === 'degraded' && body.checks.inbox?.status === 'ok';
@@ -199,11 +202,11 @@ describe('a service', () => {
   const kept = (names: string[]) => {
     const signatures = names.map((name) => signWebhook(WEBHOOK_SECRET, NOW, Buffer.from(sessionEvent(name))));
     const text = "SELECT FROM webhook_deliveries WHERE encode(signature, 'hex') = ANY ($1)";
-    return mirror.sql(text, [signatures]);
+    return world.sql(text, [signatures]);
   };
 
   test('answers a delivery with 503 while another transaction locks the inbox', async () => {
-    const holder = await mirror.database.sql.connect();
+    const holder = await world.database.sql.connect();
     await holder.query('BEGIN; LOCK TABLE webhook_deliveries IN ACCESS EXCLUSIVE MODE');
     const answer = await fetch(`${service.url}/webhooks/platform`, signed(sessionEvent('locked')));
     await partIs(service, 'inbox', 'down');
@@ -228,7 +231,7 @@ describe('a service', () => {
     // Each retries until it is read: as many as there are places, so that one which stayed taken would show.
     for (const { id } of await Promise.all(uploads)) expect((await service.importEnded(id)).state).toBe('completed');
     await partIs(service, 'database', 'ok');
-    expect(mirror.simulator.state.users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
+    expect(world.simulator.state.users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
     expect(await service.kill('SIGTERM')).toBe(0);
   });
 });

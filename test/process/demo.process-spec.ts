@@ -28,10 +28,10 @@ async function stillThere(output: string): Promise<string[]> {
   return [...answers.flat(), ...postgres];
 }
 
-const nothingIsLeft = (output: string) =>
-  until('nothing of the demo is left', async () => (await stillThere(output)).length === 0);
+const nothingLeft = (output: string) =>
+  until('no process of the demo is left', async () => (await stillThere(output)).length === 0);
 
-/** The lines of the output in docs/first-day.md; durations differ, and `…` matches anything. */
+/** The lines of the output in docs/first-day.md; durations differ, and `…` matches any text. */
 function shownInDocs(): RegExp[] {
   const page = readFileSync(path.resolve(__dirname, '../../docs/first-day.md'), 'utf8');
   const [, shown = ''] = /^```\n( +\d+ rows[\s\S]*?)^```$/m.exec(page) ?? [];
@@ -43,7 +43,7 @@ function shownInDocs(): RegExp[] {
     return new RegExp(
       exact
         .replace(/\d+ s:/, '.*:')
-        .replace(/held \d+/, 'held \\d+')
+        .replace(/at most \d+/, 'at most \\d+')
         .replace('…', '.*'),
       'm',
     );
@@ -51,28 +51,28 @@ function shownInDocs(): RegExp[] {
 }
 
 describe('the demo', () => {
-  let told: string;
+  let output: string;
 
   beforeAll(async () => {
     const demo = await start('--once');
     expect([await demo.ended(), demo.output()]).toEqual([0, expect.any(String)]);
-    told = demo.output();
+    output = demo.output();
   });
 
-  it('shows its work on both sides and leaves nothing running', async () => {
+  it('shows both sides, and leaves nothing running', async () => {
     for (const appointment of ['demo-text', 'demo-recording']) {
-      expect(told).toMatch(new RegExp(`appointment=${appointment}: Done, notes in revision 1`));
+      expect(output).toMatch(new RegExp(`appointment=${appointment}: Done, notes revision 1`));
     }
-    expect(told).toMatch(/2 found there and linked: P-103, P-108/);
-    expect(told).toMatch(/1 left for review:\s+C-1006 {2}Another person of the EHR has this email/);
-    expect(told).toMatch(/2 rejected:\s+C-1014 .* line 15.*\s+C-1004 .* line 21/);
-    expect(told).toMatch(/the largest sliding minute held \d+ of the 300 allowed, 0 were refused/);
-    expect(told).toMatch(/39 of 42 rows unchanged, 0 calls to the platform/);
-    expect(told).toMatch(/EHR .*C-1002: synced .* providers P-104, P-112\s+platform .*: providers P-104, P-112/);
-    expect(told).toMatch(/EHR .*C-1029: deleted\s+platform .*: gone/);
-    expect(told).toMatch(/SESSION_PROCESSING_\w*COMPLETED[\s\S]*# Session notes/);
-    for (const line of shownInDocs()) expect(told).toMatch(line);
-    await nothingIsLeft(told);
+    expect(output).toMatch(/2 found on the platform and linked: P-103, P-108/);
+    expect(output).toMatch(/1 need review:\s+C-1006 {2}Another person of the EHR has this email/);
+    expect(output).toMatch(/2 rejected:\s+C-1014 .* line 15.*\s+C-1004 .* line 21/);
+    expect(output).toMatch(/at most \d+ of 300 allowed in any minute, 0 rejected/);
+    expect(output).toMatch(/39 of 42 rows unchanged, 0 calls to the platform/);
+    expect(output).toMatch(/EHR .*C-1002: synced .* providers P-104, P-112\s+platform .*: providers P-104, P-112/);
+    expect(output).toMatch(/EHR .*C-1029: deleted\s+platform .*: gone/);
+    expect(output).toMatch(/SESSION_PROCESSING_\w*COMPLETED[\s\S]*# Session notes/);
+    for (const line of shownInDocs()) expect(output).toMatch(line);
+    await nothingLeft(output);
   });
 
   it('logs no names or emails', () => {
@@ -80,7 +80,7 @@ describe('the demo', () => {
     for (const text of texts) expect(text).not.toMatch(/@example|Castellan|Lindqvist/);
   });
 
-  it('leaves an audit log that is verified without settings', async () => {
+  it('leaves an audit log that can be verified without settings', async () => {
     const program = await startProgram({
       file: 'dist/src/cli/main.js',
       args: ['audit', 'verify'],
@@ -95,20 +95,20 @@ describe('the demo', () => {
 });
 
 describe('a demo that ends early', () => {
-  it('runs once at a time, and leaves nothing behind after SIGKILL', async () => {
+  it('runs only once at a time, and leaves nothing behind after SIGKILL', async () => {
     const demo = await start();
     await demo.printed(/of 42 rows/);
     const second = await start();
-    expect([await second.ended(), second.output()]).toEqual([1, expect.stringContaining('runs already at http')]);
+    expect([await second.ended(), second.output()]).toEqual([1, expect.stringContaining('is already running at http')]);
     expect(await stillThere(demo.output())).toHaveLength(3);
     await demo.kill('SIGKILL');
-    await nothingIsLeft(demo.output());
+    await nothingLeft(demo.output());
   });
 
   it('stops everything that it has started after SIGINT during the start', async () => {
     const demo = await start();
     await demo.printed(/Starting PostgreSQL/);
     expect(await demo.kill('SIGINT')).toBe(130);
-    await nothingIsLeft(demo.output());
+    await nothingLeft(demo.output());
   });
 });

@@ -12,7 +12,7 @@ import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';
 import { usePrograms } from '../support/programs.js';
 import { restore } from '../support/restore.js';
-import { type Mirror, useMirrors } from '../support/service.js';
+import { type TestWorld, useTestWorlds } from '../support/service.js';
 
 type Variables = Record<string, string | undefined>;
 
@@ -21,10 +21,10 @@ const OF_ANOTHER_VERSION = `UPDATE _prisma_migrations SET checksum = 'another'`;
 
 const K2 = `k2:${Buffer.alloc(32, 8).toString('base64')}`;
 
-const newMirror = useMirrors();
+const newWorld = useTestWorlds();
 const startProgram = usePrograms();
 const role = `moved_${randomBytes(6).toString('hex')}`;
-let mirror: Mirror;
+let world: TestWorld;
 let folder: string;
 let settings: Variables;
 let service: Service;
@@ -55,7 +55,7 @@ async function onDatabase<T>(work: (client: pg.Client) => Promise<T>): Promise<T
 
 const work = (of: Service, url: string, day: string, count: number) =>
   withClient(url, (database) =>
-    runWorkload({ simulator: mirror.simulator, adminKey: ADMIN_KEY, service: of, database }, day, count, count),
+    runWorkload({ simulator: world.simulator, adminKey: ADMIN_KEY, service: of, database }, day, count, count),
   );
 
 async function look(of: Service): Promise<object[]> {
@@ -72,11 +72,11 @@ async function look(of: Service): Promise<object[]> {
 beforeAll(async () => {
   folder = mkdtempSync(path.join(process.env.TEST_FOLDER ?? '', 'embedded-data-'));
   chmodSync(folder, 0o755);
-  mirror = await newMirror({
+  world = await newWorld({
     platform: { stepMs: 0, webhookSecret: WEBHOOK_SECRET },
     env: { DATABASE_URL: undefined, DATA_KEYS: undefined, DATA_DIR: folder, PLATFORM_TIMEOUT_SECONDS: '60' },
   });
-  settings = mirror.settings;
+  settings = world.settings;
 });
 afterAll(() => withClient(process.env.TEST_PG_URL ?? '', (client) => client.query(`DROP ROLE IF EXISTS ${role}`)));
 
@@ -90,7 +90,7 @@ test('a rotation before the first start asks for that start and creates nothing'
 });
 
 test('commands join the embedded PostgreSQL of a running service', async () => {
-  service = await mirror.start();
+  service = await world.start();
   await work(service, embeddedUrl(), 'a', 3);
   shown = await look(service);
   const verified = await run('audit verify');
@@ -134,13 +134,13 @@ test('the first key can go after a rotation to another one', async () => {
   expect(await service.kill('SIGTERM')).toBe(0);
   const both = { ...settings, DATA_KEYS: `${K2},${keyOf(folder)}` };
   expect(await run('keys rotate data', both)).toEqual([0, expect.stringContaining('All values are by k2.')]);
-  service = await mirror.start({ DATA_KEYS: K2, ROLES: 'api' });
+  service = await world.start({ DATA_KEYS: K2, ROLES: 'api' });
   expect(await look(service)).toEqual(shown);
 });
 
 // As docs/operations/run-books.md has it, but without pg_dump of PostgreSQL 18, which is not installed everywhere.
 test('a service that moves to another PostgreSQL finds everything there and continues', async () => {
-  const { url } = mirror.database;
+  const { url } = world.database;
   const roles = serviceRoleSql('password-of-the-tests').replaceAll('notebridge_service', role);
   await withClient(url, (client) => client.query(roles));
   await restore(embeddedUrl(), url);
@@ -148,8 +148,8 @@ test('a service that moves to another PostgreSQL finds everything there and cont
   expect(await service.kill('SIGTERM')).toBe(0);
   const serving = Object.assign(new URL(url), { username: role, password: 'password-of-the-tests' });
   const moved = { DATABASE_URL: serving.toString(), DATA_KEYS: K2 };
-  await mirror.migrate({ ...moved, DATABASE_OWNER_URL: url });
-  service = await mirror.start(moved);
+  await world.migrate({ ...moved, DATABASE_OWNER_URL: url });
+  service = await world.start(moved);
   expect(await look(service)).toEqual(shown);
   await work(service, url, 'b', 2);
   await until('the doctor finds no fault', async () => {
@@ -167,7 +167,7 @@ test('the doctor refuses a .data folder of a development version', async () => {
 });
 
 test('every foreign key whose target can be deleted has an index', async () => {
-  const { rows } = await withClient(mirror.database.url, (client) =>
+  const { rows } = await withClient(world.database.url, (client) =>
     client.query(
       `SELECT conname AS key FROM pg_constraint k WHERE contype = 'f' AND confrelid::regclass::text <> 'imports'
          AND NOT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = k.conrelid AND i.indkey[0] = k.conkey[1])`,

@@ -180,8 +180,8 @@ describe('the embedded PostgreSQL', () => {
   it('has one owner when three processes start concurrently in an empty folder', async () => {
     const fresh = newFolder();
     const programs = await Promise.all([1, 2, 3].map(() => run({ file: OWN, args: [fresh] })));
-    const told = await Promise.all(programs.map((program) => program.printed(/is in use|^held (\S+)/m)));
-    const urls = told.flatMap(([, url]) => url ?? []);
+    const starts = await Promise.all(programs.map((program) => program.printed(/is in use|^held (\S+)/m)));
+    const urls = starts.flatMap(([, url]) => url ?? []);
     expect(urls).toHaveLength(1);
     expect(await query(urls[0] ?? '', 'SELECT 1')).toEqual([[1]]);
     for (const program of programs) program.send('release');

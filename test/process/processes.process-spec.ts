@@ -9,11 +9,11 @@ import type { Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import { ADMIN_KEY } from '../support/app.js';
 import { deployedSettings } from '../support/deployed.js';
-import { type Mirror, useMirrors } from '../support/service.js';
+import { type TestWorld, useTestWorlds } from '../support/service.js';
 import { settledPerson } from '../support/settled-person.js';
 import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
 
-const newMirror = useMirrors();
+const newWorld = useTestWorlds();
 
 const put = (service: Service, id: string) =>
   service.call('PUT', `/v1/providers/${id}`, {
@@ -21,15 +21,15 @@ const put = (service: Service, id: string) =>
   });
 
 describe('an API process and its workers', () => {
-  let mirror: Mirror;
+  let world: TestWorld;
   let api: Service;
   let worker: Service;
 
   beforeAll(async () => {
-    mirror = await newMirror();
+    world = await newWorld();
     const start = startOfCompose('api');
-    const settings = deployedSettings(start, mirror.settings);
-    api = await mirror.start({ ...settings, SHUTDOWN_DELAY_SECONDS: '60' }, start.command);
+    const settings = deployedSettings(start, world.settings);
+    api = await world.start({ ...settings, SHUTDOWN_DELAY_SECONDS: '60' }, start.command);
   });
 
   const becomes = (status: string, reason = '') =>
@@ -48,7 +48,7 @@ describe('an API process and its workers', () => {
   };
   const startWorker = () => {
     const { start } = systemdUnit('notebridge-worker@');
-    return mirror.start(deployedSettings(start, mirror.settings), start.command);
+    return world.start(deployedSettings(start, world.settings), start.command);
   };
   /** The exit code of the image's health check in a container with this process. */
   const healthCheck = ({ url }: Service) => {
@@ -79,7 +79,7 @@ describe('an API process and its workers', () => {
 
   test('a process whose port is taken ends with one message that says what to do', async () => {
     const { port } = new URL(api.url);
-    const refused = await mirror.start({ ROLES: 'worker', PORT: port }).catch((error: Error) => error.message);
+    const refused = await world.start({ ROLES: 'worker', PORT: port }).catch((error: Error) => error.message);
     expect(refused).toMatch(
       new RegExp(
         `^The server cannot listen \\(.*EADDRINUSE.* 127\\.0\\.0\\.1:${port}\\)\\. Set HOST .* PORT to a free port`,
@@ -91,7 +91,7 @@ describe('an API process and its workers', () => {
 
   test('the API is degraded again after the worker is killed', async () => {
     await worker.kill();
-    await mirror.sql(`UPDATE workers SET alive_until = alive_until - interval '38 seconds'`);
+    await world.sql(`UPDATE workers SET alive_until = alive_until - interval '38 seconds'`);
     await becomes('degraded', 'No process with the role worker');
     await until('its heartbeat is old', async () => Number(await heartbeatAge()) >= 30);
   });
@@ -99,7 +99,7 @@ describe('an API process and its workers', () => {
   test('a stop waits for one delivery of the inbox, not for a whole batch', async () => {
     const sessions = Array.from({ length: 30 }, (_, at) => `s-${at}`);
     await Promise.all(sessions.map((session) => deliver(api, signed(sessionEvent(session)))));
-    const lock = new pg.Client({ connectionString: mirror.database.url });
+    const lock = new pg.Client({ connectionString: world.database.url });
     await lock.connect();
     try {
       // Each delivery waits for two seconds, all of them longer than a process may take to stop.
@@ -107,13 +107,13 @@ describe('an API process and its workers', () => {
       const stopped = await startWorker();
       await until('a delivery waits', async () => {
         const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'sessions'::regclass";
-        return (await mirror.sql(waiting)).length > 0;
+        return (await world.sql(waiting)).length > 0;
       });
       expect(await stopped.kill('SIGTERM')).toBe(0);
     } finally {
       await lock.end();
     }
-    const left = await mirror.sql<{ takes: number; due: boolean }>(
+    const left = await world.sql<{ takes: number; due: boolean }>(
       "SELECT takes, due_at <= now() AS due FROM webhook_deliveries WHERE state = 'received' AND attempts = 0",
     );
     expect(left.length).toBeGreaterThan(0);
@@ -143,19 +143,19 @@ const LONG_MS = 5_000;
 test('a stop completes what has begun, a call and a delivery, and begins nothing else', async () => {
   const preload = path.resolve('test/support/print-packages.cjs');
   const env = { PLATFORM_TIMEOUT_SECONDS: '60', NODE_OPTIONS: `--require ${preload}` };
-  const mirror = await newMirror({ env });
-  const service = await mirror.start();
+  const world = await newWorld({ env });
+  const service = await world.start();
   // This person waits for an hour and becomes due while the service stops.
-  mirror.trouble({ operation: 'checkUser', kind: 'rate-limit', retryAfterSeconds: 3_600 });
+  world.injectFault({ operation: 'checkUser', kind: 'rate-limit', retryAfterSeconds: 3_600 });
   await put(service, 'later');
   const paused = 'SELECT FROM call_budgets WHERE blocked_until > now()';
-  await until('the calls are paused', async () => (await mirror.sql(paused)).length > 0);
-  await mirror.sql(`UPDATE people SET due_at = now() + interval '1 hour'`);
-  await mirror.sql('UPDATE call_budgets SET blocked_until = NULL');
-  await mirror.sql('DELETE FROM circuit_breakers');
-  mirror.hold({ operation: 'createProvider' });
+  await until('the calls are paused', async () => (await world.sql(paused)).length > 0);
+  await world.sql(`UPDATE people SET due_at = now() + interval '1 hour'`);
+  await world.sql('UPDATE call_budgets SET blocked_until = NULL');
+  await world.sql('DELETE FROM circuit_breakers');
+  world.hold({ operation: 'createProvider' });
   await put(service, 'now');
-  await until('its create is in flight', () => mirror.arrivals('createProvider') === 1);
+  await until('its create is in flight', () => world.arrivals('createProvider') === 1);
 
   const body = sessionEvent('s-1');
   const { headers } = signed(body);
@@ -182,42 +182,42 @@ test('a stop completes what has begun, a call and a delivery, and begins nothing
   await until('the delivery is answered', () => answer.includes('\r\n\r\n'));
   expect(answer).toMatch(/^HTTP\/1\.1 204 [\s\S]*\r\nconnection: close\r\n/i);
 
-  await mirror.sql(`UPDATE people SET due_at = now() WHERE external_id = 'later'`);
-  const before = mirror.arrivals();
+  await world.sql(`UPDATE people SET due_at = now() WHERE external_id = 'later'`);
+  const before = world.arrivals();
   await delay(LONG_MS);
-  mirror.release();
+  world.release();
   expect(await ended).toBe(0);
-  expect(mirror.arrivals()).toBe(before);
-  expect(await mirror.sql('SELECT external_id, state FROM people ORDER BY 1')).toEqual([
+  expect(world.arrivals()).toBe(before);
+  expect(await world.sql('SELECT external_id, state FROM people ORDER BY 1')).toEqual([
     { external_id: 'later', state: 'pending' },
     { external_id: 'now', state: 'synced' },
   ]);
-  expect(await mirror.sql('SELECT FROM webhook_deliveries')).toHaveLength(1);
+  expect(await world.sql('SELECT FROM webhook_deliveries')).toHaveLength(1);
   // Without a collector the SDK of OpenTelemetry costs nothing.
   expect(service.output()).toMatch(/Packages: (?!.*@opentelemetry\/(sdk|exporter)).*@opentelemetry\/api/);
 });
 
 test('a worker that continues after its lease ended stores only the end of its call', async () => {
-  const mirror = await newMirror({ env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
-  const stale = await mirror.start();
-  mirror.hold({ operation: 'checkUser' });
+  const world = await newWorld({ env: { PLATFORM_TIMEOUT_SECONDS: '60' } });
+  const stale = await world.start();
+  world.hold({ operation: 'checkUser' });
   await put(stale, 'p-1');
-  await until('its check is in flight', () => mirror.arrivals('checkUser') === 1);
+  await until('its check is in flight', () => world.arrivals('checkUser') === 1);
   stale.signal('SIGSTOP');
-  const heir = await mirror.start();
-  expect((await settledPerson(heir, 'providers/p-1')).sync.state).toBe('synced');
+  const successor = await world.start();
+  expect((await settledPerson(successor, 'providers/p-1')).sync.state).toBe('synced');
 
-  const person = () => mirror.sql('SELECT * FROM people');
+  const person = () => world.sql('SELECT * FROM people');
   const open = 'SELECT FROM platform_calls WHERE outcome IS NULL';
   const before = await person();
-  expect(await mirror.sql(open)).toHaveLength(1);
-  mirror.release();
+  expect(await world.sql(open)).toHaveLength(1);
+  world.release();
   stale.signal('SIGCONT');
-  await until('the end of its call is stored', async () => (await mirror.sql(open)).length === 0);
+  await until('the end of its call is stored', async () => (await world.sql(open)).length === 0);
   // A stop waits for all work that the answer starts.
   expect(await stale.kill('SIGTERM')).toBe(0);
   expect(await person()).toEqual(before);
-  const made = mirror.simulator.state.arrivals.list().map(({ operation }) => operation);
+  const made = world.simulator.state.arrivals.list().map(({ operation }) => operation);
   expect(made).toEqual(['checkUser', 'checkUser', 'createProvider']);
-  expect(await heir.kill('SIGTERM')).toBe(0);
+  expect(await successor.kill('SIGTERM')).toBe(0);
 });

@@ -5,15 +5,15 @@ import type { Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import { describeOnBothBackends } from '../support/backends.js';
 import { partIs } from '../support/health.js';
-import { type Mirror, useMirrors } from '../support/service.js';
+import { type TestWorld, useTestWorlds } from '../support/service.js';
 import { settledPerson } from '../support/settled-person.js';
 
 /** A user of Redis as managed services create it, without INFO. */
 const USER = 'ACL SETUSER app reset on >secret ~* &* +@all -@dangerous';
 
 describeOnBothBackends('a service', ({ name, queuePrefix }) => {
-  const newMirror = useMirrors();
-  let mirror: Mirror;
+  const newWorld = useTestWorlds();
+  let world: TestWorld;
   let service: Service;
   /** A separate server, which the tests stop. */
   let redis: RedisServer | undefined;
@@ -28,8 +28,8 @@ describeOnBothBackends('a service', ({ name, queuePrefix }) => {
     if (name === 'Redis') await startServer();
     const url = redis ? `redis://app:secret@127.0.0.1:${redis.port}` : '';
     const env = { REDIS_URL: url, QUEUE_PREFIX: queuePrefix, PLATFORM_TIMEOUT_SECONDS: '60' };
-    mirror = await newMirror({ env });
-    service = await mirror.start();
+    world = await newWorld({ env });
+    service = await world.start();
   });
   afterAll(() => redis?.stop('SIGKILL'));
 
@@ -43,22 +43,22 @@ describeOnBothBackends('a service', ({ name, queuePrefix }) => {
   test('continues the work of a killed process when its lease ends', async () => {
     await put('first');
     await isSynced('first');
-    mirror.hold({ operation: 'checkUser' });
-    const before = mirror.arrivals('checkUser');
+    world.hold({ operation: 'checkUser' });
+    const before = world.arrivals('checkUser');
     await put('killed');
-    await until('its check is in flight', () => mirror.arrivals('checkUser') > before);
+    await until('its check is in flight', () => world.arrivals('checkUser') > before);
     await service.kill('SIGKILL');
-    mirror.release();
+    world.release();
     // The lease ends with the life of its process, long before the call would time out.
-    const [lease] = await mirror.sql<{ seconds: number }>(
+    const [lease] = await world.sql<{ seconds: number }>(
       `SELECT extract(epoch FROM greatest(lease_safe_at, alive_until) - now())::float8 AS seconds
        FROM people p JOIN workers w ON w.id = lease_owner WHERE external_id = 'killed'`,
     );
     expect(lease?.seconds).toBeLessThanOrEqual(10);
     await redis?.stop('SIGKILL'); // Redis is still down when the next process starts
-    service = await mirror.start();
+    service = await world.start();
     await isSynced('killed');
-    expect(mirror.usersOf('killed')).toHaveLength(1);
+    expect(world.usersOf('killed')).toHaveLength(1);
     if (!redis) expect(await service.kill('SIGTERM')).toBe(0);
   });
 
@@ -82,6 +82,6 @@ describeOnBothBackends('a service', ({ name, queuePrefix }) => {
     const lines = service.output().trim().split('\n');
     expect(lines.filter((line) => !/^\{"level":"(info|warn)"/.test(line))).toEqual([]);
     expect(service.output()).not.toContain('redis://');
-    expect(mirror.simulator.state.users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
+    expect(world.simulator.state.users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
   });
 });

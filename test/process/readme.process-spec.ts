@@ -10,7 +10,7 @@ import type { Api } from '../../src/cli/api/api.js';
 import { addCommands } from '../../src/cli/commands/commands.js';
 import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';
 import { blocksOf, commandsIn, ROOT, readPage } from '../support/pages.js';
-import { type Mirror, useMirrors } from '../support/service.js';
+import { type TestWorld, useTestWorlds } from '../support/service.js';
 
 const read = readPage;
 const security = read('docs/security.md');
@@ -39,7 +39,7 @@ const text = [...pages.map(read), security].join('\n');
 /** The first two blocks start the demo and look at it; from the third on it is one script. */
 const [start = '', look = '', ...firstDay] = shellBlocks(read('docs/first-day.md'));
 
-/** Every command of the pages' shell blocks, in their order; one may go on over several lines. */
+/** All commands in the pages' shell blocks, in order; a command may span several lines. */
 const commands = [start, look, ...shellBlocks(text)].flatMap((block) =>
   block
     .trim()
@@ -78,20 +78,20 @@ const documents = ['.', 'client', 'contract', 'docs', 'simulator', 'demo', 'src'
     .map((file) => path.join(start, file)),
 );
 
-const newMirror = useMirrors();
-let mirror: Mirror;
+const newWorld = useTestWorlds();
+let world: TestWorld;
 let service: Service;
 let folder: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-readme-'));
-  mirror = await newMirror({
+  world = await newWorld({
     // The pages wait at most a minute for a note.
     platform: { webhookSecret: WEBHOOK_SECRET, stepMs: 100 },
     env: { PLATFORM_PARTNER_DOMAIN: 'recorder.example' },
   });
-  service = await mirror.start();
-  mirror.simulator.state.settings.webhookUrl = `${service.url}/webhooks/platform`;
+  service = await world.start();
+  world.simulator.state.settings.webhookUrl = `${service.url}/webhooks/platform`;
   const files = ['providers', 'clients'].map((kind) => ({
     name: `${kind}.csv`,
     type: 'text/csv',
@@ -112,12 +112,12 @@ function run(command: string): Promise<{ code: number | null; output: string }> 
     HOME,
     NOTEBRIDGE_URL: service.url,
     NOTEBRIDGE_KEY: ADMIN_KEY,
-    PLATFORM_BASE_URL: mirror.simulator.url,
+    PLATFORM_BASE_URL: world.simulator.url,
     PLATFORM_API_KEY: 'simulator-api-key',
     PLATFORM_WEBHOOK_SECRET: 'secret',
     PLATFORM_CONTRACT: 'simulator/contract.json',
     ADMIN_API_KEY: ADMIN_KEY,
-    DATABASE_URL: mirror.database.url,
+    DATABASE_URL: world.database.url,
     DATA_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
     FINGERPRINT_KEYS: `f1:${Buffer.alloc(32, 8).toString('base64')}`,
     AUDIT_KEYS: `a1:${Buffer.alloc(32, 9).toString('base64')}`,

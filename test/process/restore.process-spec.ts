@@ -18,7 +18,7 @@ import type { SendingResponse } from '../../src/sending/sending.dto.js';
 import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';
 import { blocksOf, commandsIn, ROOT, readPage } from '../support/pages.js';
 import { usePrograms } from '../support/programs.js';
-import { type Mirror, useMirrors } from '../support/service.js';
+import { type TestWorld, useTestWorlds } from '../support/service.js';
 
 const PROGRAMS = findPostgresPrograms();
 const PASSWORD = 'password-of-the-tests';
@@ -61,11 +61,11 @@ function csvOf(paths: readonly string[], more: Record<string, string> = {}): str
 
 (PROGRAMS ? describe : describe.skip)('the commands of docs/operations/backup.md', () => {
   const programs = PROGRAMS as string;
-  const newMirror = useMirrors();
+  const newWorld = useTestWorlds();
   const startProgram = usePrograms();
   let folder: string;
   let server: PostgresServer;
-  let mirror: Mirror;
+  let world: TestWorld;
   let service: Service;
   /** When the backups end. */
   let moment: string;
@@ -98,7 +98,7 @@ function csvOf(paths: readonly string[], more: Record<string, string> = {}): str
     Object.assign(new URL(server.url), { username: user, password: PASSWORD, pathname: `/${database}` }).toString();
   const ownerUrl = (database: string) => urlOf('keeper', database);
   const settings = (database: string, more = {}) => ({ DATABASE_URL: urlOf('notebridge_service', database), ...more });
-  const migrate = (database: string) => mirror.migrate(settings(database, { DATABASE_OWNER_URL: ownerUrl(database) }));
+  const migrate = (database: string) => world.migrate(settings(database, { DATABASE_OWNER_URL: ownerUrl(database) }));
   const rows = async <Row extends object>(sql: string, database = 'notebridge') =>
     withClient(urlOf('owner', database), async (client) => (await client.query<Row>(sql)).rows);
   const createDatabase = async (name: string) => {
@@ -133,8 +133,8 @@ function csvOf(paths: readonly string[], more: Record<string, string> = {}): str
   }
   const stored = async (database: string) =>
     (await rows<{ id: string }>('SELECT external_id AS id FROM people', database)).map(({ id }) => id).sort();
-  const usersOf = (path: string) => mirror.usersOf(idOf(path));
-  const creates = () => mirror.arrivals('createClient') + mirror.arrivals('createProvider');
+  const usersOf = (path: string) => world.usersOf(idOf(path));
+  const creates = () => world.arrivals('createClient') + world.arrivals('createProvider');
   const send = (query: string, name: string, content: string) =>
     service.startImport(query, [{ name, type: 'text/csv', content }]);
 
@@ -145,18 +145,18 @@ function csvOf(paths: readonly string[], more: Record<string, string> = {}): str
     await rows(`CREATE ROLE keeper LOGIN CREATEROLE PASSWORD '${PASSWORD}'`, 'postgres');
     await createDatabase('notebridge');
     const sql = new pg.Pool({ connectionString: urlOf('owner', 'notebridge') }).on('error', () => undefined);
-    mirror = await newMirror({
+    world = await newWorld({
       database: { url: urlOf('notebridge_service', 'notebridge'), sql, drop: () => sql.end() },
       platform: { stepMs: 0, webhookSecret: WEBHOOK_SECRET },
     });
     await migrate('notebridge');
-    service = await mirror.start();
+    service = await world.start();
     await mirrored('providers/home', 'clients/old');
   });
   afterAll(() => server.release());
 
   afterEach(() => {
-    expect(mirror.simulator.state.users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
+    expect(world.simulator.state.users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
   });
 
   it('copy and dump the server while it is used', async () => {
@@ -181,7 +181,7 @@ function csvOf(paths: readonly string[], more: Record<string, string> = {}): str
     expect(await stored('notebridge')).toEqual(['between', 'home', 'old']);
     const before = creates();
     await migrate('notebridge');
-    service = await mirror.start(settings('notebridge', HOLD));
+    service = await world.start(settings('notebridge', HOLD));
     await are('synced', ['providers/home', 'clients/old', 'clients/between']);
     expect((await service.call<SendingResponse>('GET', '/v1/sending')).body).toMatchObject({ heldBySetting: true });
     expect(creates()).toBe(before);
@@ -193,7 +193,7 @@ function csvOf(paths: readonly string[], more: Record<string, string> = {}): str
     await run(load, { database: 'from_dump' });
     expect(await stored('from_dump')).toEqual(['between', 'home', 'old']);
     await migrate('from_dump');
-    service = await mirror.start(settings('from_dump', HOLD));
+    service = await world.start(settings('from_dump', HOLD));
 
     const { id } = await send('kind=providers&mode=snapshot', 'providers.csv', csvOf(PROVIDERS));
     const planned = await send('kind=clients&mode=snapshot', 'clients.csv', csvOf(CLIENTS, { providers: 'home' }));
@@ -214,13 +214,13 @@ function csvOf(paths: readonly string[], more: Record<string, string> = {}): str
     expect(resolved).toEqual([0, expect.stringContaining('1 person with restored-unknown resolved')]);
 
     await service.kill('SIGTERM');
-    service = await mirror.start(settings('from_dump'));
+    service = await world.start(settings('from_dump'));
     expect(usersOf('clients/fresh')).toEqual([]);
     expect(await notebridge('release')).toEqual([0, expect.stringContaining('Sending is released')]);
     await are('synced', [...PROVIDERS, ...CLIENTS]);
     for (const path of [...PROVIDERS, ...CLIENTS]) expect([path, usersOf(path).length]).toEqual([path, 1]);
     expect(await notebridge('people')).toEqual([0, expect.stringContaining('No matching people.')]);
-    expect(await notebridge('sessions')).toEqual([0, expect.stringContaining('No matching entries.')]);
+    expect(await notebridge('sessions')).toEqual([0, expect.stringContaining('No matching sessions.')]);
     await service.kill('SIGTERM');
   });
 

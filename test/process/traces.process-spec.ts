@@ -8,10 +8,10 @@ import { createSession } from '../../simulator/sessions/session-routes.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
 import { ADMIN_KEY, WEBHOOK_SECRET } from '../support/app.js';
 import { type CollectedSpan, type Collector, useCollectors } from '../support/collector.js';
-import { type Mirror, useMirrors } from '../support/service.js';
+import { type TestWorld, useTestWorlds } from '../support/service.js';
 import { answerTo, deliver, sessionEvent, signed } from '../support/webhook-requests.js';
 
-const newMirror = useMirrors();
+const newWorld = useTestWorlds();
 const newCollector = useCollectors();
 
 /** Otherwise spans are exported every five seconds. */
@@ -49,13 +49,13 @@ const synced = (service: Service, where: string) =>
 const provider = { email: `${canary('Provider')}@ehr.example`, firstName: canary('First'), lastName: canary('Last') };
 
 describe('traces', () => {
-  let mirror: Mirror;
+  let world: TestWorld;
   let collector: Collector;
   let api: Service;
 
   beforeAll(async () => {
     collector = await newCollector();
-    mirror = await newMirror({
+    world = await newWorld({
       // The platform waits for a webhook even on a slow machine.
       platform: { webhookSecret: WEBHOOK_SECRET, stepMs: 0, processingEvents: false, webhookTimeoutMs: 60_000 },
       env: {
@@ -66,8 +66,8 @@ describe('traces', () => {
         OTEL_SERVICE_NAME: 'notebridge-under-test',
       },
     });
-    api = await mirror.start();
-    const { state } = mirror.simulator;
+    api = await world.start();
+    const { state } = world.simulator;
     state.settings = { ...state.settings, webhookUrl: `${api.url}/webhooks/platform` };
   });
 
@@ -100,7 +100,7 @@ describe('traces', () => {
     const check = await collector.seen('the check', ({ name }) => name === 'checkUser');
     expect(check.traceId).toBe(EHR.traceId);
     expect(collector.headers[0]).toMatchObject({ 'x-collector-key': 'key-of-the-collector' });
-    expect(await mirror.sql('SELECT FROM people WHERE traceparent IS NOT NULL')).toEqual([]);
+    expect(await world.sql('SELECT FROM people WHERE traceparent IS NOT NULL')).toEqual([]);
   });
 
   it('lead from a webhook over the inbox to the fetch and the stored note', async () => {
@@ -110,9 +110,9 @@ describe('traces', () => {
       providers: [PROVIDER],
     });
     const { platformUserId: clientUser } = await synced(api, `/v1/clients/${CLIENT}`);
-    const [user] = mirror.usersOf(PROVIDER);
+    const [user] = world.usersOf(PROVIDER);
     const session = newSession(user?.userId ?? '', clientUser ?? '');
-    while (session.nextStep) takeStep(mirror.simulator.state, session);
+    while (session.nextStep) takeStep(world.simulator.state, session);
     const stored = await collector.seen(
       'the note',
       ({ attributes }) => attributes['notebridge.notes_changed'] === true,
@@ -132,12 +132,12 @@ describe('traces', () => {
     expect(processed.attributes).toMatchObject({ 'notebridge.outcome': 'processed', 'notebridge.attempt': 1 });
     const call = await within('getSession');
     expect((await pathOf(collector, call)).slice(0, 2)).toEqual(['getSession', 'process sessions']);
-    const [row] = await mirror.sql<{ id: string }>('SELECT id FROM sessions');
+    const [row] = await world.sql<{ id: string }>('SELECT id FROM sessions');
     for (const span of [processed, await within('process sessions')]) {
       expect(span.attributes['notebridge.session']).toBe(row?.id);
     }
     await until('no trace is left to be joined', async () => {
-      const [left] = await mirror.sql(`SELECT FROM sessions WHERE traceparents <> '{}'`);
+      const [left] = await world.sql(`SELECT FROM sessions WHERE traceparents <> '{}'`);
       return left === undefined;
     });
   });
@@ -145,15 +145,15 @@ describe('traces', () => {
   it('continue the newest of several events and link the others', async () => {
     const sessionId = '7f0e7c3c-2b57-4c6f-9f6b-000000000001';
     // The next fetch waits after a fault until all three events are there.
-    await mirror.sql(`INSERT INTO sessions (id, shown_id, session_id, state, due_at, fault, failures)
+    await world.sql(`INSERT INTO sessions (id, shown_id, session_id, state, due_at, fault, failures)
       SELECT id, id, '${sessionId}', 'Processing', clock_timestamp() + interval '1 hour', 'internal', 1 FROM gen_random_uuid() AS id`);
     const types = ['SESSION_CREATED', 'SESSION_PROCESSING_STARTED', 'SESSION_PROCESSING_COMPLETED'];
     for (const [before, type] of types.entries()) {
       await deliver(api, signed(sessionEvent(sessionId, type)));
       await until('the event is handled', async () => (await eventsOf(sessionId)).length > before);
     }
-    await mirror.sql(`UPDATE sessions SET due_at = clock_timestamp() WHERE session_id = '${sessionId}'`);
-    const [{ id } = { id: '' }] = await mirror.sql<{ id: string }>(
+    await world.sql(`UPDATE sessions SET due_at = clock_timestamp() WHERE session_id = '${sessionId}'`);
+    const [{ id } = { id: '' }] = await world.sql<{ id: string }>(
       `SELECT id FROM sessions WHERE session_id = '${sessionId}'`,
     );
     const fetched = await collector.seen(
@@ -167,7 +167,7 @@ describe('traces', () => {
   });
 
   async function eventsOf(sessionId: string): Promise<CollectedSpan[]> {
-    const [row] = await mirror.sql<{ id: string }>(`SELECT id FROM sessions WHERE session_id = '${sessionId}'`);
+    const [row] = await world.sql<{ id: string }>(`SELECT id FROM sessions WHERE session_id = '${sessionId}'`);
     return collector.spans
       .filter(({ name, attributes }) => name === 'process webhook' && attributes['notebridge.session'] === row?.id)
       .sort(
@@ -200,8 +200,8 @@ describe('traces', () => {
   });
 
   it('contain no name, email, external id or note', async () => {
-    const [user] = mirror.usersOf(PROVIDER);
-    const notes = mirror.simulator.state.sessions.list().map(({ sessionId }) => sessionId);
+    const [user] = world.usersOf(PROVIDER);
+    const notes = world.simulator.state.sessions.list().map(({ sessionId }) => sessionId);
     const secrets = { platformUser: user?.userId ?? '-', platformSession: notes[0] ?? '-', key: ADMIN_KEY };
     const text = collector.bodies.join('\n');
     expect(text.length).toBeGreaterThan(1_000);
@@ -222,7 +222,7 @@ describe('traces', () => {
   });
 
   function newSession(providerUserId: string, clientUserId: string): SimulatedSession {
-    return createSession(mirror.simulator.state, {
+    return createSession(world.simulator.state, {
       providerUserId,
       clientUserIds: [clientUserId],
       noteTemplateIds: ['11111111-1111-4111-8111-111111111111'],
@@ -235,7 +235,7 @@ describe('traces', () => {
 
 test('a collector that hangs delays nothing, is reported once, and the SDK is loaded', async () => {
   const collector = await newCollector('hang');
-  const mirror = await newMirror({
+  const world = await newWorld({
     env: {
       ...SOON,
       OTEL_EXPORTER_OTLP_TIMEOUT: '500',
@@ -244,7 +244,7 @@ test('a collector that hangs delays nothing, is reported once, and the SDK is lo
       NODE_OPTIONS: `--require ${path.resolve('test/support/print-packages.cjs')}`,
     },
   });
-  const service = await mirror.start();
+  const service = await world.start();
   await put(service, '/v1/providers/p-1', { ...provider, email: 'ada@ehr.example' });
   await synced(service, '/v1/providers/p-1');
   const reported = /traces are not taken by OTEL_EXPORTER_OTLP_ENDPOINT/;

@@ -16,17 +16,17 @@ import { usePrograms } from '../support/programs.js';
 
 const run = usePrograms();
 
-it('a platform without a trusted certificate gets nothing, even with NODE_TLS_REJECT_UNAUTHORIZED=0', async () => {
+it('NODE_TLS_REJECT_UNAUTHORIZED=0 does not make an untrusted platform trusted', async () => {
   const program = await run({
     file: 'test/support/untrusted-platform.mjs',
     args: [JSON.stringify([TLS.key, TLS.cert])],
     env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' },
   });
-  const [told = ''] = await program.printed(/^\{.*\}$/m);
-  expect(JSON.parse(told)).toEqual({ usual: 200, ours: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+  const [printed = ''] = await program.printed(/^\{.*\}$/m);
+  expect(JSON.parse(printed)).toEqual({ usual: 200, ours: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
 });
 
-/** Self-signed for elsewhere.example, of no use anywhere else. */
+/** Self-signed for elsewhere.example, so useless for other hosts. */
 const ELSEWHERE = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgQmiivkMrT0wx3y9z
@@ -88,7 +88,7 @@ describe('stores behind TLS', () => {
     return rows;
   }
 
-  /** Has PostgreSQL show a certificate from now on. */
+  /** Makes PostgreSQL present a certificate from now on. */
   async function present({ key, cert }: typeof TLS): Promise<void> {
     const data = path.join(postgres.home, 'cluster', 'data');
     const { uid, gid } = statSync(data);
@@ -157,11 +157,11 @@ describe('stores behind TLS', () => {
         /^PostgreSQL .* for another host .* in DATABASE_URL\.$/,
       ],
     ];
-    const impostor = createServer(ELSEWHERE)
+    const untrustedServer = createServer(ELSEWHERE)
       .on('tlsClientError', () => undefined)
       .listen(0, '127.0.0.1');
-    await once(impostor, 'listening');
-    const { port } = impostor.address() as AddressInfo;
+    await once(untrustedServer, 'listening');
+    const { port } = untrustedServer.address() as AddressInfo;
     const redisFaults: typeof postgresFaults = [
       [
         { ...plain, DATABASE_OWNER_URL: '', REDIS_URL: `rediss://localhost:${tlsPort}` },
@@ -180,7 +180,7 @@ describe('stores behind TLS', () => {
       env: { NODE_EXTRA_CA_CERTS: elsewhere },
     });
     expect([await program.ended(), program.output()]).toEqual([0, expect.any(String)]);
-    impostor.close();
+    untrustedServer.close();
     const sentences = faults.map(([, sentence]) => expect.stringMatching(sentence));
     expect(program.output().trimEnd().split('\n')).toEqual(sentences);
   });

@@ -61,7 +61,7 @@ describe('a process notices that the database was restored', () => {
     expect(await sending()).toMatchObject(OLDER);
   });
 
-  it('and adds to a hold that came back with the backup', async () => {
+  it('even if the backup contains a hold, which stays', async () => {
     await world.call('PUT', '/v1/sending', { body: { held: true, reason: 'CASE-1' } });
     const restore = await backup();
     await world.advance('2 s');
@@ -115,7 +115,7 @@ describe('a process notices nothing', () => {
     expect(await sending()).toMatchObject(FREE);
   });
 
-  it('of calls and heartbeats at the same time', async () => {
+  it('if calls and heartbeats run at the same time', async () => {
     const worker = world.get(WorkerProcess);
     await Promise.all(Array.from({ length: 30 }, (_, at) => (at % 3 === 0 ? worker.beat() : send())));
     expect(await sending()).toMatchObject(FREE);

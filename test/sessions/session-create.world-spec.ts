@@ -95,7 +95,7 @@ async function lost(
 }
 
 /** Sends a platform event about a session. */
-function tell(sessionId: string, partnerAppointmentId: unknown, more: object = {}): void {
+function sendEvent(sessionId: string, partnerAppointmentId: unknown, more: object = {}): void {
   const eventType = 'SESSION_CREATED';
   const event = { eventType, sessionId, providerUserId: provider, partnerAppointmentId, aiNotesEnabled: null };
   world.platform.simulator.state.deliveries.send({ ...event, ...more } as never);
@@ -369,7 +369,7 @@ describe('a rejection by the platform', () => {
     expect(sessionsOf(wish.partnerAppointmentId)).toHaveLength(1);
   });
 
-  it('answers 409 to a second request for the appointment of a session, unless duplicates are allowed', async () => {
+  it('answers 409 to a second request for an appointment, unless duplicates are allowed', async () => {
     const wish = usual();
     const first = await create(wish);
     const second = await create(wish);
@@ -471,7 +471,7 @@ describe('a lost answer', () => {
     expect(sent()).toBe(before + 1);
   });
 
-  describe('to a process that lost its lease', () => {
+  describe('at a process that lost its lease', () => {
     let releaseAnswer: () => void;
     let sending: Promise<void>;
     let id: string;
@@ -549,7 +549,7 @@ describe('a lost answer', () => {
     const wish = usual();
     const unknown = await lost(wish);
     const [session] = sessionsOf(wish.partnerAppointmentId);
-    tell(session?.sessionId ?? '', undefined); // Without an appointment it matches no request.
+    sendEvent(session?.sessionId ?? '', undefined); // Without an appointment it matches no request.
     const heard = await handled(session?.sessionId ?? '');
     expect(heard.id).not.toBe(unknown.id);
     const { status, body } = await resolve(unknown.id, { action: 'link', sessionId: session?.sessionId });
@@ -560,11 +560,11 @@ describe('a lost answer', () => {
   it.each<[string, (appointment: string) => [unknown, object]]>([
     ['of another appointment', () => ['another', {}]],
     ['of another provider', (appointment) => [appointment, { providerUserId: 'other-provider' }]],
-  ])('an event %s does not settle it', async (_name, told) => {
+  ])('an event %s does not settle it', async (_name, namesOf) => {
     const wish = usual();
     const unknown = await lost(wish, 'refuse');
-    const sessionId = `told-${wish.partnerAppointmentId}`;
-    tell(sessionId, ...told(wish.partnerAppointmentId));
+    const sessionId = `event-${wish.partnerAppointmentId}`;
+    sendEvent(sessionId, ...namesOf(wish.partnerAppointmentId));
     await handled(sessionId);
     expect((await show(unknown.id)).state).toBe('Unknown');
   });
@@ -572,10 +572,10 @@ describe('a lost answer', () => {
   it('is not settled by a session first seen before the request', async () => {
     const wish = usual();
     const sessionId = `old-${wish.partnerAppointmentId}`;
-    tell(sessionId, wish.partnerAppointmentId);
+    sendEvent(sessionId, wish.partnerAppointmentId);
     await handled(sessionId);
     const unknown = await lost(wish, 'refuse', createDuplicate);
-    tell(sessionId, wish.partnerAppointmentId, { eventType: 'SESSION_PROCESSING_STARTED' });
+    sendEvent(sessionId, wish.partnerAppointmentId, { eventType: 'SESSION_PROCESSING_STARTED' });
     await shownAs(sessionId, 'Processing');
     expect((await show(unknown.id)).state).toBe('Unknown');
   });
@@ -595,13 +595,13 @@ describe('a lost answer', () => {
   });
 });
 
-it('stays Unknown if its answer names another request’s session, although an event named a third one', async () => {
+it('stays Unknown if its answer names another request’s session, despite a third one’s event', async () => {
   const wish = usual();
   webhooks(false);
   const first = await create(wish);
   webhooks(true);
   const second = await createDuplicate(wish, { wait: 0 });
-  tell(`third-${wish.partnerAppointmentId}`, wish.partnerAppointmentId);
+  sendEvent(`third-${wish.partnerAppointmentId}`, wish.partnerAppointmentId);
   await world.platform.webhooksSent();
   await world.work.inbox();
   const answer = { sessionId: first.body.sessionId ?? '' };
@@ -639,7 +639,7 @@ describe('an event and a 4xx contradict each other', () => {
     const first = await create({ ...wish, noteTemplateIds: ['no-such-template'] });
     const second = await create({ ...wish, noteTemplateIds: ['no-such-template'] });
     const sessionId = `late-${wish.partnerAppointmentId}`;
-    tell(sessionId, wish.partnerAppointmentId);
+    sendEvent(sessionId, wish.partnerAppointmentId);
     const heard = await handled(sessionId);
     const ids = [first.body.session, second.body.session];
     expect(ids).not.toContain(heard.id);
@@ -652,7 +652,7 @@ describe('an event and a 4xx contradict each other', () => {
     await resolve(former.id, { action: 'abandon' });
     const successor = await lost(wish, 'refuse');
     const [session] = sessionsOf(wish.partnerAppointmentId);
-    tell(session?.sessionId ?? '', wish.partnerAppointmentId);
+    sendEvent(session?.sessionId ?? '', wish.partnerAppointmentId);
     const heard = await handled(session?.sessionId ?? '');
     expect([former.id, successor.id]).not.toContain(heard.id);
     expect((await show(successor.id)).state).toBe('Unknown');
@@ -660,7 +660,7 @@ describe('an event and a 4xx contradict each other', () => {
     expect([body.id, body.sessionId]).toEqual([successor.id, session?.sessionId]);
   });
 
-  it('does not settle a request by a late event of one that was abandoned before its second attempt', async () => {
+  it('does not settle a request by a late event of one abandoned before its second attempt', async () => {
     const wish = usual();
     const former = await lost(wish);
     injectFault({ kind: 'forbid' });
@@ -670,7 +670,7 @@ describe('an event and a 4xx contradict each other', () => {
     await world.advance('5 min'); // The operation is no longer paused.
     const successor = await lost(wish, 'refuse');
     const [session] = sessionsOf(wish.partnerAppointmentId);
-    tell(session?.sessionId ?? '', wish.partnerAppointmentId);
+    sendEvent(session?.sessionId ?? '', wish.partnerAppointmentId);
     await handled(session?.sessionId ?? '');
     expect((await show(successor.id)).state).toBe('Unknown');
   });
@@ -681,7 +681,7 @@ describe('an event and a 4xx contradict each other', () => {
     injectFault({ kind: 'refuse' });
     expect((await resolve(unknown.id, { action: 'create' })).body.state).toBe('Unknown');
     const [session] = sessionsOf(wish.partnerAppointmentId);
-    tell(session?.sessionId ?? '', wish.partnerAppointmentId);
+    sendEvent(session?.sessionId ?? '', wish.partnerAppointmentId);
     expect((await handled(session?.sessionId ?? '')).id).not.toBe(unknown.id);
     expect((await show(unknown.id)).state).toBe('Unknown');
   });
@@ -749,12 +749,12 @@ describe('resolve', () => {
     const unknown = await lost(wish);
     const [session] = sessionsOf(wish.partnerAppointmentId);
     const sessionId = session?.sessionId ?? '';
-    tell(sessionId, undefined);
+    sendEvent(sessionId, undefined);
     await handled(sessionId);
     const client = world.get(PlatformClient);
     const call = client.getSession.bind(client);
     jest.spyOn(client, 'getSession').mockImplementationOnce(async (id, options) => {
-      tell(sessionId, wish.partnerAppointmentId);
+      sendEvent(sessionId, wish.partnerAppointmentId);
       await world.platform.webhooksSent();
       await world.work.inbox();
       return call(id, options);

@@ -190,11 +190,11 @@ describe('the limits of lookups', () => {
     const sizes = statements.flatMap(({ values }) => (Array.isArray(values[0]) ? [values[0].length] : []));
     expect(sizes).toEqual([500, 500, 200]);
     const lanes = await world.sql(
-      `SELECT session_id = 'bulk-1' AS told, array_agg(DISTINCT lane) AS lanes FROM sessions GROUP BY 1 ORDER BY 1`,
+      `SELECT session_id = 'bulk-1' AS announced, array_agg(DISTINCT lane) AS lanes FROM sessions GROUP BY 1 ORDER BY 1`,
     );
     expect(lanes).toEqual([
-      { told: false, lanes: [1] },
-      { told: true, lanes: [0] },
+      { announced: false, lanes: [1] },
+      { announced: true, lanes: [0] },
     ]);
   });
 });

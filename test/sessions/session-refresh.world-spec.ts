@@ -60,8 +60,8 @@ describe('refreshing', () => {
     const text = await metrics();
     expect(text).toMatch(/^notebridge_health_status\{check="sessions",caused_by=""\} 0$/m);
     expect([lags > 0, await noteLags()]).toEqual([true, lags]); // later answers had the same notes
-    const [revisions] = await world.sql('SELECT count(event_at)::int AS told FROM document_revisions');
-    expect(revisions?.told).toBeGreaterThan(0);
+    const [revisions] = await world.sql('SELECT count(event_at)::int AS announced FROM document_revisions');
+    expect(revisions?.announced).toBeGreaterThan(0);
     expect(text).toMatch(/^notebridge_oldest_due_seconds\{kind="sessions"\} /m);
   });
 
@@ -319,7 +319,7 @@ describe('the processing API', () => {
 });
 
 describe('job events', () => {
-  it('are published for smart edits; completed overrides failed for a compliance job without a result', async () => {
+  it('are published for smart edits; of a compliance job without a result, completed wins', async () => {
     for (const eventType of ['COMPLIANCE_JOB_FAILED', 'COMPLIANCE_JOB_COMPLETED', 'COMPLIANCE_JOB_FAILED']) {
       tell({ eventType, payload: { jobId: 'job-1' } });
     }

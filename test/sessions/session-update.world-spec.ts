@@ -84,7 +84,7 @@ describe('an update', () => {
     ['404', { kind: 'status', status: 404 }, 404, 'not-on-platform', null],
     ['429 with Retry-After', { kind: 'rate-limit', retryAfterSeconds: 7 }, 503, 'platform-rate-limited', '7'],
     ['429 without Retry-After', { kind: 'rate-limit', retryAfter: 'absent' }, 503, 'platform-rate-limited', '5'],
-  ])('that the platform answers with %s changes nothing and is not repeated', async (_, rule, status, type, wait) => {
+  ])('changes nothing and is not retried if the platform answers with %s', async (_, rule, status, type, wait) => {
     const session = await done();
     world.platform.injectFault({ operation: 'updateSession', kind: 'forbid', ...rule });
     const answer = await update(session.id, { externalTreatmentPlan: 'A plan.' });
@@ -104,7 +104,7 @@ describe('an update', () => {
     expect(body).toMatchObject({ status: 400, platformMessage: expect.stringContaining('edited') });
   });
 
-  it('erases nothing if the answer has only required fields; the change is fetched without an event', async () => {
+  it('erases nothing if the answer has only required fields; the change is fetched', async () => {
     const session = await done(RECORDING);
     const contents = async () => {
       const of = async (part: string) => (await world.call<object>('GET', `/v1/sessions/${session.id}/${part}`)).body;

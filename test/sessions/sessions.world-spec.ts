@@ -95,7 +95,7 @@ describe('a session that arrives by webhooks', () => {
     }
   });
 
-  it('of an unknown provider is kept, and shows the provider once it is mirrored', async () => {
+  it('is stored for an unknown provider, and shows the provider once it is mirrored', async () => {
     const provider = {
       role: 'HealthcareProvider',
       email: 'late@example.test',
@@ -142,7 +142,7 @@ describe('a session that arrives by webhooks', () => {
     expect(stored).not.toMatch(/warehouse|Generation|utterances/);
   });
 
-  it('has the id of its request everywhere once the answer is there, although an event named it first', async () => {
+  it('has the id of its request everywhere once answered, even if an event named it first', async () => {
     const body = {
       provider: 'p-1',
       client: 'c-1',

@@ -16,7 +16,7 @@ async function pauses(): Promise<unknown[]> {
   return items.map(({ subject, data }) => [subject, data]);
 }
 
-test('each event is sent once, in order, with its ids and a signature that Standard Webhooks verifies', async () => {
+test('sends each event once, in order, with its ids and a valid Standard Webhooks signature', async () => {
   const { secret } = await pushes.subscribe();
   await pushes.append(3);
   await world.settle();
@@ -66,7 +66,7 @@ test('a subscription starts where it was asked to: with new events by default', 
   expect(pushes.receiver.taken.slice(4)).toEqual(['1-3']);
 });
 
-test('a failed event is repeated after 5 s, 30 s, 2 min, 10 min, then hourly, and no later event overtakes it', async () => {
+test('retries a failed event after 5 s, 30 s, 2 min, 10 min, then hourly, before later events', async () => {
   const { id } = await pushes.subscribe();
   pushes.receiver.respond = status(500);
   await pushes.append(2);
@@ -160,7 +160,7 @@ test('410 pauses immediately, with an event and an entry in health, and resuming
   expect(pushes.receiver.taken).toEqual(cursors(1, 2));
 });
 
-test('five days without a success pause; what came since follows when it is resumed', async () => {
+test('pauses after five days without a success; a resume sends all events since then', async () => {
   const { id } = await pushes.subscribe({ types: ['person.synced'] });
   pushes.receiver.respond = status(503);
   await pushes.append(1);
@@ -184,7 +184,7 @@ test('five days without a success pause; what came since follows when it is resu
   expect(pushes.receiver.taken.filter((cursor) => cursor !== '1-3')).toEqual(['1-1', '1-2', '1-4', '1-5', '1-6']);
 });
 
-test('a subscription whose next event was deleted is cursor-expired, and continues where the EHR chooses', async () => {
+test('a subscription with a deleted next event is cursor-expired until the EHR chooses a cursor', async () => {
   const { id } = await pushes.subscribe();
   await pushes.patch(id, { paused: true });
   await pushes.append(5);
@@ -294,7 +294,7 @@ test('a failure of the old address does not count for the new one', async () => 
   expect(await pushes.read(id)).toMatchObject({ state: 'active', failures: 0 });
 });
 
-test('a place that was chosen during a delivery holds', async () => {
+test('a cursor that was chosen during a delivery stays', async () => {
   const { id } = await pushes.subscribe();
   await pushes.append(3);
   const first = await pushes.inDelivery();

@@ -24,13 +24,13 @@ test.each([
   [{ types: ['person.unheard-of'] }, '/types'],
   [{ types: [] }, '/types'],
   [{ after: 'yesterday' }, '/after'],
-])('%j is refused with the field', async (body, pointer) => {
+])('rejects %j, and names the field', async (body, pointer) => {
   const answer = await world.call('POST', '/v1/subscriptions', { body: { url: pushes.receiver.url, ...body } });
   expect(answer).toMatchObject({ status: 400, body: problem('validation') });
   expect(JSON.stringify(answer.body)).toContain(pointer);
 });
 
-test('null means the same as nothing: a subscription starts with new events, and a change moves no cursor', async () => {
+test('after: null is the same as no after: a new subscription starts with new events', async () => {
   await pushes.append(1);
   const { id, cursor } = await pushes.subscribe({ after: null, types: null, description: null });
   expect(cursor).toBe('1-1');
@@ -39,12 +39,12 @@ test('null means the same as nothing: a subscription starts with new events, and
   expect((await pushes.patch(id, { after: null, url: null, paused: null })).body).toMatchObject({ cursor: '1-2' });
 });
 
-test('a cursor that is ahead of the feed is refused', async () => {
+test('rejects a cursor ahead of the feed', async () => {
   const answer = await world.call('POST', '/v1/subscriptions', { body: { url: pushes.receiver.url, after: '1-9' } });
   expect(answer).toMatchObject({ status: 410, body: problem('cursor-gone') });
 });
 
-test('there are at most 20, also when many are made at the same time', async () => {
+test('there are at most 20, even if many are created at the same time', async () => {
   const body = { url: pushes.receiver.url };
   const answers = await Promise.all(
     Array.from({ length: 22 }, () => world.call('POST', '/v1/subscriptions', { body })),
@@ -52,7 +52,7 @@ test('there are at most 20, also when many are made at the same time', async () 
   expect(answers.map((answer) => answer.status).sort()).toEqual([...Array(20).fill(201), 409, 409]);
 });
 
-test('every secret signs for 24 hours after its rotation, because the answer to a rotation may be lost', async () => {
+test('every secret signs for 24 hours after its rotation', async () => {
   const { id, secret: first } = await pushes.subscribe();
   const rotate = async () =>
     (await world.call<NewSubscriptionResponse>('POST', `/v1/subscriptions/${id}/rotate-secret`)).body;
@@ -90,7 +90,7 @@ test('a test event is sent immediately, signed, and changes nothing', async () =
   expect(await pushes.read(id)).toMatchObject({ state: 'paused', failures: 0, lastAnswer: null });
 });
 
-test('one event that the endpoint cannot take is left out, and a repeated request leaves out no second one', async () => {
+test('skips one event that the endpoint cannot accept; a repeated request skips no second one', async () => {
   const { id } = await pushes.subscribe();
   pushes.receiver.respond = (answer, { body }) => void answer.writeHead(body.includes('1-1') ? 500 : 200).end();
   await pushes.append(3);
@@ -104,7 +104,7 @@ test('one event that the endpoint cannot take is left out, and a repeated reques
   expect(await skip('1-3')).toMatchObject({ status: 409, body: { ...problem('not-next'), next: null } });
 });
 
-test('a change of the address counts immediately, and forgets the failures of the old one', async () => {
+test('a change of the URL takes effect immediately, and forgets the failures of the old one', async () => {
   const { id } = await pushes.subscribe({ url: 'http://127.0.0.1:1/hook' });
   await pushes.append(1);
   await world.settle();
@@ -138,7 +138,7 @@ test.each([
   expect(await world.call('DELETE', `/v1/subscriptions/${id}`)).toMatchObject({ status: 204 });
 });
 
-test('a secret that was replaced by that of another time grants nothing', async () => {
+test('a secret replaced by an earlier one grants nothing', async () => {
   const { id } = await pushes.subscribe();
   const [old] = await world.sql<{ secret: Buffer }>('SELECT secret FROM subscriptions');
   await world.call('POST', `/v1/subscriptions/${id}/rotate-secret`);
@@ -148,7 +148,7 @@ test('a secret that was replaced by that of another time grants nothing', async 
   expect(pushes.receiver.attempts).toEqual([]);
 });
 
-test('a deleted subscription sends nothing more', async () => {
+test('a deleted subscription gets no more events', async () => {
   const { id } = await pushes.subscribe();
   expect(await world.call('DELETE', `/v1/subscriptions/${id}`)).toMatchObject({ status: 204 });
   await pushes.append(1);

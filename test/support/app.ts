@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 export const ADMIN_KEY = 'admin-key-of-the-notebridge-tests';
 export const WEBHOOK_SECRET = 'webhook-secret-of-the-tests';
 
-/** What a service of the tests is set to; another setting wins. */
+/** The default settings of a service in tests. */
 export function testSettings(databaseUrl: string): Record<string, string> {
   return {
     PLATFORM_BASE_URL: 'http://127.0.0.1:1',

@@ -17,17 +17,17 @@ export const describeInBrowser = CHROMIUM === undefined ? describe.skip : descri
 /** Width and height in CSS pixels. */
 const DESKTOP = { width: 1280, height: 900 };
 
-/** Leads to this machine, and is no loopback to the browser: by http it takes no Secure cookie of it. */
+/** Resolves to this machine, but is not loopback for the browser, which rejects its Secure cookies over http. */
 export const UNSAFE_HOST = 'console.test';
 
 interface Browsing {
-  /** Opens an address below /console in a browser of its own, signed in with a key. */
+  /** Opens a page below /console in a new browser context, signed in with a key. */
   open(url: string, path?: string, key?: string, options?: BrowserContextOptions): Promise<Page>;
-  /** Opens /console in a browser of its own, in which nobody is signed in. */
+  /** Opens /console in a new browser context, signed out. */
   enter(url: string, options?: BrowserContextOptions): Promise<Page>;
 }
 
-/** To be called once in a suite: its tests share one process of the browser. A script that fails, fails the test. */
+/** Call it once per suite: its tests share one browser process. An error in a page's script fails the test. */
 export function useBrowser(): Browsing {
   let browser: Browser;
   const faults: string[] = [];
@@ -47,7 +47,7 @@ export function useBrowser(): Browsing {
     page.setDefaultTimeout(PAGE_TIMEOUT_MS);
     page.on('pageerror', (error) => faults.push(error.message));
     page.on('console', (message) => {
-      // A policy that the page breaks; answers of the API that say no are part of the tests.
+      // Violations of the page's policy; rejections by the API are part of the tests.
       if (/Content Security Policy|TrustedHTML/.test(message.text())) faults.push(message.text());
     });
     await page.goto('/console');
@@ -63,13 +63,13 @@ export function useBrowser(): Browsing {
   return { open, enter };
 }
 
-/** Signs in on the page that asks for it. */
+/** Signs in on the sign-in page. */
 export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
 }
 
-/** Gives the reason that an operation asks for. */
+/** Enters the reason that an operation requires. */
 export async function giveReason(page: Page, reason = 'TICKET-1042'): Promise<void> {
   const dialog = page.getByRole('dialog').filter({ has: page.getByLabel('Reason') });
   await dialog.getByLabel('Reason').fill(reason);
@@ -78,7 +78,7 @@ export async function giveReason(page: Page, reason = 'TICKET-1042'): Promise<vo
 
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-/** The serious and critical findings of axe in a page as it is now, each with its places. @param rules defaults to all */
+/** Serious and critical findings of axe in the current page, each with its places. @param rules defaults to all */
 export async function axeFindings(page: Page, rules?: readonly string[]): Promise<string[]> {
   if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(AXE);
   return page.evaluate(async (runOnly) => {

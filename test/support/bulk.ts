@@ -1,10 +1,10 @@
 import type { ImportFile } from '../../harness/service.js';
 import type { ImportRowView } from '../../src/imports/api/imports.dto.js';
 
-/** A provider of the tests: an email of its own unless told. */
+/** A CSV line of a provider, by default with a unique email. */
 export const providerLine = (id: string, email = `${id}@example.org`) => `${id},${email},Pia,${id}`;
 
-/** A client of the tests; without an email unless told. */
+/** A CSV line of a client, by default without an email. */
 export const clientLine = (id: string, providers: string[], email = '') =>
   `${id},${email},Cleo,${id},${providers.join('|')}`;
 
@@ -18,7 +18,7 @@ export function clientsCsv(lines: string[]): ImportFile {
   return csv('clients.csv', ['externalId,email,firstName,lastName,providers', ...lines]);
 }
 
-/** SQL that makes a completed import without rows. Its files cannot be decrypted. */
+/** SQL that inserts a completed import without rows. Its files cannot be decrypted. */
 export const NEW_IMPORT = `INSERT INTO imports (id, kind, mode, dry_run, state, opened_at, finished_at, files)
   VALUES (gen_random_uuid(), 'clients', 'upsert', false, 'completed', now(), now(), '') RETURNING id`;
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { until } from '../../harness/until.js';
 
-/** A span as OTLP has it in JSON. */
+/** A span in OTLP's JSON format. */
 export interface CollectedSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -14,7 +14,7 @@ export interface CollectedSpan {
   readonly attributes: Readonly<Record<string, string | number | boolean>>;
   readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
   readonly failed: boolean;
-  /** Of the resource. */
+  /** Attributes of the resource. */
   readonly service: string;
 }
 
@@ -33,23 +33,23 @@ interface Export {
   }[];
 }
 
-/** What a collector answers, or `hang`: nothing at all. */
+/** The status of a collector's answers, or `hang` for no answer. */
 type Manner = number | 'hang';
 
 /** An OTLP collector on loopback. */
 export interface Collector {
   readonly url: string;
   readonly spans: CollectedSpan[];
-  /** Every body that arrived, as text. */
+  /** All received bodies, as text. */
   readonly bodies: string[];
   readonly headers: Record<string, string | string[] | undefined>[];
   /** Waits for a span. */
   seen(what: string, fits: (span: CollectedSpan) => boolean): Promise<CollectedSpan>;
-  /** Waits for so many requests. */
+  /** Waits for this many requests. */
   asked(times: number): Promise<unknown>;
 }
 
-/** To be called once in a suite: the returned function starts collectors, which end with the suite. */
+/** Call it once per suite: the returned function starts collectors, which end with the suite. */
 export function useCollectors(): (manner?: Manner) => Promise<Collector> {
   const closing: (() => void)[] = [];
   afterAll(() => {
@@ -78,7 +78,7 @@ export function useCollectors(): (manner?: Manner) => Promise<Collector> {
       bodies,
       headers,
       seen: (what, fits) => until(`the collector has ${what}`, async () => spans.find(fits)),
-      asked: (times) => until(`the collector was asked ${times} times`, async () => bodies.length >= times),
+      asked: (times) => until(`the collector got ${times} requests`, async () => bodies.length >= times),
     };
   };
 }

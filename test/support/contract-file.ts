@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 /**
- * A contract file with the platform's operations that the simulator has, but for those left out.
+ * A contract file with the simulator's operations, except those left out.
  *
  * @param without operations, or other parts of the file such as `events`
- * @param changes parts of operations that are other than the simulator's own contract says
+ * @param changes parts of operations that differ from the simulator's own contract
  */
 export function contractFile(without: string[] = [], changes: Record<string, object> = {}): string {
   const source = path.resolve(__dirname, '../../simulator/contract.json');

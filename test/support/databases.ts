@@ -2,22 +2,22 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { until } from '../../harness/until.js';
 
-/** PostgreSQL's code of a database that somebody still uses. */
+/** PostgreSQL's code of a database with open connections. */
 const IN_USE = '55006';
 
 export interface TestDatabase {
   readonly url: string;
-  /** For statements of the test itself. */
+  /** For the test's own statements. */
   readonly sql: pg.Pool;
   drop(): Promise<void>;
 }
 
-/** A database of its own, with every migration applied and nothing in it. */
+/** A new database with every migration and without rows. */
 export async function freshDatabase(): Promise<TestDatabase> {
   return createDatabase(setting('TEST_PG_URL'), setting('TEST_PG_TEMPLATE'));
 }
 
-/** A database of its own on another server, empty but for what the template holds. */
+/** A new database on another server, with the contents of the template. */
 export async function createDatabase(serverUrl: string, template = 'template1'): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   await admin(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
@@ -28,7 +28,7 @@ export async function createDatabase(serverUrl: string, template = 'template1'):
     sql,
     async drop() {
       if (!sql.ending) await sql.end();
-      // The server waits five seconds for those whom it ends, which a busy machine may take longer to do.
+      // The server waits five seconds until backends have ended, which may take longer on a busy machine.
       await until('the database is gone', () =>
         admin(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`).then(
           () => true,
@@ -52,8 +52,8 @@ export async function query<Row extends pg.QueryResultRow>(
 }
 
 /**
- * The backends that wait for a lock of the one given. Any other wait does not count: autovacuum analyses the tables that
- * a test has just filled, and locks them meanwhile.
+ * The backends that wait for a lock of this one. Other waits do not count: autovacuum analyses the tables that a test has
+ * just filled, and locks them.
  */
 export async function pidsBlockedBy(sql: pg.Pool, pid: number): Promise<number[]> {
   const blocked =
@@ -74,6 +74,6 @@ async function admin(serverUrl: string, sql: string): Promise<void> {
 
 function setting(name: 'TEST_PG_URL' | 'TEST_PG_TEMPLATE'): string {
   const value = process.env[name];
-  if (!value) throw new Error(`${name} is not set: this suite runs under the e2e project, which starts PostgreSQL.`);
+  if (!value) throw new Error(`${name} is not set: run this suite with npm test, which starts PostgreSQL.`);
   return value;
 }

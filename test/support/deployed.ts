@@ -6,8 +6,8 @@ import type { Start } from '../../harness/deployment-files.js';
 type Settings = Readonly<Record<string, string | undefined>>;
 
 /**
- * The settings with which a deployment file starts a process, on the stores and the platform of a test: secrets are in
- * files where the deployment has them there.
+ * The settings with which a deployment file starts a process, with the stores and the platform of a test. Secrets are in
+ * files if the deployment has them in files.
  *
  * @param values the settings of the test
  */

@@ -2,7 +2,7 @@ import type { Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import type { HealthReport, PartReport } from '../../src/operations/overview/health-report.js';
 
-/** Waits until a part says that it is so: one that a stalled machine kept from its answer counts as down for that look. */
+/** Waits until a part has this health. On a stalled machine, a check without an answer counts as down. */
 export const partIs = (
   service: Pick<Service, 'call'>,
   part: string,

@@ -1,4 +1,4 @@
-// Owns an embedded PostgreSQL until it reads "release": a stand-in for the service, in tests that kill processes.
+// Owns an embedded PostgreSQL until it reads "release". It replaces the service in tests that kill processes.
 import { createRequire } from 'node:module';
 import readline from 'node:readline';
 

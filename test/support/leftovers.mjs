@@ -1,4 +1,4 @@
-// A test run that is killed leaves its servers behind. The next run finds them, stops them and clears up.
+// A killed test run leaves its servers behind. The next run finds and stops them, and removes their folders.
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
@@ -10,13 +10,13 @@ const PREFIX = 'notebridge-test-';
 
 const noteProcess = (file, pid) => writeFileSync(file, JSON.stringify({ pid, identity: processIdentity(pid) }));
 
-/** The process that a note names, if it still runs. */
+/** The process of a note, if it still runs. */
 function notedProcess(file) {
   const { pid, identity } = JSON.parse(readFileSync(file, 'utf8'));
   return identity !== null && processIdentity(pid) === identity ? pid : null;
 }
 
-/** The temporary folder of this run, which the user that PostgreSQL runs as may pass through. */
+/** The temporary folder of this run, which PostgreSQL's user may traverse. */
 export function makeRunFolder() {
   const folder = mkdtempSync(path.join(os.tmpdir(), PREFIX));
   chmodSync(folder, 0o711);
@@ -24,12 +24,12 @@ export function makeRunFolder() {
   return folder;
 }
 
-/** Notes in this run's folder that the process `pid` is to end with the run. PostgreSQL does by itself. */
+/** Notes in this run's folder that the process `pid` must end with the run. PostgreSQL ends automatically. */
 export function remember(folder, pid) {
   noteProcess(path.join(folder, `${pid}.server`), pid);
 }
 
-/** Stops the servers and removes the folders of every run whose harness is no more. */
+/** Stops the servers and removes the folders of every run whose harness has ended. */
 export function sweep() {
   for (const name of readdirSync(os.tmpdir()).filter((entry) => entry.startsWith(PREFIX))) {
     const folder = path.join(os.tmpdir(), name);
@@ -37,12 +37,12 @@ export function sweep() {
       if (notedProcess(path.join(folder, 'harness'))) continue;
       clear(folder);
     } catch {
-      // another user's, or one that is being made right now
+      // another user's, or one that is being created
     }
   }
 }
 
-/** Ends what a run left running and removes its folder. */
+/** Ends the processes of a run and removes its folder. */
 export function clear(folder) {
   for (const entry of readdirSync(folder, { recursive: true })) {
     const file = path.join(folder, entry);

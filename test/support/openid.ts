@@ -42,7 +42,7 @@ export function useOpenId(): { world: World; provider: OpenIdProvider } {
   return { world, provider: lazy };
 }
 
-/** What a browser does with HTTP: it keeps cookies, and follows redirects only when asked to. */
+/** What a browser does with HTTP: it keeps cookies, and follows redirects only on request. */
 export class HttpBrowser {
   private readonly cookies = new Map<string, string>();
 
@@ -75,7 +75,7 @@ export class HttpBrowser {
     this.cookies.set(`${this.url} ${name}`, value);
   }
 
-  /** Starts a sign-in. @param change of what the provider is asked @returns the address of the page that asks who signs in */
+  /** Starts a sign-in. @param change to the request to the provider @returns the URL of the page that asks who signs in */
   async toProvider(query = '', change: (asked: URL) => void = () => undefined): Promise<string> {
     const start = await this.go(`/v1/sign-in${query}`);
     const asked = new URL(start.headers.get('location') ?? '');
@@ -84,7 +84,7 @@ export class HttpBrowser {
     return new URL(answer.headers.get('location') ?? '', asked).href;
   }
 
-  /** Says who signs in. @returns the address at the service to which the provider leads back */
+  /** Chooses who signs in. @returns the URL of the service to which the provider redirects */
   async choose(login: string, page: string): Promise<string> {
     const body = new URLSearchParams(login === 'refuse' ? { refuse: '1' } : { login });
     let answer = await this.go(page, { method: 'POST', body });

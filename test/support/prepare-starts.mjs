@@ -1,4 +1,4 @@
-// Prepares one start after the other, with the settings of each, and prints the sentence with which it ends.
+// Prepares one start after the other, each with its settings, and prints its final message.
 import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);

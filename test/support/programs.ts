@@ -1,6 +1,6 @@
 import { type Program, type ProgramOptions, Programs } from '../../harness/program.js';
 
-/** To be called once in a suite: the returned function starts programs, and whatever still runs dies with the suite. */
+/** Call it once per suite: the returned function starts programs, which are killed at the end of the suite. */
 export function usePrograms(): (options: ProgramOptions) => Promise<Program> {
   const programs = new Programs();
   afterAll(() => programs.killAll());

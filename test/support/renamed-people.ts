@@ -11,7 +11,7 @@ interface Moved {
   pointer?: string;
 }
 
-/** Requests that rename and merge people, who are named by paths such as `clients/c-1`. */
+/** Renames and merges people, who are named by paths such as `clients/c-1`. */
 export function identitiesIn(world: World) {
   const post = (path: string, body: object) => world.call('POST', `/v1/${path}`, { body });
   return {
@@ -23,17 +23,17 @@ export function identitiesIn(world: World) {
       const { status, body: answer } = await world.call<Moved>(method, `/v1/${path}`, body ? { body } : {});
       return [status, answer.type?.replace('urn:notebridge:problem:', ''), answer.externalId, answer.pointer];
     },
-    /** The answer to a GET, which is not followed. */
+    /** The answer to a GET, without following a redirect. */
     redirect: async (path: string) => {
       const headers = { authorization: `Bearer ${ADMIN_KEY}` };
       const answer = await fetch(`${world.url}/v1/${path}`, { headers, redirect: 'manual' });
       return [answer.status, answer.headers.get('location')];
     },
-    /** Requests a session from a text, and works until its notes are here. @returns our id */
+    /** Requests a session from a text, and works until its notes are stored. @returns its internal id */
     newSession: async (client: string): Promise<string> => {
       const body = { provider: 'home', client, noteTemplateIds: [SOAP], input: { text: { text: `of ${client}` } } };
       const made = await world.call<SessionResponse>('POST', '/v1/sessions', { body, wait: 60 });
-      if (made.status !== 201) throw new Error(`The session was answered ${made.status}.`);
+      if (made.status !== 201) throw new Error(`POST /v1/sessions returned ${made.status}.`);
       await world.settle();
       return made.body.id;
     },

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { withClient } from '../../src/database/connect/session.js';
 
-/** The tables, each after those that its foreign keys name. */
+/** The tables, each after those that its foreign keys reference. */
 async function tablesInOrder(client: pg.ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ name: string; parents: string[] }>(
     `SELECT c.oid::regclass::text AS name, ARRAY(
@@ -15,7 +15,7 @@ async function tablesInOrder(client: pg.ClientBase): Promise<string[]> {
     const next = rows.filter(
       ({ name, parents }) => !ordered.includes(name) && parents.every((parent) => ordered.includes(parent)),
     );
-    if (next.length === 0) throw new Error('Foreign keys go round in a circle.');
+    if (next.length === 0) throw new Error('Foreign keys form a cycle.');
     ordered.push(...next.map(({ name }) => name));
   }
   return ordered;
@@ -51,13 +51,13 @@ async function sequencesOf(client: pg.ClientBase): Promise<Backup['sequences']> 
   return rows;
 }
 
-/** The content of a database at one moment. */
+/** The content of a database at one time. */
 export interface Backup {
   dumped: Dump;
   sequences: { name: string; last: string }[];
 }
 
-/** Reads the content of a database at one moment. */
+/** Reads the content of a database at one time. */
 export const backUp = (url: string): Promise<Backup> =>
   withClient(url, async (from) => {
     await from.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');

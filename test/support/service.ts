@@ -10,36 +10,36 @@ import { freshDatabase, query, type TestDatabase } from './databases.js';
 import { usePrograms } from './programs.js';
 
 /** A platform, a database, and the services that share them. */
-export interface Mirror {
+export interface TestWorld {
   readonly simulator: Simulator;
   readonly database: TestDatabase;
-  /** What each of its processes is started with, unless told otherwise. */
+  /** Default settings of its processes. */
   readonly settings: Readonly<Record<string, string | undefined>>;
-  /** Orders trouble of one kind, for the next call that fits unless `count` says otherwise. */
-  trouble(rule: Partial<FaultRule> & Pick<FaultRule, 'kind'>): void;
-  /** The next call that fits is done at once, and answered when `release` says so. */
+  /** Injects a fault into the next matching call, or into the next `count` of them. */
+  injectFault(rule: Partial<FaultRule> & Pick<FaultRule, 'kind'>): void;
+  /** Executes the next matching call immediately, but answers it only after `release`. */
   hold(rule: Partial<FaultRule>): void;
-  /** Ends the trouble that is on order, and answers every call that the platform holds back. */
+  /** Removes every injected fault and answers every held call. */
   release(): void;
   /** Runs one statement on the database, such as one that moves rows back in time. */
   sql<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
   /** The platform's users with this external id. */
   usersOf(externalId: string): User[];
-  /** The calls that arrived at the platform, of one operation or of all. */
+  /** The number of calls received by the platform, of one operation or of all. */
   arrivals(operation?: string): number;
   /**
-   * Starts one more process; again when a slow machine's database was late, as whoever keeps a service running would.
+   * Starts one more process, and retries if the database of a slow machine was late, as a supervisor would.
    *
-   * @param env beside the usual settings; undefined takes one away
-   * @param command of a deployment file, instead of the usual one
+   * @param env in addition to the default settings; undefined removes one
+   * @param command of a deployment file, instead of the default one
    */
   start(env?: Record<string, string | undefined>, command?: readonly string[]): Promise<Service>;
-  /** Runs the migrations as a deployment does, in a process that ends. @param env as of `start` @returns what it printed */
+  /** Runs the migrations as a deployment does, in a process that ends. @param env as in `start` @returns its output */
   migrate(env?: Record<string, string | undefined>, command?: readonly string[]): Promise<string>;
 }
 
-interface MirrorOptions {
-  /** Of a server that the suite keeps itself; otherwise one of its own on the shared server. */
+interface WorldOptions {
+  /** A database of the suite's own server; by default a new one on the shared server. */
   readonly database?: TestDatabase;
   /** The limit of calls per minute on both sides. Defaults to 6,000. */
   readonly calls?: number;
@@ -47,23 +47,23 @@ interface MirrorOptions {
   readonly env?: Record<string, string | undefined>;
 }
 
-/** What a process says last that gave up on a database which takes connections, and is slow. */
+/** The last output of a process that gave up on a slow database. */
 const DATABASE_LATE =
   /^(Connection terminated due to connection timeout|Query read timeout|timeout exceeded when trying to connect)$/m;
 
-/** Milliseconds that no test lasts. */
+/** Longer than any test lasts. */
 const FOREVER_MS = 3_600_000;
 
 const SERVES = ['node', 'dist/src/main.js'];
 
-/** The parts of a command that begins with Node. */
+/** The parts of a command that starts Node. */
 function wordsOf([, ...words]: readonly string[]): Pick<ProgramOptions, 'nodeArgs' | 'file' | 'args'> {
   const at = words.findIndex((word) => !word.startsWith('-'));
   return { nodeArgs: words.slice(0, at), file: words[at] ?? '', args: words.slice(at + 1) };
 }
 
-/** To be called once in a suite: the returned function makes a platform, an empty database and whoever mirrors. */
-export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
+/** Call it once per suite: the returned function creates a platform and an empty database, and can start services. */
+export function useTestWorlds(): (options?: WorldOptions) => Promise<TestWorld> {
   const startProgram = usePrograms();
   const closing: (() => Promise<void>)[] = [];
   afterAll(async () => {
@@ -84,9 +84,9 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
       UNKNOWN_OUTCOME_GRACE_SECONDS: '1',
       ...env,
     };
-    const start: Mirror['start'] = async (more = {}, command = SERVES) => {
+    const start: TestWorld['start'] = async (more = {}, command = SERVES) => {
       const options = { ...wordsOf(command), env: { ...settings, ...more }, ready: READY };
-      const program = await until('the service is started', () =>
+      const program = await until('the service has started', () =>
         startProgram(options).catch((error: Error) => {
           if (!DATABASE_LATE.test(error.message)) throw error;
           return undefined;
@@ -94,21 +94,21 @@ export function useMirrors(): (options?: MirrorOptions) => Promise<Mirror> {
       );
       return serviceOf(program, ADMIN_KEY);
     };
-    const migrate: Mirror['migrate'] = async (more = {}, command = [...SERVES, 'migrate']) => {
+    const migrate: TestWorld['migrate'] = async (more = {}, command = [...SERVES, 'migrate']) => {
       const program = await startProgram({ ...wordsOf(command), env: { ...settings, ...more } });
       if ((await program.ended()) !== 0) throw new Error(program.output());
       return program.output();
     };
     const { state } = simulator;
-    const trouble: Mirror['trouble'] = (rule) => state.faults.order([readFaultRule({ count: 1, ...rule })]);
+    const injectFault: TestWorld['injectFault'] = (rule) => state.faults.order([readFaultRule({ count: 1, ...rule })]);
     return {
       simulator,
       database,
       settings,
       start,
       migrate,
-      trouble,
-      hold: (rule) => trouble({ kind: 'slow', ms: FOREVER_MS, ...rule }),
+      injectFault,
+      hold: (rule) => injectFault({ kind: 'slow', ms: FOREVER_MS, ...rule }),
       release: () => {
         state.faults.clear();
         state.timers.cancelAll();

@@ -1,15 +1,15 @@
 import { DEFAULT_API_KEY, type Simulator } from '../../simulator/app.js';
 
-/** What the simulator answered. */
+/** An answer of the simulator. */
 interface SimulatorAnswer {
   status: number;
   headers: Headers;
   text: string;
-  /** The answer as JSON; throws where it is none. */
+  /** Parses the answer as JSON. */
   json<Body = Record<string, string>>(): Body;
 }
 
-/** One call with the API key; the body is sent as JSON when given. */
+/** Sends one call with the API key, and the body as JSON. */
 export async function callSimulator(
   simulator: Simulator,
   method: string,
@@ -26,13 +26,13 @@ export async function callSimulator(
   return { status: response.status, headers: response.headers, text, json: () => JSON.parse(text) };
 }
 
-/** A provider of the simulator, made through its API. */
+/** Creates a provider through the simulator's API. */
 export async function newSimulatedProvider(simulator: Simulator, email = 'ada@example.test'): Promise<string> {
   const body = { email, firstName: 'Ada', lastName: 'Byron' };
   return (await callSimulator(simulator, 'POST', '/users/providers', body)).json().userId ?? '';
 }
 
-/** A client of this provider, made through the API. */
+/** Creates a client of this provider through the API. */
 export async function newSimulatedClient(
   simulator: Simulator,
   therapistUserId: string,

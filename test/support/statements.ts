@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Statement } from '../../harness/query-plans.js';
 
-/** Every statement that this process sends to PostgreSQL while some work runs and that names one of the tables, Prisma's too. */
+/** All statements about one of the tables that this process sends to PostgreSQL during some work, including Prisma's. */
 export async function statementsOf(tables: readonly string[], work: () => Promise<unknown>): Promise<Statement[]> {
   const seen: Statement[] = [];
   const original = pg.Client.prototype.query;

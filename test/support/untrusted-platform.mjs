@@ -1,5 +1,5 @@
-// Sends a request to a platform whose certificate nobody vouches for, and prints what came of it. Run by Node with its
-// switch for certificates off.
+// Sends a request to a platform with an untrusted certificate, and prints the outcome. Node runs it with its checks of
+// certificates turned off.
 import { once } from 'node:events';
 import { createServer } from 'node:https';
 import { createRequire } from 'node:module';

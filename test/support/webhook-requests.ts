@@ -3,7 +3,7 @@ import { signWebhook } from '../../src/platform/webhook-signature.js';
 import type { InboxEvent } from '../../src/webhooks/process/event-handlers.js';
 import { WEBHOOK_SECRET } from './app.js';
 
-/** A request as the platform signs it. */
+/** A request that is signed like the platform's. */
 export function signed(
   body: string | Buffer,
   { secret = WEBHOOK_SECRET, timestamp = String(Date.now()) } = {},
@@ -21,7 +21,7 @@ export function signed(
   };
 }
 
-/** A session event as the spec shapes it. */
+/** A session event in the form of the spec. */
 export function sessionEvent(sessionId: string, eventType = 'SESSION_PROCESSING_NOTES_COMPLETED'): string {
   return JSON.stringify({ eventType, sessionId, providerUserId: 'p-1', aiNotesEnabled: true });
 }
@@ -29,9 +29,9 @@ export function sessionEvent(sessionId: string, eventType = 'SESSION_PROCESSING_
 /** The session of an event; `none` if it names none. */
 export const sessionOf = (event: InboxEvent): string => ('sessionId' in event && event.sessionId) || 'none';
 
-/** Sends a request, and again while it is answered 503, as a caller should: a slow machine's database may be late. */
+/** Sends a request, and retries after a 503, as a caller should: a slow machine's database may be late. */
 export function answerTo(url: string, init: RequestInit): Promise<Response> {
-  return until('the request is answered for good', async () => {
+  return until('the request gets an answer other than 503', async () => {
     const response = await fetch(url, init);
     if (response.status !== 503) return response;
     await response.arrayBuffer();

@@ -181,9 +181,9 @@ describe('encrypted values that were changed or moved in the database', () => {
     const [row] = await world.sql<{ id: string; profile: Buffer }>(
       `SELECT id, profile FROM people WHERE external_id = 'c-2'`,
     );
-    const bent = Buffer.from(row?.profile ?? []);
-    bent.writeUInt8(bent.readUInt8(40) ^ 1, 40);
-    await world.sql('UPDATE people SET profile = $2 WHERE id = $1', [row?.id, bent]);
+    const changed = Buffer.from(row?.profile ?? []);
+    changed.writeUInt8(changed.readUInt8(40) ^ 1, 40);
+    await world.sql('UPDATE people SET profile = $2 WHERE id = $1', [row?.id, changed]);
     const logged = jest.spyOn(Logger.prototype, 'error');
     expect((await get('/v1/clients/c-2')).body).toMatchObject({
       ...{ externalId: 'c-2', email: null, firstName: null, sync: { state: 'synced' } },

@@ -133,7 +133,7 @@ describe('two processes whose first keys differ', () => {
 });
 
 describe('a rotation of the fingerprints', () => {
-  it('makes all of them again, so that the old key can be removed', async () => {
+  it('recomputes all of them, so that the old key can be removed', async () => {
     await mirror('p-1');
     await mirror('p-2');
     await put('providers/p-1', provider('p-1', 'renamed@example.org'), 60);
@@ -185,7 +185,7 @@ describe('a rotation of the fingerprints', () => {
     expect(await stateOf('providers/p-1')).toEqual(['synced', null]);
   });
 
-  it('skips locked people, and takes them in a later pass', async () => {
+  it('skips locked people, and recomputes them in a later pass', async () => {
     await mirror('p-1');
     await mirror('p-2');
     await restart(NEW_FIRST);
@@ -203,7 +203,7 @@ describe('a rotation of the fingerprints', () => {
     expect(await keysIn('email_fingerprint')).toEqual(['f2']);
   });
 
-  it('keeps the addresses of files and the repetitions of requests that came before it', async () => {
+  it('keeps file URLs and idempotent answers from before it', async () => {
     await world.restart();
     const [url, compared] = ['https://files.example.test/1.wav', '{}'];
     await world.get(HandedOutUrls).remember('recording', url);
@@ -230,7 +230,7 @@ describe('imports while fingerprints are by different keys', () => {
     clientsCsv(['c-1', 'c-2', 'c-3'].map((id) => clientLine(id, ['p-1']))),
   ];
 
-  it('wait for the rotation, and then take no known person for a new or changed one', async () => {
+  it('wait for the rotation, and then treat no known person as new or changed', async () => {
     await imported('', files());
     const calls = world.platform.arrivals();
     await restart(NEW_FIRST);
@@ -261,7 +261,7 @@ describe('imports while fingerprints are by different keys', () => {
     expect(await show(id)).toMatchObject({ state: 'planned', planned: { unchanged: 1, 'create-or-link': 2 } });
   });
 
-  it('still find out that a file has everyone under another id', async () => {
+  it('still detect a file with everyone under another id', async () => {
     await imported('', files());
     await restart(NEW_FIRST);
     const twins = clientsCsv(['c-1', 'c-2', 'c-3'].map((id) => `x-${clientLine(id, ['p-1'])}`));
@@ -276,7 +276,7 @@ describe('imports while fingerprints are by different keys', () => {
     ]);
   });
 
-  it('of rejected rows are recomputed from their cells', async () => {
+  it('are recomputed from the cells of rejected rows', async () => {
     await start('', [clientsCsv([clientLine('', ['p-x'], 'nameless@example.org')])]);
     await world.settle();
     const keys = () => keysIn('email_fingerprint', 'import_rows');
@@ -322,7 +322,7 @@ describe('notes and insights', () => {
     return notesOf(id);
   };
 
-  it('that are unchanged get no new revision', async () => {
+  it('get no new revision if they are unchanged', async () => {
     const { sessionId } = await finishedSession();
     const before = await notesOf(sessionId);
     await restart(NEW_FIRST);
@@ -335,7 +335,7 @@ describe('notes and insights', () => {
     expect(before).toMatchObject([{ revision: 1 }]);
   });
 
-  it('that retention removed do not return after a rotation', async () => {
+  it('do not return after a rotation if retention removed them', async () => {
     const session = await finishedSession();
     const { sessionId } = session;
     await world.sql('UPDATE document_revisions SET notes = NULL, removed_at = now()');

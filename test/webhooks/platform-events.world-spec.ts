@@ -3,13 +3,13 @@ import { FEED_TYPES } from '../../src/feed/feed-types.js';
 import { useArrivingSessions } from '../sessions/arriving-sessions.js';
 import { SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
-import { toldEvents } from './told-events.js';
+import { deliveredEvents } from './delivered-events.js';
 
 const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
 const { newSession, toEnd, show, read } = useArrivingSessions(world);
-const { newest, feedOf, tell } = toldEvents(world);
+const { newest, feedOf, deliver } = deliveredEvents(world);
 
-describe('where everything can be fetched', () => {
+describe('with all fetch operations', () => {
   const finished = async () => {
     const session = newSession({ noteTemplateIds: [SOAP] });
     toEnd(session);
@@ -20,7 +20,7 @@ describe('where everything can be fetched', () => {
   test('the result of PROCESSING_SESSION_FINISHED is read by the route that the feed names', async () => {
     const { session, id } = await finished();
     const { processingId, sessionId } = session;
-    await tell({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId } });
+    await deliver({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId } });
     const event = await newest('processing.finished');
     expect(event).toMatchObject({ subject: `processing-sessions/${processingId}`, data: { processingId } });
     const path = `/v1/${event?.subject}`;
@@ -43,7 +43,7 @@ describe('where everything can be fetched', () => {
     expect(await show(session.sessionId)).toMatchObject({ state: 'Done', stateFrom: 'platform' });
   });
 
-  test('notes are told when they are completed, and again when they can be read', async () => {
+  test('announces notes when they are completed, and again when they can be read', async () => {
     const { session } = await finished();
     beginRegeneration(world.platform.simulator.state, session, [SOAP]);
     takeStep(world.platform.simulator.state, session);
@@ -53,10 +53,10 @@ describe('where everything can be fetched', () => {
     expect(types.filter((type) => type === 'session.notes-ready')).toHaveLength(2);
   });
 
-  test('USER_CREATED of a person of the EHR is told under its external id', async () => {
+  test('publishes USER_CREATED of a person of the EHR under its external id', async () => {
     const [user] = world.platform.simulator.state.users.list().filter(({ role }) => role === 'Client');
     const userId = user?.userId;
-    await tell({ eventType: 'USER_CREATED', payload: { userId, externalUserId: 'c-1', role: 'Client' } });
+    await deliver({ eventType: 'USER_CREATED', payload: { userId, externalUserId: 'c-1', role: 'Client' } });
     expect(await newest('user.created')).toMatchObject({ subject: 'clients/c-1', data: { userId, role: 'Client' } });
   });
 

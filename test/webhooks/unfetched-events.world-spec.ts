@@ -3,9 +3,9 @@ import { useArrivingSessions } from '../sessions/arriving-sessions.js';
 import { contractFile } from '../support/contract-file.js';
 import { SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
-import { toldEvents } from './told-events.js';
+import { deliveredEvents } from './delivered-events.js';
 
-/** Where nothing can be fetched, events are all that the service learns. */
+/** Without fetch operations, the service learns only from events. */
 const world = useWorld({
   settings: {
     PLATFORM_TIMEOUT_SECONDS: '60',
@@ -15,7 +15,7 @@ const world = useWorld({
 });
 const sessions = useArrivingSessions(world);
 const { newSession, toEnd, show } = sessions;
-const { feed, newest, feedOf, tell } = toldEvents(world);
+const { feed, newest, feedOf, deliver } = deliveredEvents(world);
 
 const ofSession = (sessionId: string, eventType: EventType, aiNotesEnabled: boolean | null) => ({
   eventType,
@@ -51,7 +51,7 @@ test('each event of the platform is in the feed; its subject is a route, except 
   for (const eventType of EVENT_TYPES) {
     const [type, subject, payload] = cases[eventType];
     const before = (await feed()).length;
-    await tell(payload ? { eventType, payload } : ofSession('every-1', eventType, true));
+    await deliver(payload ? { eventType, payload } : ofSession('every-1', eventType, true));
     const event = (await feed()).slice(before).find((candidate) => candidate.type === type);
     expect([eventType, event?.subject]).toEqual([eventType, expect.stringMatching(subject)]);
     expect(Object.hasOwn(event?.data ?? {}, 'aiNotesEnabled')).toBe(payload === undefined);
@@ -63,8 +63,8 @@ test('each event of the platform is in the feed; its subject is a route, except 
 });
 
 test('a session without AI notes is completed with its AI notes final', async () => {
-  await tell(ofSession('no-notes', 'SESSION_CREATED', null));
-  await tell(ofSession('no-notes', 'SESSION_PROCESSING_COMPLETED', false));
+  await deliver(ofSession('no-notes', 'SESSION_CREATED', null));
+  await deliver(ofSession('no-notes', 'SESSION_PROCESSING_COMPLETED', false));
   expect(await show('no-notes')).toMatchObject({
     state: 'Done',
     stateFrom: 'events',
@@ -77,8 +77,8 @@ test('a session without AI notes is completed with its AI notes final', async ()
   ]);
 });
 
-test('notes completed again are told again and update the session; a repeated completion is told once', async () => {
-  const completed = () => tell(ofSession('again', 'SESSION_PROCESSING_NOTES_COMPLETED', true));
+test('publishes new completions of notes, which update the session, but no repeated ones', async () => {
+  const completed = () => deliver(ofSession('again', 'SESSION_PROCESSING_NOTES_COMPLETED', true));
   await completed();
   const first = await show('again');
   expect(first.lastEventAt).not.toBeNull();
@@ -86,7 +86,7 @@ test('notes completed again are told again and update the session; a repeated co
   const second = await show('again');
   expect(second.updatedAt > first.updatedAt).toBe(true);
   expect(second.lastEventAt).not.toBe(first.lastEventAt);
-  for (const _time of [1, 2]) await tell(ofSession('again', 'SESSION_PROCESSING_COMPLETED', true));
+  for (const _time of [1, 2]) await deliver(ofSession('again', 'SESSION_PROCESSING_COMPLETED', true));
   expect((await feedOf('again')).map(([type]) => type)).toEqual([
     'session.created',
     'session.notes-completed',
@@ -96,8 +96,8 @@ test('notes completed again are told again and update the session; a repeated co
 });
 
 test('a failure is published once, although a completed session stays Done by its events', async () => {
-  await tell(ofSession('failing', 'SESSION_PROCESSING_COMPLETED', true));
-  for (const _time of [1, 2]) await tell(ofSession('failing', 'SESSION_PROCESSING_FAILED', true));
+  await deliver(ofSession('failing', 'SESSION_PROCESSING_COMPLETED', true));
+  for (const _time of [1, 2]) await deliver(ofSession('failing', 'SESSION_PROCESSING_FAILED', true));
   expect(await show('failing')).toMatchObject({ state: 'Done', stateFrom: 'events' });
   expect((await feedOf('failing')).filter(([type]) => type === 'session.failed')).toHaveLength(1);
 });
@@ -116,7 +116,7 @@ test('an event ends the state that an update left', async () => {
 
 test('an event of an undocumented shape names no session, but its delivery', async () => {
   const body = { eventType: 'PROCESSING_SESSION_NOTES_FINISHED', payload: { a: { sessionId: 'nested' }, b: [1] } };
-  await tell(body);
+  await deliver(body);
   const event = await newest('processing.notes-finished');
   expect(event?.data).toEqual({ sessionId: null, processingId: null });
   const { body: delivery } = await world.call('GET', `/v1/${event?.subject}`);

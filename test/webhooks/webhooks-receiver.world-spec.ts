@@ -169,7 +169,7 @@ test('a delivery older than WEBHOOK_MAX_AGE_SECONDS is rejected', async () => {
   expect([(await aged(3_600)).status, (await aged(3_601)).status]).toEqual([204, 401]);
 });
 
-test('a delivery whose connection breaks in the middle is not kept', async () => {
+test('a delivery whose connection breaks is not stored', async () => {
   const socket = connectTo(world, `${headOf('POST', '/webhooks/platform', { ...GOOD, 'content-length': 500 })}half`);
   socket.end();
   expect(await wholeAnswer(socket)).not.toContain(' 204 ');

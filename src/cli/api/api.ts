@@ -3,24 +3,24 @@ import { answeredFault, CliFault, sentenceOf, Unreachable } from './cli-fault.js
 import type { Connection } from './connection.js';
 
 interface RequestOptions {
-  /** How many seconds the service may delay the answer until the work is settled: at most 60 (Prefer: wait). */
+  /** How many seconds the service may wait for the work to be settled before it answers; at most 60 (Prefer: wait). */
   wait?: number;
   signal?: AbortSignal;
-  /** The requested media type; defaults to JSON. */
+  /** The requested media type; JSON by default. */
   accept?: string;
-  /** An additional status, besides 2xx, whose answer is returned. */
+  /** Another status, besides 2xx, whose answer is returned. */
   also?: number;
 }
 
-/** The service's HTTP API. Every method throws {@link CliFault} with the service's own sentence for an error answer. */
+/** The service's HTTP API. Every method throws {@link CliFault} with the service's message if the answer is an error. */
 export class Api {
   private connection: Connection | undefined;
 
   private hasAnswered = false;
 
   /**
-   * @param connect called once, at the first request, so that help needs no key
-   * @param onFirstAnswer called once, with the address of the service
+   * @param connect called once, before the first request, so that help needs no key
+   * @param onFirstAnswer called once, with the URL of the service
    */
   constructor(
     private readonly connect: () => Connection,
@@ -47,7 +47,7 @@ export class Api {
     } while (cursor !== null);
   }
 
-  /** @param body a form or a blob with its media type, which are read as they are sent; anything else becomes JSON */
+  /** @param body a form, or a blob with its media type, is streamed; anything else becomes JSON */
   async send(
     method: string,
     path: string,
@@ -68,16 +68,16 @@ export class Api {
     const answer = await fetch(url + path, request).catch((error: unknown) => {
       if (signal?.aborted) throw error;
       throw new Unreachable(
-        `notebridge does not answer at ${url} (${causeOf(error)}): is it running, and is NOTEBRIDGE_URL right?`,
+        `notebridge does not answer at ${url} (${causeOf(error)}). Is it running, and is NOTEBRIDGE_URL correct?`,
       );
     });
     if (answer.headers.has('request-id') && !this.hasAnswered) this.onFirstAnswer(url);
     this.hasAnswered = true;
     if (answer.ok || answer.status === also) {
-      // Every answer of notebridge has an id; a page of the console is one for people.
+      // Every answer of notebridge has an id. The console answers unknown paths with its page.
       const isPage = answer.headers.get('content-type')?.startsWith('text/html');
       if (answer.headers.has('request-id') && !isPage) return answer;
-      throw new CliFault(`The program at ${url} is not notebridge. Check NOTEBRIDGE_URL.`);
+      throw new CliFault(`The program at ${url} is not notebridge's API. Is NOTEBRIDGE_URL correct?`);
     }
     const text = await answer.text();
     const Fault = answer.status >= 502 && answer.status <= 504 ? Unreachable : CliFault;
@@ -85,13 +85,13 @@ export class Api {
   }
 }
 
-/** A path with a query; what is undefined is left out. */
+/** A path with a query, without the parameters that are undefined. */
 export function withQuery(path: string, query: Record<string, string | undefined>): string {
   const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path;
 }
 
-/** What went wrong below fetch, by its code where it has one, such as ECONNREFUSED. */
+/** Why fetch failed: the code of the error, such as ECONNREFUSED, or its message. */
 export function causeOf(error: unknown): string {
   const { cause = error } = error as { cause?: unknown };
   const { code, message } = cause as { code?: unknown; message?: string };

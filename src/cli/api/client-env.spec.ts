@@ -16,16 +16,16 @@ describe('the key of the command line', () => {
   const ADMIN_API_KEY_FILE = file('administrator', 'first-administrator-key-of-notebridge\n');
   const none = path.join(folder, 'none');
 
-  test('may come from a file', () => {
+  test('can come from a file', () => {
     expect(readClientEnv({ ADMIN_API_KEY_FILE }).key).toBe('first-administrator-key-of-notebridge');
   });
 
-  test('in NOTEBRIDGE_KEY counts first, so that the file of the other may be missing', () => {
+  test('is NOTEBRIDGE_KEY, even if the file of ADMIN_API_KEY is missing', () => {
     const own = { NOTEBRIDGE_KEY_FILE: file('own', 'nb_own\r\n'), ADMIN_API_KEY_FILE: none };
     expect(readClientEnv(own)).toMatchObject({ key: 'nb_own', keyFault: undefined });
   });
 
-  test('is missing with a sentence if its file cannot be read', () => {
+  test('is missing, with a reason, if its file cannot be read', () => {
     expect(readClientEnv({ NOTEBRIDGE_KEY_FILE: none }).keyFault).toBe(
       'NOTEBRIDGE_KEY_FILE must name a file that holds the value (ENOENT).',
     );

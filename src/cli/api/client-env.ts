@@ -10,7 +10,7 @@ export function readClientEnv(raw: Raw = process.env) {
   const [own, administrator] = KEYS.map(textOf);
   const [keyFault] = own ? [] : faults.values();
   return {
-    /** Address of the service, such as http://127.0.0.1:3000. */
+    /** URL of the service, such as http://127.0.0.1:3000. */
     url: textOf('NOTEBRIDGE_URL'),
     key: own ?? (administrator === OFF ? undefined : administrator),
     /** The id of the person who uses the command line, for the audit log. */
@@ -19,7 +19,7 @@ export function readClientEnv(raw: Raw = process.env) {
     keyFault: keyFault && `${keyFault}.`,
     /** True if the key may be sent to another host without TLS, such as in a network of containers. */
     mayBeInsecure: textOf('NOTEBRIDGE_INSECURE_HTTP') === 'true',
-    /** Where a demo of this clone stores its address and key. */
+    /** Where this clone's demo stores its URL and key. */
     dataDir: textOf('DATA_DIR') ?? '.data',
     /** The contract file, and the setting that its check needs. */
     contract: textOf('PLATFORM_CONTRACT'),

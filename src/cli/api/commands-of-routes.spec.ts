@@ -5,6 +5,6 @@ test.each([
   ['GET /v1/webhook-deliveries?state=not-understood lists', 'npx notebridge deliveries --state not-understood lists'],
   ['POST /v1/compliance/upload-url.', 'POST /v1/compliance/upload-url.'],
   ['GET /v1/nothing-known', 'GET /v1/nothing-known'],
-])('%s names the command', (text, named) => {
+])('withCommands: %s', (text, named) => {
   expect(withCommands(text)).toContain(named);
 });

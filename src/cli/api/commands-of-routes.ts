@@ -20,7 +20,7 @@ export function commandOf(list: string): string | undefined {
   return command && (state === null ? command : `${command} --state ${state}`);
 }
 
-/** A text of the service with commands in place of the routes that it names. */
+/** Replaces the routes in a text of the service by commands. */
 export function withCommands(text: string): string {
   return text.replace(/GET (\/v1\/[\w./-]*\w(?:\?state=[\w-]+)?)/g, (route, list: string) => {
     const command = commandOf(list);

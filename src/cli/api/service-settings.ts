@@ -5,7 +5,7 @@ import { readClientEnv } from './client-env.js';
 import { type DemoNote, readDemoNote } from './connection.js';
 
 const elsewhere = (url: string) =>
-  `This command reads the settings of the service, and those of the service at NOTEBRIDGE_URL (${url}) are not here. ` +
+  `This command reads the settings of the service. Those of the service at NOTEBRIDGE_URL (${url}) are not here. ` +
   "Run it where they are, or unset NOTEBRIDGE_URL to use this clone's demo.";
 
 /**
@@ -21,6 +21,6 @@ export function serviceSettings(): { env: Env; demo: DemoNote | undefined; url: 
   const { hasService, dataDir, url } = readClientEnv();
   const demo = hasService ? undefined : readDemoNote(dataDir);
   if (!hasService && url !== undefined && url !== demo?.url) throw new CliFault(elsewhere(url));
-  // The address of the demo's embedded PostgreSQL is only valid while the demo runs.
+  // The URL of the demo's embedded PostgreSQL is only valid while the demo runs.
   return { env: demo ? validateEnv({ ...demo.environment, DATABASE_URL: undefined }) : readEnv(), demo, url };
 }

@@ -2,16 +2,16 @@ import type { Command } from 'commander';
 import type { AuditResponse } from '../../audit/audit.dto.js';
 import type { Api } from '../api/api.js';
 import { examples } from '../output/help.js';
-import { listing, valued } from '../output/list-command.js';
+import { listing, valueOptions } from '../output/list-command.js';
 
-const OPTIONS = valued({
-  '--client <externalId>': 'only what was done to, or seen of, this client',
-  '--provider <externalId>': 'only what was done to, or seen of, this provider',
-  '--session <id>': "only what was done to, or seen of, this session: its id here or the platform's",
-  '--key <id>': 'only what this key did: its id, admin or system',
-  '--action <action>': 'only this, such as "POST /v1/imports"',
-  '--since <moment>': 'only what came since, such as 2026-01-31',
-  '--before <moment>': 'only what came before',
+const OPTIONS = valueOptions({
+  '--client <externalId>': 'only entries about this client',
+  '--provider <externalId>': 'only entries about this provider',
+  '--session <id>': "only entries about this session: its id here or the platform's",
+  '--key <id>': 'only actions of this key: its id, admin or system',
+  '--action <action>': 'only this action, such as "POST /v1/imports"',
+  '--since <moment>': 'only entries since then, such as 2026-01-31',
+  '--before <moment>': 'only entries before then',
 });
 
 const ABOUT_VERIFY = `
@@ -22,7 +22,7 @@ Exits 2 if the audit log has faults.`;
 
 /** `notebridge audit` and `audit verify`. */
 export function addAuditCommands(program: Command, api: Api): void {
-  const group = program.command('audit').description('list and verify the audit log');
+  const group = program.command('audit').description('search and verify the audit log');
   const search = group
     .command('search', { isDefault: true })
     .description('list audit entries, newest first')
@@ -43,14 +43,14 @@ export function addAuditCommands(program: Command, api: Api): void {
         ...Object.entries(ranges).map(([kind, { count, first, last }]) => `${kind} ${first} … ${last} (${count})`),
       ].join(' '),
     }),
-    none: 'No matching entries.',
+    none: 'No matching audit entries.',
   });
 
   group
     .command('verify')
-    .description('find changed, removed or inserted entries of the audit log')
-    .option('--heads <file>', 'heads stored elsewhere; the audit log must contain all of them')
-    .option('--json', 'print the outcome as JSON')
+    .description('find entries that were changed, removed or inserted')
+    .option('--heads <file>', 'heads that were stored elsewhere: all must be part of the audit log')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', ABOUT_VERIFY)
     .addHelpText('after', examples('audit verify', 'audit verify --heads heads.log'))
     .action(async (options: { heads?: string; json?: boolean }) =>

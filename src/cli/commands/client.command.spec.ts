@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import type { Api } from '../api/api.js';
 import { addClientCommands } from './client.command.js';
 
-test('an export goes to a new file that only its owner can read', async () => {
+test('writes an export to a new file that only its owner can read', async () => {
   const file = path.join(mkdtempSync(path.join(os.tmpdir(), 'notebridge-client-')), 'export.json');
   const asked: string[] = [];
   const send = async (_method: string, asking: string) => {

@@ -7,14 +7,14 @@ import { saveAnswer } from '../output/save-answer.js';
 
 /** `notebridge client export` and `client accounting`. */
 export function addClientCommands(program: Command, api: Api): void {
-  const group = program.command('client').description('export the data of one client, and list its disclosures');
+  const group = program.command('client').description('all stored data of one client, and its disclosures');
 
   group
     .command('export')
-    .description('export everything stored about a client as one JSON document')
+    .description('export all stored data of a client as one JSON document, for an access request')
     .argument('<externalId>')
-    .option('--output <file>', 'write to a new file that only you can read, instead of printing')
-    .option('--json', 'print the file name as JSON; the export is always JSON')
+    .option('--output <file>', 'write it to a new file that only you can read, instead of printing it')
+    .option('--json', 'with --output, print the name of the file as JSON')
     .addHelpText('after', examples('client export C-1002 --output C-1002.json'))
     .action((externalId: string, { output, json }: { output?: string; json?: boolean }) =>
       exportClient(api, externalId, output, json),
@@ -22,14 +22,14 @@ export function addClientCommands(program: Command, api: Api): void {
 
   const accounting = group
     .command('accounting')
-    .description('list the disclosures of a client to the platform and to API keys, newest first; repeats are one line')
+    .description('list disclosures of a client to the platform and to API keys, newest first; repeats share one line')
     .argument('<externalId>')
     .addHelpText('after', examples('client accounting C-1002', 'client accounting C-1002 --limit all'));
   listing<DisclosureResponse>(accounting, api, {
     from: (_query, externalId = '') => `${pathOf(externalId)}/disclosures`,
     limit: 100,
     row: disclosureRow,
-    none: 'No disclosures of this client.',
+    none: 'No data of this client was disclosed.',
   });
 }
 
@@ -63,5 +63,5 @@ function disclosureRow({
 async function exportClient(api: Api, externalId: string, file: string | undefined, json = false): Promise<void> {
   await saveAnswer(await api.send('GET', `${pathOf(externalId)}/export`), file);
   if (file === undefined) return;
-  console.log(json ? JSON.stringify({ file }) : `${file} contains everything stored about this client.`);
+  console.log(json ? JSON.stringify({ file }) : `${file} contains all stored data of this client.`);
 }

@@ -14,7 +14,7 @@ function helpOf(command: Command): string {
 
 const program = new Command('notebridge');
 const api = new Api(() => {
-  throw new Error('A help asks no service.');
+  throw new Error('Help must not connect to the service.');
 });
 addCommands(program, api);
 const commands = commandsOf(program).map(
@@ -37,7 +37,7 @@ test.each([
   'subscriptions',
   'audit',
   'keys',
-])('%s is listed up to a limit, or completely', (path) => {
+])('%s has --limit, and prints JSON lines', (path) => {
   let command = program;
   for (const name of path.split(' ')) command = named(command, name);
   if (command.commands.length > 0) command = named(command, path === 'audit' ? 'search' : 'list');
@@ -57,7 +57,7 @@ test.each(['sessions', 'compliance', 'deliveries', 'subscriptions', 'audit', 'ke
   '%s shows the options of its default command',
   (name) => {
     const help = helpOf(named(program, name)).replaceAll(/\s+/g, ' ');
-    expect(help).toMatch(/ --limit <count>.* --json .*; the default command/);
+    expect(help).toMatch(/ --limit <count>.* --json .* \(default\)/);
     expect(help.match(/ --help /g)).toHaveLength(1);
   },
 );

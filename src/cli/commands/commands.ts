@@ -13,7 +13,7 @@ import { addServiceCommands } from './service.command.js';
 import { addSubscriptionCommands } from './subscriptions.command.js';
 import { addTraceCommand } from './trace.command.js';
 
-/** Adds every command that asks a running service, in the order of the help. */
+/** Adds all commands, in the order of the help. */
 export function addCommands(program: Command, api: Api): void {
   program.configureHelp(HELP_OF_GROUPS);
   addServiceCommands(program, api);

@@ -11,7 +11,7 @@ import { counted, printAnswer } from '../output/print.js';
 
 const DELIVERIES = '/v1/webhook-deliveries';
 const STATES = ['received', 'processed', 'ignored', 'not-understood', 'failed', 'dead'];
-const NONE = 'There are no such deliveries.';
+const NONE = 'No matching deliveries.';
 
 interface ReplayOptions {
   state?: string;
@@ -22,14 +22,14 @@ interface ReplayOptions {
   json?: boolean;
 }
 
-const stateOption = () => new Option('--state <state>', 'only these').choices(STATES);
+const stateOption = () => new Option('--state <state>', 'only deliveries in this state').choices(STATES);
 
 /** `notebridge deliveries …` and `replay` */
 export function addDeliveryCommands(program: Command, api: Api): void {
   const deliveries = program.command('deliveries').description('list and dismiss webhook deliveries');
   const list = deliveries
     .command('list', { isDefault: true })
-    .description('list them, newest first')
+    .description('list deliveries, newest first')
     .addHelpText('after', examples('deliveries --state dead'));
   listing<DeliveryResponse>(list, api, {
     from: DELIVERIES,
@@ -49,7 +49,7 @@ export function addDeliveryCommands(program: Command, api: Api): void {
     .addHelpText('after', examples('deliveries dismiss 42'))
     .action(async (id: string, { json }: { json?: boolean }) => {
       const answer = await api.post(`${DELIVERIES}/${encodeURIComponent(id)}/dismiss`);
-      printAnswer(answer, json, () => `Delivery ${id} is dismissed.`);
+      printAnswer(answer, json, () => `Delivery ${id} was dismissed.`);
     });
 
   program
@@ -57,30 +57,30 @@ export function addDeliveryCommands(program: Command, api: Api): void {
     .description('replay a delivery, or a selection, which is counted first')
     .argument('[id]')
     .addOption(stateOption())
-    .addOption(new Option('--event-type <type>', 'only of this type').choices(EVENT_TYPES))
-    .addOption(momentOption('--since <moment>', 'only those received since, such as 2026-01-31'))
-    .addOption(momentOption('--before <moment>', 'only those received before'))
-    .option('--yes', 'skip the confirmation; without a terminal and --yes, only count')
-    .option('--json', "print the service's answer; asks nothing")
+    .addOption(new Option('--event-type <type>', 'only deliveries of this type').choices(EVENT_TYPES))
+    .addOption(momentOption('--since <moment>', 'only deliveries received since then, such as 2026-01-31'))
+    .addOption(momentOption('--before <moment>', 'only deliveries received before then'))
+    .option('--yes', 'do not ask for confirmation; without a terminal and --yes, only count')
+    .option('--json', "print the service's answer, without asking for confirmation")
     .addHelpText('after', examples('replay 42', 'replay --state dead --since 2026-01-31 --yes'))
     .action(async (id: string | undefined, options: ReplayOptions) => {
       if (!id) return replaySelection(api, options);
       const answer = await api.post(`${DELIVERIES}/${encodeURIComponent(id)}/replay`);
-      printAnswer(answer, options.json, () => `Delivery ${id} is replayed.`);
+      printAnswer(answer, options.json, () => `Delivery ${id} will be processed again.`);
     });
 }
 
 /** Counts a selection first, then replays exactly the counted deliveries; none if their number has changed since. */
 async function replaySelection(api: Api, { yes, json, since, before, ...of }: ReplayOptions): Promise<void> {
-  if (!of.state) throw new CliFault('The selection is missing. Pass an id, or --state dead.');
+  if (!of.state) throw new CliFault('Pass the id of a delivery, or --state dead.');
   const selection = { ...of, receivedSince: since, receivedBefore: before };
   const planned = await api.post<ReplayResponse>(`${DELIVERIES}/replay`, { ...selection, dryRun: true });
   const what = counted(planned.count, 'delivery', 'deliveries');
   if (planned.count === 0) return printAnswer(planned, json, () => NONE);
   if (!yes && (json || !(await isConfirmed(`Replay ${what}?`)))) {
     process.exitCode = 2;
-    return printAnswer(planned, json, () => `${what} would be replayed. Add --yes to replay them.`);
+    return printAnswer(planned, json, () => `${what} would be replayed. To replay, add --yes.`);
   }
   const done = await api.post<ReplayResponse>(`${DELIVERIES}/replay`, { ...selection, plan: planned.plan });
-  printAnswer(done, json, () => `${what} replayed.`);
+  printAnswer(done, json, () => `${what} will be processed again.`);
 }

@@ -9,13 +9,16 @@ test.each([
   ['0', 0],
   ['20', 20],
   ['60', 60],
-])('%s seconds', (text, seconds) => {
+])('accepts %s seconds', (text, seconds) => {
   expect(waitSeconds(text)).toBe(seconds);
 });
 
-test.each(['abc', '', '-1', '61', '1.5', '1e1', ' 5', 'Infinity'])('%j is refused with what is allowed', (text) => {
-  expect(() => waitSeconds(text)).toThrow('Say whole seconds, 0 to 60.');
-});
+test.each(['abc', '', '-1', '61', '1.5', '1e1', ' 5', 'Infinity'])(
+  'rejects %j, and names the allowed range',
+  (text) => {
+    expect(() => waitSeconds(text)).toThrow('It must be a whole number of seconds, 0 to 60.');
+  },
+);
 
 describe('people --csv', () => {
   const file = path.join(mkdtempSync(path.join(os.tmpdir(), 'notebridge-people-')), 'people.csv');

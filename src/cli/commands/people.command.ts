@@ -16,8 +16,8 @@ import { saveAnswer } from '../output/save-answer.js';
 const KINDS: PersonKind[] = ['provider', 'client'];
 const STATES = ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'];
 
-/** Seconds that the service waits at most (`Prefer: wait`). */
-const LONGEST_WAIT = 60;
+/** The service's maximum for `Prefer: wait`. */
+const MAX_WAIT_SECONDS = 60;
 
 interface ResolveOptions {
   user?: string;
@@ -31,13 +31,13 @@ interface SelectionOptions {
   json?: boolean;
 }
 
-const kindArgument = () => new Argument('<kind>', 'the kind of person').choices(KINDS);
+const kindArgument = () => new Argument('<kind>', 'kind of person').choices(KINDS);
 
 /** `notebridge people` and `resolve`. */
 export function addPeopleCommands(program: Command, api: Api): void {
   const people = program
     .command('people')
-    .description('list providers and clients with their state; names only with --json')
+    .description('list providers and clients with their sync state; names only with --json')
     .addHelpText(
       'after',
       examples('people --state needs-review', 'people --external-id C-1', 'people --csv --output people.csv'),
@@ -45,8 +45,8 @@ export function addPeopleCommands(program: Command, api: Api): void {
   listing<PersonResponse>(people, api, {
     from: (query) => peopleOf(api, query),
     options: [
-      new Option('--kind <kind>', 'only these').choices(KINDS),
-      new Option('--state <state>', 'only these').choices(STATES),
+      new Option('--kind <kind>', 'only people of this kind').choices(KINDS),
+      new Option('--state <state>', 'only people in this state').choices(STATES),
       new Option('--email <email>', 'find by email').conflicts('externalId'),
       new Option('--external-id <id>', "find by the EHR's id"),
       new Option('--csv', 'print all people with their platform users as CSV for an import').conflicts([
@@ -76,7 +76,7 @@ export function addPeopleCommands(program: Command, api: Api): void {
     .argument('<externalId>')
     .addArgument(action.choices(RESOLVE_ACTIONS))
     .option('--user <platformUserId>', 'the user to link to')
-    .option('--wait <seconds>', 'seconds to wait for the outcome, 0 to 60', waitSeconds, 20)
+    .option('--wait <seconds>', 'how long to wait for the outcome, 0 to 60', waitSeconds, 20)
     .option('--json', "print the service's answer")
     .addHelpText(
       'after',
@@ -92,12 +92,12 @@ export function addPeopleCommands(program: Command, api: Api): void {
 
   program
     .command('resolve-all')
-    .description('resolve all people that need a review or have failed for one reason; counts them first')
+    .description('resolve all people that need a review or have failed for one reason, counted first')
     .addArgument(new Argument('<code>', 'the reason, as people shows it').choices(UNSETTLED_CODES))
     .addArgument(new Argument('<action>', 'create, retry or ignore').choices(BULK_ACTIONS))
-    .addOption(new Option('--kind <kind>', 'only these').choices(KINDS))
-    .option('--yes', 'skip the confirmation; without a terminal and --yes, only count')
-    .option('--json', "print the service's answer; asks nothing")
+    .addOption(new Option('--kind <kind>', 'only people of this kind').choices(KINDS))
+    .option('--yes', 'do not ask for confirmation; without a terminal and --yes, only count')
+    .option('--json', "print the service's answer, without asking for confirmation")
     .addHelpText(
       'after',
       examples('resolve-all create-unknown create', 'resolve-all rejected retry --kind client --yes'),
@@ -105,7 +105,7 @@ export function addPeopleCommands(program: Command, api: Api): void {
     .action((code: string, action: string, options: SelectionOptions) => resolveAll(api, { code, action }, options));
 }
 
-/** Counts the people first, then resolves exactly these; no one if they have changed since. */
+/** Counts the people first, then resolves exactly these, or none if they have changed since. */
 async function resolveAll(
   api: Api,
   { code, action }: { code: string; action: string },
@@ -119,7 +119,7 @@ async function resolveAll(
   const what = `${counted(count, 'person', 'people')} with ${code}`;
   if (!yes && (json || !(await isConfirmed(`Resolve ${what} with ${action}?`)))) {
     process.exitCode = 2;
-    return printAnswer(planned, json, () => `${what} would be resolved with ${action}. Add --yes to resolve them.`);
+    return printAnswer(planned, json, () => `${what} would be resolved with ${action}. To resolve, add --yes.`);
   }
   const done = await resolve({ plan });
   if (done.more) process.exitCode = 2;
@@ -130,10 +130,11 @@ async function resolveAll(
   );
 }
 
-/** Reads how long a command waits. @throws {InvalidArgumentError} when that is no number of seconds up to 60 */
+/** Reads how long a command waits. @throws {InvalidArgumentError} unless it is a whole number of seconds up to 60 */
 export function waitSeconds(text: string): number {
   const seconds = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(seconds <= LONGEST_WAIT)) throw new InvalidArgumentError(`Say whole seconds, 0 to ${LONGEST_WAIT}.`);
+  if (!(seconds <= MAX_WAIT_SECONDS))
+    throw new InvalidArgumentError(`It must be a whole number of seconds, 0 to ${MAX_WAIT_SECONDS}.`);
   return seconds;
 }
 
@@ -160,13 +161,13 @@ function personRow({ kind, externalId, sync: { state, error }, platformUserId, p
   return { kind, 'external id': externalId, state, reason, 'platform user': platformUserId, providers: listed };
 }
 
-/** How one person stands, without names. */
+/** The sync state of one person, without names. */
 function personLines({ kind, externalId, platformUserId, providers, sync }: PersonResponse): string {
   const { notPushable, error } = sync;
-  const changed = 'changed here, and the platform has no operation to change it there:';
+  const changed = 'changed, but the platform has no operation for it:';
   return lines(
     `${kind} ${externalId}: ${sync.state}${sync.step ? `, next: ${sync.step}` : ''}`,
-    platformUserId && `  user on the platform: ${platformUserId}`,
+    platformUserId && `  platform user: ${platformUserId}`,
     providers && `  providers: ${providers.join(', ')}`,
     notPushable.length > 0 && `  ${changed} ${notPushable.join(', ')}`,
     error && `  ${error.code}: ${error.message}`,

@@ -6,40 +6,43 @@ import type { PendingRefreshes } from '../../sessions/refresh/refresh-scheduler.
 import { type Api, withQuery } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
 import { examples } from '../output/help.js';
-import { listing, valued } from '../output/list-command.js';
+import { listing, valueOptions } from '../output/list-command.js';
 import { momentOption } from '../output/moment-option.js';
 import { counted, printAnswer } from '../output/print.js';
 import { LiveLine, type Progress } from '../output/progress.js';
 
 const REFRESH_POLL_MS = 500;
 
-/** What is requested of the platform, and waits for a user's decision when the answer was lost. */
+/** A request to the platform. If its answer was lost, an operator has to resolve it. */
 interface RequestKind<View> {
   command: string;
+  /** What the list contains, in the plural. */
+  noun: string;
   description: string;
   path: string;
   states: string[];
-  /** Further options of the list, besides --state. */
+  /** Options of the list in addition to --state. */
   filters?: Option[];
-  /** Without names and without what the platform said: both may be personal. */
+  /** Without names and texts of the platform, which may be personal. */
   row(view: View): Record<string, unknown>;
-  /** The field that names the platform's id of what is linked to. */
+  /** The field with the platform's id to link to. */
   linkedBy: 'sessionId' | 'jobId';
 }
 
 const SESSIONS: RequestKind<SessionResponse> = {
   command: 'sessions',
-  description: 'list sessions and session requests, and resolve Unknown ones',
+  noun: 'sessions',
+  description: 'sessions, and requests to create them; resolve Unknown ones manually',
   path: '/v1/sessions',
   states: ['InProgress', 'Processing', 'Done', 'Error', 'Requested', 'Unknown', 'Rejected'],
   filters: [
-    ...valued({
-      '--client <externalId>': 'only those of this client',
-      '--provider <externalId>': 'only those of this provider',
-      '--appointment <id>': "only that of the EHR's appointment",
-      '--since <moment>': 'only what changed since, such as 2026-01-31',
+    ...valueOptions({
+      '--client <externalId>': 'only sessions of this client',
+      '--provider <externalId>': 'only sessions of this provider',
+      '--appointment <id>': 'only the session of this appointment of the EHR',
+      '--since <moment>': 'only sessions changed since then, such as 2026-01-31',
     }),
-    new Option('--order <order>', 'by the last change')
+    new Option('--order <order>', 'order by the last change')
       .choices(['newest-first', 'oldest-first'])
       .default('newest-first'),
   ],
@@ -51,11 +54,12 @@ const SESSIONS: RequestKind<SessionResponse> = {
 
 const JOBS: RequestKind<ListedJobResponse> = {
   command: 'compliance',
-  description: 'list compliance jobs, and resolve Unknown ones',
+  noun: 'jobs',
+  description: 'compliance jobs; resolve Unknown ones manually',
   path: '/v1/compliance/jobs',
   states: ['Requested', 'Unknown', 'Rejected', 'Abandoned', 'Submitted', 'Completed', 'Failed'],
   filters: [
-    new Option('--review <code>', 'only those that await this decision').choices([
+    new Option('--review <code>', 'only jobs that need this decision').choices([
       'submission-unknown',
       'result-unreadable',
     ]),
@@ -70,11 +74,11 @@ const JOBS: RequestKind<ListedJobResponse> = {
 export function addRequestCommands(program: Command, api: Api): void {
   program
     .command('refresh')
-    .description('fetch sessions from the platform again, for lost webhooks')
-    .addOption(momentOption('--since <moment>', 'every session recorded or changed since, such as 2026-01-31'))
+    .description('fetch sessions from the platform again, if webhooks were lost')
+    .addOption(momentOption('--since <moment>', 'all sessions recorded or changed since then, such as 2026-01-31'))
     .addOption(new Option('--session <id>', "one session: its id here or the platform's").conflicts('since'))
-    .option('--no-wait', 'return immediately; the work continues in the background')
-    .option('--json', 'print only the counts at the end')
+    .option('--no-wait', 'return immediately; the service continues in the background')
+    .option('--json', 'print only the counts at the end, as JSON')
     .addHelpText('after', examples('refresh --since 2026-01-31'))
     .action((options: RefreshOptions) => refresh(api, options));
   addCommands(program, api, SESSIONS);
@@ -84,35 +88,34 @@ export function addRequestCommands(program: Command, api: Api): void {
 function addCommands<View extends SessionResponse | ListedJobResponse>(
   program: Command,
   api: Api,
-  { command, description, path, states, filters = [], row, linkedBy }: RequestKind<View>,
+  { command, noun, description, path, states, filters = [], row, linkedBy }: RequestKind<View>,
 ): void {
   const group = program.command(command).description(description);
 
   const list = group
     .command('list', { isDefault: true })
-    .description('list them')
+    .description(`list ${noun}`)
     .addHelpText('after', examples(`${command} --state Unknown`));
   listing<View>(list, api, {
     from: path,
-    options: [new Option('--state <state>', 'only these').choices(states), ...filters],
+    options: [new Option('--state <state>', `only ${noun} in this state`).choices(states), ...filters],
     parameters: { since: 'updatedSince' },
     limit: 50,
     row,
-    none: 'No matching entries.',
+    none: `No matching ${noun}.`,
   });
 
-  const action = new Argument('<action>', 'link to an id of the platform, create again, or abandon');
+  const action = new Argument('<action>', 'link to an existing one on the platform, create it again, or abandon it');
   group
     .command('resolve')
-    .description('resolve one with unknown outcome; look on the platform first')
+    .description('resolve a request with unknown outcome; look on the platform first')
     .argument('<id>')
     .addArgument(action.choices(['link', 'create', 'abandon']))
     .option('--to <platformId>', "the platform's id to link to")
     .option('--json', "print the service's answer")
     .addHelpText('after', examples(`${command} resolve 7b0f5a3e-0000-4000-8000-000000000000 link --to abc123`))
     .action(async (id: string, action: string, { to, json }: { to?: string; json?: boolean }) => {
-      if (action === 'link' && to === undefined)
-        throw new CliFault('--to is missing. Pass the id that the platform gave it.');
+      if (action === 'link' && to === undefined) throw new CliFault("Pass --to with the platform's id to link to.");
       const body = { action, [linkedBy]: to };
       const view = await api.post<View>(`${path}/${encodeURIComponent(id)}/resolve`, body);
       printAnswer(view, json, ({ state, error }) => `${id}: ${state}${error ? `, ${error.code}` : ''}`);
@@ -127,24 +130,23 @@ interface RefreshOptions {
 }
 
 async function refresh(api: Api, { since, session, wait, json }: RefreshOptions): Promise<void> {
-  if (since === undefined && session === undefined)
-    throw new CliFault('The sessions are missing. Pass --since or --session.');
+  if (since === undefined && session === undefined) throw new CliFault('Pass --since or --session.');
   const { sessions } = await api.post<{ sessions: number }>('/v1/sessions/refreshes', { since, session });
   const say = json ? () => undefined : console.log;
-  say(`${counted(sessions, 'session')} to be fetched`);
+  say(`${counted(sessions, 'session')} to fetch`);
   const isWatched = sessions > 0 && wait;
   const failing = isWatched ? await watchRefresh(api, { total: sessions, session, json }) : undefined;
   if (json) console.log(JSON.stringify({ sessions, failing }));
   if (failing === 0) say('All sessions were fetched.');
   if (!failing) return;
-  say(`${counted(failing, 'session')} could not be fetched. The service retries automatically.`);
+  say(`${counted(failing, 'session')} could not be fetched; the service retries automatically.`);
   process.exitCode = 2;
 }
 
 /**
- * Shows the progress, unless JSON is wanted, until each session was tried.
+ * Shows the progress, unless with --json, until each session was fetched or failed.
  *
- * @param watched with the session that alone was asked for, if one was
+ * @param watched `session` is the value of --session
  * @returns how many could not be fetched
  */
 async function watchRefresh(
@@ -169,8 +171,8 @@ async function watchRefresh(
 /**
  * How far a refresh is, and how long the rest takes at the pace so far.
  *
- * @param pending sessions not fetched yet; events that arrive during the refresh add to them
- * @param seconds since it began
+ * @param pending sessions still to fetch; events that arrive during the refresh add to them
+ * @param seconds since the refresh began
  */
 export function refreshProgress(total: number, pending: number, seconds: number): Progress {
   const done = Math.min(total, Math.max(0, total - pending));

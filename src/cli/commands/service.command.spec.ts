@@ -21,13 +21,13 @@ async function run(answer: object, ...args: string[]): Promise<{ sent: unknown[]
 }
 
 describe('hold', () => {
-  it('sends its reason, and prints since when sending is held, and who holds it', async () => {
+  it('sends the reason, and prints the start and the holder of the hold', async () => {
     const { sent, printed } = await run(HELD, 'hold', '--reason', 'CASE-1');
     expect(sent).toEqual([['PUT', '/v1/sending', { held: true, reason: 'CASE-1' }]]);
     expect(printed).toBe(`Sending has been held since 2026-11-27 08:00:00 UTC by admin (CASE-1).`);
   });
 
-  it('names what its release needs', async () => {
+  it('prints what the release needs', async () => {
     const answer = { ...HELD, restored: true, heldBySetting: true };
     const { printed } = await run(answer, 'hold', '--reason', 'CASE-1', '--restored');
     expect(printed.split('\n').slice(1)).toEqual([
@@ -44,5 +44,5 @@ describe('hold', () => {
 test('release says that the database was restored', async () => {
   const { sent, printed } = await run({ ...HELD, held: false }, 'release', '--restored');
   expect(sent).toEqual([['PUT', '/v1/sending', { held: false, restored: true }]]);
-  expect(printed).toBe('Sending is released: what waited goes to the platform now.');
+  expect(printed).toBe('The hold has ended: pending changes go to the platform now.');
 });

@@ -17,8 +17,8 @@ interface SendingOptions {
 export function addServiceCommands(program: Command, api: Api): void {
   program
     .command('status')
-    .description('show health: each cause, its effects and what to do, and the capabilities that are off')
-    .option('--json', 'print it as JSON')
+    .description('show what is wrong, what it affects, how to fix it, and which capabilities are off')
+    .option('--json', 'print the status as JSON')
     .addHelpText('after', examples('status'))
     .action(async ({ json }: { json?: boolean }) => {
       const status = await readStatus(api);
@@ -28,8 +28,8 @@ export function addServiceCommands(program: Command, api: Api): void {
 
   program
     .command('hold')
-    .description('hold all changes to the platform; everything is still received and read')
-    .requiredOption('--reason <code>', 'the id of a case or a ticket, not a name; the audit log keeps it')
+    .description('hold all changes to the platform; webhooks and reads continue')
+    .requiredOption('--reason <code>', 'the id of a case or a ticket, for the audit log; no names')
     .option('--restored', 'the database was restored from a backup')
     .option('--json', "print the service's answer")
     .addHelpText('after', examples('hold --reason CASE-2026-17', 'hold --reason RESTORE-1 --restored'))
@@ -37,16 +37,16 @@ export function addServiceCommands(program: Command, api: Api): void {
 
   program
     .command('release')
-    .description('release the hold and send everything to the platform')
-    .option('--reason <code>', 'the id of a case or a ticket, not a name; the audit log keeps it')
-    .option('--restored', 'the database was restored, so the EHR must read the feed again')
+    .description('end the hold, so that changes go to the platform again')
+    .option('--reason <code>', 'the id of a case or a ticket, for the audit log; no names')
+    .option('--restored', 'the database was restored, and the EHR has to read the feed again')
     .option('--json', "print the service's answer")
     .addHelpText('after', examples('release', 'release --restored'))
     .action((options: SendingOptions) => setSending(api, false, options));
 
   program
     .command('capabilities')
-    .description('list the capabilities, and the settings that missing ones need')
+    .description('list capabilities, with the missing settings of those that are off')
     .option('--json', "print the service's answer")
     .addHelpText('after', examples('capabilities'))
     .action(async ({ json }: { json?: boolean }) =>
@@ -57,7 +57,7 @@ export function addServiceCommands(program: Command, api: Api): void {
 
   program
     .command('doctor')
-    .description('check the settings of this environment or .env, and all dependencies of the service')
+    .description('check the settings in the environment and .env, and everything that the service needs')
     .option('--json', 'print one JSON object per check, with its state: ok, faulty or unknown')
     .addHelpText('after', examples('doctor'))
     .action(async (options: { json?: boolean }) => (await import('../doctor/doctor.js')).examine(options));
@@ -69,7 +69,7 @@ async function setSending(api: Api, held: boolean, { reason, restored, json }: S
 }
 
 function sendingLines({ held, heldBySetting, since, by, reason, restored }: SendingResponse): string {
-  if (!held) return 'Sending is released: what waited goes to the platform now.';
+  if (!held) return 'The hold has ended: pending changes go to the platform now.';
   return lines(
     since ? `Sending has been held since ${utc(new Date(since))} by ${by} (${reason}).` : 'Sending is held.',
     restored && 'The database was restored: release it with npx notebridge release --restored.',

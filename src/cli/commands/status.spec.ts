@@ -15,7 +15,7 @@ const statusOf = (health: Partial<Status['health']>, capabilitiesOff: Status['ca
   capabilitiesOff,
 });
 
-test('a cause is one line, followed by what to do and what follows from it', () => {
+test('prints a cause, what to do, and what it affects', () => {
   const status = statusOf({ status: 'degraded', causes: [CAUSE] });
   expect(exitCodeOf(status)).toBe(2);
   expect(statusLines(status)).toBe(`✗ notebridge is degraded
@@ -24,7 +24,7 @@ test('a cause is one line, followed by what to do and what follows from it', () 
     Affected: people, sessions.`);
 });
 
-test('capabilities are listed only if some are off', () => {
+test('lists only capabilities that are off', () => {
   expect(statusLines(statusOf({}))).toBe('✓ notebridge is ok');
   expect(statusLines(statusOf({}, null))).toBe('✓ notebridge is ok');
   expect(statusLines(statusOf({}, [{ name: 'recorder', missing: ['PLATFORM_PARTNER_DOMAIN'] }]))).toBe(
@@ -32,7 +32,7 @@ test('capabilities are listed only if some are off', () => {
   );
 });
 
-test('a dry run that could be applied is shown, and is no fault', () => {
+test('shows a dry run that can be applied, without counting it as a fault', () => {
   const status = statusOf({ checks: { decisions: { status: 'ok', facts: { 'import-dry-run': 2 } } } });
   expect(exitCodeOf(status)).toBe(0);
   expect(statusLines(status)).toContain('\n  – Dry runs whose plan can be applied: 2. See npx notebridge imports.');

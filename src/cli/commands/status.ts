@@ -28,13 +28,13 @@ async function readCapabilitiesOff(api: Api): Promise<Status['capabilitiesOff']>
   }
 }
 
-/** 0 if the service is healthy, 2 if something needs a user's attention, 1 if requests are not accepted. */
+/** 0 if the service is healthy, 2 if something needs attention, 1 if requests are not accepted. */
 export function exitCodeOf({ health: { status } }: Status): 0 | 1 | 2 {
   if (status === 'down' || status === 'stopping') return 1;
   return status === 'degraded' ? 2 : 0;
 }
 
-/** A status in words: each cause first, with what follows from it. */
+/** A status in words: each cause with what to do and what it affects. */
 export function statusLines({ health, capabilitiesOff }: Status): string {
   const off = capabilitiesOff ?? [];
   return [
@@ -49,7 +49,7 @@ export function statusLines({ health, capabilitiesOff }: Status): string {
   ].join('\n');
 }
 
-/** A dry run waits for a user without being a fault. */
+/** A dry run needs a decision but is not a fault. */
 function optionalDecisions({ checks }: ServiceHealth): string[] {
   const count = Number(checks.decisions?.facts?.['import-dry-run'] ?? 0);
   return count === 0 ? [] : [`  – ${healthText('import-dry-run', [{ count }]).join(' ')}`];

@@ -16,7 +16,7 @@ const JSON_ANSWER = ['--json', "print the service's answer"] as const;
 const ID = '7b0f5a3e-0000-4000-8000-000000000000';
 const pathOf = (id: string): string => `${SUBSCRIPTIONS}/${encodeURIComponent(id)}`;
 const after = (otherwise: string) =>
-  new Option('--after <cursor>', `the cursor after which to continue, 0 or latest; ${otherwise}`);
+  new Option('--after <cursor>', `continue after this cursor, 0 or latest; ${otherwise}`);
 
 interface JsonOption {
   json?: boolean;
@@ -24,12 +24,10 @@ interface JsonOption {
 
 /** `notebridge subscriptions …` */
 export function addSubscriptionCommands(program: Command, api: Api): void {
-  const subscriptions = program
-    .command('subscriptions')
-    .description('manage endpoints of the EHR to which events are pushed');
+  const subscriptions = program.command('subscriptions').description("the EHR's endpoints for pushed events");
   const list = subscriptions
     .command('list', { isDefault: true })
-    .description('list subscriptions with the last answer')
+    .description("list subscriptions with the endpoint's last answer")
     .addHelpText('after', examples('subscriptions'));
   listing<SubscriptionResponse>(list, api, {
     from: SUBSCRIPTIONS,
@@ -47,7 +45,7 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
         'next attempt': nextAttemptAt,
       };
     },
-    none: 'No subscriptions: the EHR reads the feed itself.',
+    none: 'There are no subscriptions: the EHR has to read the feed.',
   });
 
   subscriptions
@@ -69,7 +67,7 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
 
   subscriptions
     .command('test')
-    .description('send a test event now, and show the response; exits 2 if the endpoint rejects it')
+    .description('send a test event now, and show the answer; exits 2 if the endpoint does not accept it')
     .argument('<id>')
     .option(...JSON_ANSWER)
     .addHelpText('after', examples(`subscriptions test ${ID}`))
@@ -91,7 +89,7 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
 
   subscriptions
     .command('resume')
-    .description('resume pushes after the last delivered event')
+    .description('resume pushes after the last event that the endpoint accepted')
     .argument('<id>')
     .addOption(after('needed only for cursor-expired'))
     .option(...JSON_ANSWER)
@@ -102,19 +100,19 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
 
   subscriptions
     .command('skip')
-    .description('skip the next event, which the endpoint cannot process')
+    .description('skip the next event if the endpoint cannot accept it')
     .argument('<id>')
-    .argument('<cursor>', 'the cursor of that event, from the list')
+    .argument('<cursor>', 'the cursor of that event, as the list shows it')
     .option(...JSON_ANSWER)
     .addHelpText('after', examples(`subscriptions skip ${ID} 1-42`))
     .action(async (id: string, cursor: string, { json }: JsonOption) => {
       const answer = await api.post<SubscriptionResponse>(`${pathOf(id)}/skip`, { cursor });
-      printAnswer(answer, json, () => `Event ${cursor} is left out.`);
+      printAnswer(answer, json, () => `Event ${cursor} was skipped.`);
     });
 
   subscriptions
     .command('rotate-secret')
-    .description('create a new secret and show it once; the former one also signs for 24 hours')
+    .description('create a new secret, and show it once; the old one also signs for 24 hours')
     .argument('<id>')
     .option(...JSON_ANSWER)
     .addHelpText('after', examples(`subscriptions rotate-secret ${ID}`))
@@ -125,15 +123,15 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
 
   subscriptions
     .command('delete')
-    .description('delete a subscription')
+    .description('delete a subscription: its endpoint gets no more events')
     .argument('<id>')
-    .option('--yes', 'skip the confirmation')
-    .option('--json', 'print the outcome as JSON; asks nothing')
+    .option('--yes', 'do not ask for confirmation')
+    .option('--json', 'print the result as JSON, without asking for confirmation')
     .addHelpText('after', examples(`subscriptions delete ${ID} --yes`))
     .action(async (id: string, { yes, json }: JsonOption & { yes?: boolean }) => {
       if (!yes && (json || !(await isConfirmed(`Delete subscription ${id}?`)))) {
         process.exitCode = 2;
-        return printAnswer({ id, deleted: false }, json, () => 'Nothing was deleted. Add --yes to delete it.');
+        return printAnswer({ id, deleted: false }, json, () => 'Nothing was deleted. To delete it, add --yes.');
       }
       await api.send('DELETE', pathOf(id));
       printAnswer({ id, deleted: true }, json, () => 'Deleted.');

@@ -7,7 +7,7 @@ import type { Api } from '../api/api.js';
 import { examples } from '../output/help.js';
 import { lines, printAnswer, table } from '../output/print.js';
 
-/** Reads what is traced, and prints it. */
+/** Reads one person, session or delivery, and prints its trace. */
 const TRACES: Record<string, (api: Api, id: string, json?: boolean) => Promise<void>> = {
   provider: (api, id, json) => tracePerson(api, 'provider', id, json),
   client: (api, id, json) => tracePerson(api, 'client', id, json),
@@ -19,8 +19,8 @@ const TRACES: Record<string, (api: Api, id: string, json?: boolean) => Promise<v
 export function addTraceCommand(program: Command, api: Api): void {
   program
     .command('trace')
-    .description('show the history and the next step of a person, session or delivery; sends nothing')
-    .addArgument(new Argument('<kind>', 'the kind of the id').choices(Object.keys(TRACES)))
+    .description('show the history of one person, session or delivery, what comes next and why; sends nothing')
+    .addArgument(new Argument('<kind>', 'the kind of thing to trace').choices(Object.keys(TRACES)))
     .argument('<id>', "the EHR's id of a person; a session's id here or on the platform; a delivery's id")
     .option('--json', "print the service's answer")
     .addHelpText('after', examples('trace client C-1', 'trace delivery 42'))
@@ -43,22 +43,22 @@ async function traceDelivery(api: Api, id: string, json?: boolean): Promise<void
   printAnswer(await api.get<DeliveryResponse>(path), json, deliveryLines);
 }
 
-/** What is wanted, what is known, what comes next and why, and the calls so far. */
+/** Desired and observed state, what comes next and why, and the calls so far. */
 function personLines({ kind, externalId, state, wanted, known, nextStep, choices, history }: TraceResponse): string {
-  const ids = wanted.providers.map((one) => one.externalId + (one.mirrored ? '' : ' (not mirrored yet)')).join(', ');
+  const ids = wanted.providers.map((one) => one.externalId + (one.mirrored ? '' : ' (not synced yet)')).join(', ');
   const calls = history.map(({ at, operation, lane, status, outcome, durationMs }) => {
     return { 'call at': at, operation, lane, status, outcome, ms: durationMs };
   });
-  const user = known.platformUserId ? `user ${known.platformUserId}` : 'no user of the platform';
+  const user = known.platformUserId ? `user ${known.platformUserId}` : 'no platform user';
   const applied = known.appliedProviders ? `, ${known.appliedProviders.length} providers applied` : '';
   const { unsettledCreate, emailClaim } = known;
   return lines(
     `${kind} ${externalId}: ${state}`,
-    `wanted    ${wanted.present ? 'to be on the platform' : 'to be gone'}, ${wanted.hasEmail ? 'with' : 'without'} an email${
+    `desired   ${wanted.present ? 'present' : 'deleted'}, ${wanted.hasEmail ? 'with' : 'without'} an email${
       ids === '' ? '' : `, providers ${ids}`
     }`,
-    `known     ${user}${applied}`,
-    unsettledCreate && `          a create without an answer, looked up at ${unsettledCreate.lookUpAt}`,
+    `observed  ${user}${applied}`,
+    unsettledCreate && `          a create without an answer; next lookup at ${unsettledCreate.lookUpAt}`,
     emailClaim && `          the email is ${emailClaim === 'held' ? "this person's" : emailClaim}`,
     nextLine(nextStep),
     ...choices.map(({ action, does }) => `choice    resolve ${kind} ${externalId} ${action}: ${does}`),
@@ -72,7 +72,7 @@ function sessionLines({ session, timeline }: { session: SessionResponse; timelin
   return lines(
     `session ${id}: ${state}${source ?? ''}`,
     error && `          ${error.code}: ${error.message}`,
-    `known     ${sessionId ? `session ${sessionId} on the platform` : 'no session on the platform'}, notes revision ${notesRevision}`,
+    `observed  ${sessionId ? `session ${sessionId} on the platform` : 'no session on the platform'}, notes revision ${notesRevision}`,
     `          last event ${lastEventAt ?? 'none'}, last fetched ${fetchedAt ?? 'never'}`,
     incomplete.length > 0 && `          unreadable parts of the last answer: ${incomplete.join(', ')}`,
     goneAt && `          gone from the platform since ${goneAt}`,
@@ -91,11 +91,11 @@ function deliveryLines(delivery: DeliveryResponse): string {
   const { id, state, eventType, subject, sentAt, receivedAt, processedAt, attempts, repeats, error, dueAt } = delivery;
   return lines(
     `delivery ${id}: ${state}`,
-    `known     ${eventType ?? 'unknown event type'}${subject ? `, about ${subject} on the platform` : ''}`,
+    `content   ${eventType ?? 'unknown event type'}${subject ? `, about ${subject} on the platform` : ''}`,
     `          sent ${sentAt}, received ${receivedAt}, repeated ${repeats} times`,
     `          failed attempts ${attempts}${processedAt ? `, processed ${processedAt}` : ''}`,
     error && `          ${error.code}: ${error.message}`,
-    dueAt ? `next      processed, not before ${dueAt}` : `next      none${state === 'dead' ? ': replay it' : ''}`,
+    dueAt ? `next      processing, not before ${dueAt}` : `next      none${state === 'dead' ? ': replay it' : ''}`,
   );
 }
 

@@ -30,7 +30,7 @@ export async function readAnswer(contract: Contract, operation: OperationName, b
     return { ...reading, fault: undefined, incomplete: partsLeftOut(await callWith(contract, operation, body)) };
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
-    return { ...reading, fault: error.reason ?? `it says that nothing was done (${error.kind})` };
+    return { ...reading, fault: error.reason ?? `it reports that nothing was done (${error.kind})` };
   }
 }
 

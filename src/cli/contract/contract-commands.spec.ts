@@ -66,7 +66,7 @@ describe('contract check', () => {
   });
 });
 
-test('a sample is read as the service reads an answer', async () => {
+test('reads a sample as the service reads an answer', async () => {
   const session = { sessionId: 's', state: 'Done', noteTemplateIds: [], clientUserIds: [], providerUserId: 'p' };
   const contract = contractOf(FULL_CONTRACT);
   const fault = async (operation: (typeof READ_OPERATIONS)[number], body: unknown) =>

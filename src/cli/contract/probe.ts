@@ -26,7 +26,7 @@ export interface Probe {
   reading: AnswerReading | undefined;
 }
 
-/** Sends one call to the platform, in the way of the service: its timeouts, its proxy and its checks of certificates. */
+/** Sends one call to the platform as the service does: with its timeouts, its proxy and its checks of certificates. */
 export async function probePlatform(env: Env, contract: Contract): Promise<Probe> {
   const { operation, body } = CALL;
   const sent = platformRequest(contract, { base: env.PLATFORM_BASE_URL, apiKey: env.PLATFORM_API_KEY }, CALL);
@@ -53,7 +53,7 @@ export async function probePlatform(env: Env, contract: Contract): Promise<Probe
 /** `notebridge contract probe`: exits 2 without a readable answer. */
 export async function probe({ json }: { json?: boolean }): Promise<void> {
   const { env, demo } = serviceSettings();
-  if (demo) console.error("No service settings are set here, so this uses the demo's platform.");
+  if (demo) console.error("This environment has no settings of a service, so the demo's platform is used.");
   const { contract } = readContract(env.PLATFORM_CONTRACT);
   const probed = await probePlatform(env, contract);
   if (probed.fault !== undefined) process.exitCode = 2;

@@ -35,8 +35,9 @@ function headsIn(file: string, text: string): string[] {
     if (line === '') return [];
     const head = line.startsWith('{') ? jsonHead(line) : line;
     if (head === undefined) return [];
-    // A typing error would look like an audit log that was cut off.
-    if (!HEAD.test(head)) throw new CliFault(`Line ${at + 1} of ${file} is not a head. Write it as number:MAC.`);
+    // Otherwise a typo would look like a truncated audit log.
+    if (!HEAD.test(head))
+      throw new CliFault(`Line ${at + 1} of ${file} is not a complete head. Write it as number:MAC.`);
     return [head];
   });
   if (heads.length === 0) throw new CliFault(`${file} contains no head.`);
@@ -57,9 +58,9 @@ const SENTENCES: Record<ChainFault['fault'], (what: string) => string> = {
   removed: (what) => `${what} was removed.`,
   inserted: (what) => `${what} was inserted: no link names it.`,
   repeated: (what) => `${what} is a copy of another entry, or was linked twice.`,
-  misdated: (what) => `${what} has another time than its link: it was put back later, or a clock was wrong.`,
+  misdated: (what) => `${what} has another time than its link: it was reinserted, or a clock was wrong.`,
   unsigned: (what) => `${what} has no valid MAC: it was inserted or changed.`,
-  'too-young': (what) => `${what} removed entries before their retention was over.`,
+  'too-young': (what) => `${what} removed entries before their retention period ended.`,
 };
 
 function sentenceOf({ entry, link, cut, head, grant, fault }: ChainFault): string {
@@ -75,12 +76,13 @@ function inWords({ links, entries, unlinked, head, heads, faults }: Verification
   const lines = faults.map(sentenceOf);
   if (faults.length === MAX_FAULTS) lines.push('… and more.');
   const counts = `${counted(entries, 'entry', 'entries')} in ${counted(links, 'link')}`;
-  const rest = unlinked === 0 ? '' : ` ${counted(unlinked, 'entry', 'entries')} of the last moment wait for a link.`;
+  const rest = unlinked === 0 ? '' : ` ${counted(unlinked, 'recent entry', 'recent entries')} not linked yet.`;
   if (faults.length === 0) lines.push(`✓ ${counts}: nothing was changed, removed or inserted.${rest}`);
   else lines.push(`${counts}; ${counted(faults.length, 'fault')}.${rest}`);
   if (heads.found > 0)
     lines.push(`✓ ${counted(heads.found, 'head')} found: nothing before them was removed from the end.`);
-  if (heads.cut > 0) lines.push(`${counted(heads.cut, 'head')} not checked: the retention removed their links.`);
+  if (heads.cut > 0)
+    lines.push(`${counted(heads.cut, 'head')} not checked: their links are past the retention period.`);
   lines.push(`Head: ${head}`);
   return lines.join('\n');
 }

@@ -46,8 +46,8 @@ interface RotationReport {
 
 /** Why the rotation left a row as it was. */
 const FAULTS: Record<KeySetting, string> = {
-  DATA_KEYS: 'does not open',
-  FINGERPRINT_KEYS: 'does not open',
+  DATA_KEYS: 'cannot be decrypted',
+  FINGERPRINT_KEYS: 'cannot be decrypted',
   AUDIT_KEYS: 'has a fault, see notebridge audit verify, and keeps its old MAC',
 };
 
@@ -74,7 +74,7 @@ const ROTATIONS = {
 };
 export type RotationKind = keyof typeof ROTATIONS;
 
-/** `notebridge keys rotate data` and the like: exits 2 if values are left. */
+/** `notebridge keys rotate data`, `fingerprints` and `audit`: exits 2 if values are left. */
 export async function rotateKeys(kind: RotationKind, { dryRun = false, json = false }: RotationOptions): Promise<void> {
   const live = new LiveLine(json ? process.stderr : process.stdout);
   const role = kind === 'audit' ? 'owner' : 'service';

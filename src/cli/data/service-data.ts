@@ -19,7 +19,7 @@ export async function withServiceData<T>(
 ): Promise<T> {
   const { env, demo } = serviceSettings();
   console.error(
-    `Database: ${placeOf(env)}${demo ? " (this clone's demo, because no service settings are set here)" : ''}`,
+    `Database: ${placeOf(env)}${demo ? " (this clone's demo, because this environment has no settings of a service)" : ''}`,
   );
   return withServiceDatabase(env, role, async (url) => {
     const pairs = await Promise.all(KEY_SETTINGS.map(async (name) => [name, parseKeys(await keysOf(env, name))]));
@@ -38,5 +38,5 @@ async function keysOf(env: Env, name: KeySetting): Promise<string[]> {
   const given = env[name];
   if (given) return given;
   if (env.DATABASE_URL === undefined) return readKeptKeys(path.resolve(env.DATA_DIR), name);
-  throw new CliFault(`${name} is not set. Use the value of the service.`);
+  throw new CliFault(`${name} is not set. Set it as for the service.`);
 }

@@ -16,7 +16,7 @@ import { nodeFinding } from './node-release.js';
 import { platformFinding, publicFinding, serviceFinding } from './reach-checks.js';
 
 /** Bytes; PostgreSQL stops committing when its disk is full. */
-const LEAST_FREE_BYTES = 1024 ** 3;
+const MIN_FREE_BYTES = 1024 ** 3;
 
 /** Prefix of the settings in the contract file. */
 const IN_CONTRACT = 'PLATFORM_CONTRACT: ';
@@ -49,8 +49,8 @@ async function diskFinding(folder: string, isUsed: boolean): Promise<Finding> {
   while (!existsSync(place)) place = path.dirname(place);
   const { bavail, bsize } = await statfs(place);
   const what = `${byteSize(bavail * bsize)} free at ${place}`;
-  if (bavail * bsize >= LEAST_FREE_BYTES) return ok(what);
-  return faulty(what, 'Free some space: with a full disk, no webhooks are stored.');
+  if (bavail * bsize >= MIN_FREE_BYTES) return ok(what);
+  return faulty(what, 'Free some space: with a full disk, the database accepts no webhooks.');
 }
 
 async function queueFinding(env: Env): Promise<Finding> {

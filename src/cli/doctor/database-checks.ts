@@ -34,7 +34,7 @@ export async function embeddedFinding(env: Env): Promise<Finding> {
   const { DATABASE_CONNECTIONS: connections } = env;
   const dataRoot = path.resolve(env.DATA_DIR);
   if (!existsSync(path.join(dataRoot, 'postgres'))) {
-    return ok(`the first start creates the embedded PostgreSQL under ${env.DATA_DIR}`);
+    return ok(`the first start creates the embedded PostgreSQL in ${env.DATA_DIR}`);
   }
   const { url, servingUrl, isRunning, release } = await joinEmbeddedPostgres(dataRoot);
   try {
@@ -101,9 +101,9 @@ export async function ownerFinding(url: string): Promise<Finding> {
   }
 }
 
-const NAME_OWNER = 'Use the role that owns the tables: SELECT tableowner FROM pg_tables.';
+const NAME_OWNER = 'Name the role that owns the tables: SELECT tableowner FROM pg_tables.';
 
-/** Checks that the keys that stored data needs are given. */
+/** Checks that all keys that stored data needs are set. */
 export async function keysFinding(url: string, env: Env): Promise<Finding> {
   const unset = KEY_SETTINGS.find((name) => !env[name]);
   if (unset) return faulty(`${unset} is not set`, NEW_KEY);
@@ -111,17 +111,17 @@ export async function keysFinding(url: string, env: Env): Promise<Finding> {
   const faults = await withClient(url, (client) => keyFaults(client, keys)).catch(() => 'unread' as const);
   if (faults === 'unread') return unknown('not checked: the database cannot be read');
   const given = KEY_SETTINGS.map((name) => `${keys[name].length} in ${name}`).join(', ');
-  if (!faults) return ok(`${given}; nothing needs them yet`);
+  if (!faults) return ok(`${given}; no stored data needs them yet`);
   return faults.length > 0 ? faulty(faults.join(' ')) : ok(`${given}; stored data needs no others`);
 }
 
-/** Checks whether ADMIN_API_KEY is still needed next to the keys that were made. @param isOn false if it is off */
+/** Checks whether ADMIN_API_KEY is still needed in addition to API keys. @param isOn false if it is off */
 export async function accessFinding(url: string, isOn: boolean): Promise<Finding> {
   const made = await withClient(url, readKeyCounts).catch(() => undefined);
   if (!made) return unknown('not checked: the database cannot be read or has no tables yet');
   const { keys, admins } = made;
   const what = `${keys} API keys exist, ${admins} of them with the scope admin; ADMIN_API_KEY is`;
-  if (!isOn && admins === 0) return faulty(`${what} off`, 'No key can create keys. Set ADMIN_API_KEY again.');
+  if (!isOn && admins === 0) return faulty(`${what} off`, 'No key can create keys: set ADMIN_API_KEY again.');
   if (!isOn) return ok(`${what} off`);
   if (keys === 0) return ok(`${what} on`);
   const make = 'Create a key with the scope admin (npx notebridge keys create), then set ADMIN_API_KEY=off.';

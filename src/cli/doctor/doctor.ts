@@ -16,8 +16,7 @@ export async function examine({ json }: { json?: boolean }): Promise<void> {
 
 /** The checks of the service, or of this clone's demo if nothing is set here. */
 function checksToMake(): Checks {
-  const ofDemo =
-    'complete: those of the demo, because none are set here; its platform and service run only with the demo';
+  const ofDemo = "complete (the demo's, because none are set here; its platform and service run only with the demo)";
   try {
     const { env, demo, url = demo?.url ?? addressOf(env) } = serviceSettings();
     return {

@@ -1,4 +1,4 @@
-/** The result of one check, with advice on what to do. `unknown` alone is not a fault. */
+/** The result of one check; lines of advice say what to do. `unknown` is not a fault. */
 export interface Finding {
   state: 'ok' | 'faulty' | 'unknown';
   what: string;

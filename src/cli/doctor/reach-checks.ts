@@ -27,8 +27,8 @@ function skewFault(nowMs: number, date: string | null): string | undefined {
 }
 
 /**
- * Accepts any answer. The address itself is not an operation, so the request does not count towards the limit. It takes the
- * same way as calls.
+ * Accepts any answer. The address itself is not an operation, so the request does not count towards the limit. It takes
+ * the same route as calls.
  */
 export async function platformFinding(env: Env): Promise<Finding> {
   const { PLATFORM_BASE_URL: baseUrl } = env;
@@ -41,14 +41,14 @@ export async function platformFinding(env: Env): Promise<Finding> {
     const took = Math.round(performance.now() - begun);
     const skew = skewFault(Date.now(), headers.date ?? null);
     if (skew)
-      return faulty(skew, 'Set the clock of this machine (NTP), because signatures and certificates depend on it.');
+      return faulty(skew, 'Set the clock of this machine (NTP): checks of signatures and certificates depend on it.');
     return ok(`${baseUrl} answers in ${took} ms (${statusCode})${way}; the key was not sent`);
   } catch (error) {
     if (error instanceof ProxyRefusal)
       return faulty(`the proxy ${proxy?.host} in HTTPS_PROXY answers ${error.status} to CONNECT`, PROXY_REFUSES);
     const tls = tlsFault(error, OF_PLATFORM);
     if (tls) return faulty(`${baseUrl} cannot be reached over TLS${way}, because ${tls}`);
-    const advice = `Check PLATFORM_BASE_URL, ${proxy ? 'HTTPS_PROXY, ' : ''}the name service, the firewall, and the certificate.`;
+    const advice = `Check PLATFORM_BASE_URL, ${proxy ? 'HTTPS_PROXY, ' : ''}DNS, the firewall, and the certificate.`;
     return faulty(`${baseUrl} does not answer${way} (${causeOf(error)})`, advice);
   }
 }
@@ -75,9 +75,9 @@ async function healthAt(url: string): Promise<ServiceHealth | undefined> {
 /** Checks that PUBLIC_URL leads to notebridge. No answer is not a fault, because some networks only allow outside access. */
 export async function publicFinding(url: string): Promise<Finding> {
   try {
-    if (await healthAt(url.replace(/\/$/, ''))) return ok(`${url} is notebridge`);
-    const advice = 'Correct PUBLIC_URL, or the proxy at this URL: its /health/ready must lead here.';
-    return faulty(`PUBLIC_URL ${url} is another program`, advice);
+    if (await healthAt(url.replace(/\/$/, ''))) return ok(`${url} leads to notebridge`);
+    const advice = 'Correct PUBLIC_URL, or the proxy at this address: its /health/ready must lead here.';
+    return faulty(`PUBLIC_URL ${url} leads to a program other than notebridge`, advice);
   } catch (error) {
     return unknown(`PUBLIC_URL ${url} does not answer from here (${causeOf(error)})`, 'Check it from outside.');
   }
@@ -93,9 +93,9 @@ const FREE_PORT =
 export async function serviceFinding(url: string, starter: string): Promise<Finding> {
   try {
     const health = await healthAt(url);
-    if (!health) return faulty(`another program answers at ${url}`, FREE_PORT);
+    if (!health) return faulty(`a program other than notebridge answers at ${url}`, FREE_PORT);
     const { status, causes } = health;
-    // What only awaits a decision is no fault of the installation.
+    // A pending decision is not a fault of the installation.
     const finding = causes.every(({ part }) => part === 'decisions') ? unknown : faulty;
     return (status === 'ok' ? ok : finding)(`${url} is ${status}`, ...causeLines(health).flat());
   } catch (error) {

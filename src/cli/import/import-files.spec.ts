@@ -16,7 +16,7 @@ async function parts(names: string[], kind?: 'providers' | 'clients' | 'fhir'): 
   return [...form.entries()].map(([field, value]) => `${field}:${(value as File).name}`);
 }
 
-test('files that are named after providers go first; the others keep their order', async () => {
+test('sends provider files first, and keeps the order of the others', async () => {
   const names = ['patients_by_provider.csv', 'a.csv', 'Therapists.csv', 'clients.csv', 'providers.csv'];
   expect(await parts(names)).toEqual(
     ['Therapists.csv', 'providers.csv', 'patients_by_provider.csv', 'a.csv', 'clients.csv'].map(
@@ -29,7 +29,7 @@ test.each([
   ['providers', 'providers:x.csv'],
   ['clients', 'clients:x.csv'],
   ['fhir', 'file:x.csv'],
-] as const)('--kind %s names the part %s', async (kind, part) => expect(await parts(['x.csv'], kind)).toEqual([part]));
+] as const)('--kind %s: sends the part %s', async (kind, part) => expect(await parts(['x.csv'], kind)).toEqual([part]));
 
 test.each([
   ['x.CSV', 'text/csv'],
@@ -40,12 +40,12 @@ test.each([
   ['x.json', 'application/fhir+json'],
   ['x.xlsx', 'application/octet-stream'],
   ['x', 'application/octet-stream'],
-])('the extension of %s means %s', async (name, type) => {
+])('%s is sent as %s', async (name, type) => {
   const { form, bytes } = await formOf([file(name)]);
   expect([(form.get('file') as File).type, bytes]).toEqual([type, 4]);
 });
 
-test('a missing file and a folder are refused before anything is sent', async () => {
-  await expect(formOf([path.join(folder, 'missing.csv')])).rejects.toThrow('does not exist');
+test('rejects a missing file and a folder before sending anything', async () => {
+  await expect(formOf([path.join(folder, 'missing.csv')])).rejects.toThrow('no such file');
   await expect(formOf([file('x.csv'), folder])).rejects.toThrow('is a folder');
 });

@@ -44,7 +44,7 @@ function view(counts: Partial<ImportResponse['counts']>, more: Partial<ImportRes
   } as ImportResponse;
 }
 
-test('only outcomes that occurred are listed', () => {
+test('lists only outcomes that occurred', () => {
   const text = importSummary(view({ total: 40, created: 38, linked: 2 }));
   expect(text.split('\n')).toEqual([
     'Import i1 completed in 15 s: 40 rows, 76 calls to the platform',
@@ -73,7 +73,7 @@ const CLIENTS: ImportFileResponse = {
   },
 };
 
-test('the mapping of a file names its columns, ignored ones, the reason of the id, and empty ids', () => {
+test("prints a file's columns, ignored columns, the reason for the id column, and empty ids", () => {
   const ndjson = {
     ...CLIENTS,
     name: 'providers.ndjson',
@@ -120,7 +120,7 @@ describe('an import whose columns are not clear', () => {
     expect(importSummary(waiting({ offeredColumns: { externalId: 'MRN' } }))).toContain('externalId=COLUMN');
   });
 
-  test('asks for the columns of each kind when it has several files', () => {
+  test('several files: requests the columns of each kind', () => {
     const files = [{ ...asking, name: 'providers.csv', kind: 'providers' as const }, asking];
     expect(importSummary(waiting({ files }))).toContain(
       'map i1 --column providers.externalId=COLUMN --column clients.externalId=COLUMN',
@@ -128,7 +128,7 @@ describe('an import whose columns are not clear', () => {
   });
 });
 
-test('reasons are grouped by code, with the command that shows their rows', () => {
+test('groups reasons by code, with the command that shows their rows', () => {
   const reasons: ImportResponse['reasons'] = [
     { outcome: 'rejected', code: 'bad-email', rows: 12 },
     { outcome: 'needsReview', code: 'email-taken', rows: 1 },
@@ -138,7 +138,7 @@ test('reasons are grouped by code, with the command that shows their rows', () =
   expect(text).toContain('npx notebridge import-rows i1 --code bad-email');
 });
 
-test('corrections and rows without a person are reported', () => {
+test('reports corrections and rows without a person', () => {
   const more = { corrected: 2, correctionOf: 'i0', unclearRows: 3, planned: { 'needs-review': 1 } };
   const text = importSummary(view({ total: 3 }, { state: 'planned', ...more }));
   expect(text).toContain('corrects rejected rows of import i0');
@@ -147,14 +147,14 @@ test('corrections and rows without a person are reported', () => {
   expect(text).toContain('npx notebridge import-rows i1 --planned needs-review');
 });
 
-test('rows that need attention come with the command that shows them', () => {
+test('prints the command that shows the rows that need attention', () => {
   const text = importSummary(view({ total: 3, rejected: 1, needsReview: 1, failed: 1 }));
   expect(text).toContain('npx notebridge import-rows i1 --rejected-csv rejected.csv');
   expect(text).toContain('npx notebridge import-rows i1 --outcome needsReview');
   expect(text).toContain('npx notebridge retry i1');
 });
 
-test('a plan shows the calls and the time that it needs, and how to apply it', () => {
+test('prints the calls and the time that a plan needs, and how to apply it', () => {
   const calls = { made: 0, remaining: { min: 3, max: 4 } };
   const planned = { 'create-or-link': 2, unchanged: 5 };
   const text = importSummary(view({ total: 7 }, { state: 'planned', planned, calls, etaMinSeconds: 1, etaSeconds: 2 }));
@@ -164,14 +164,14 @@ test('a plan shows the calls and the time that it needs, and how to apply it', (
 
 const NOTHING_TO_DO: ImportResponse['planned'][] = [{}, { unchanged: 5 }, { rejected: 4 }];
 
-test.each(NOTHING_TO_DO)('a plan of %j has nothing that could be applied', (planned) => {
+test.each(NOTHING_TO_DO)('a plan of %j: there is nothing to do', (planned) => {
   const text = importSummary(view({ total: 5 }, { state: 'planned', planned, etaSeconds: 0, finishedAt: null }));
   expect(text).toContain('there is nothing to do');
   expect(text).not.toContain('apply');
   expect(text).not.toContain('about 0 s');
 });
 
-test('a failed import says why', () => {
+test('prints why an import failed', () => {
   const error = { code: 'unreadable-file', message: 'clients.csv, line 3: it ends in the middle.' };
   expect(importSummary(view({}, { state: 'failed', error }))).toContain(error.message);
 });
@@ -183,11 +183,9 @@ test.each([
   [{ failed: 1 }, {}, 2],
   [{}, { state: 'failed' }, 1],
   [{ created: 3 }, { state: 'cancelled' }, 1],
-] as const)('%j %j ends the command with %d', (counts, more, code) =>
-  expect(exitCodeOf(view(counts, more))).toBe(code),
-);
+] as const)('%j %j: exit code %d', (counts, more, code) => expect(exitCodeOf(view(counts, more))).toBe(code));
 
-test('a failed deletion, a pause and skipped rows end the command with 2', () => {
+test('a failed deletion, a pause and skipped rows: exit code 2', () => {
   const failed = view({ total: 1, unchanged: 1 }, { deletes: { failed: 2 }, needAttention: 2 });
   expect(importSummary(failed)).toContain('2  whose deletion failed');
   expect(importSummary(failed)).toContain('npx notebridge retry i1');
@@ -211,13 +209,13 @@ test.each([
   [{ name: 'providerRemovals' }, '7 of 20 clients would lose a provider.'],
   [{ name: 'idColumn' }, '7 people are known by the ids of another column. If the id column is wrong, cancel'],
   [{ name: 'looksDoubled' }, '7 of 20 people to create exist under another id. If the id column is wrong, cancel'],
-] as const)('the guard %j stops a plan with its count and the command that confirms it', (guard, sentence) => {
+] as const)('prints the guard %j with its count and the command that confirms it', (guard, sentence) => {
   expect(importSummary(held(guard))).toContain(`Needs confirmation (${guard.name}): ${sentence}`);
   expect(importSummary(held(guard))).toContain(`npx notebridge apply i1 --override ${guard.name}`);
   expect(exitCodeOf(held(guard))).toBe(2);
 });
 
-test('a missing worker is a fault while the import is not done', () => {
+test('reports a missing worker until the import is completed', () => {
   const idle = view({ total: 1, pending: 1 }, { state: 'paused', etaUnknown: 'no-worker' });
   expect(importSummary(idle)).toContain('Fault: no worker process is running');
   expect(importSummary({ ...idle, state: 'completed' })).not.toContain('Fault');

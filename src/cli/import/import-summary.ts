@@ -114,7 +114,7 @@ function resultLines(view: ImportResponse): string[] {
     [correctionOf, `  It corrects rejected rows of import ${correctionOf}.`],
     [corrected, `  ${counted(corrected, 'row was', 'rows were')} corrected.`],
     [repeatedIds, `  ${counted(repeatedIds, 'id occurs', 'ids occur')} in several rows.`],
-    [lostProviders, `  ${counted(lostProviders, 'reference')} to providers led to no provider.`],
+    [lostProviders, `  ${counted(lostProviders, 'reference')} to providers matched no provider.`],
     [view.unclearRows, `  ${unclear} no person, so no one is deleted. Correct the files, then import them again.`],
   ];
   return [...results, ...applicable(notes)];
@@ -136,7 +136,7 @@ function needed({ calls, etaSeconds, etaMinSeconds }: ImportResponse): string {
 
 function guardLine({ name, count, of, threshold }: Guard): string {
   const isOver = threshold && count > threshold.people && count * 100 > of * threshold.percent;
-  // Deletions that the files ask for, and those of accounts that are linked only by email, need it in any number.
+  // Deletions that the files request, and those of accounts that are linked only by email, need it in any number.
   const bound = isOver ? `; more than ${threshold.percent}% and ${threshold.people} need confirmation` : '';
   const fix =
     name === 'idColumn' || name === 'looksDoubled'
@@ -157,7 +157,7 @@ function advice(view: ImportResponse): string[] {
     [state === 'needs-mapping', `To choose the columns: ${mapCommand(view)}`],
     [state === 'planned' && hasWork, `Nothing was sent. To apply the plan: ${apply}`],
     [state === 'planned' && !hasWork, 'Nothing was sent, and there is nothing to do.'],
-    [state === 'paused', `To resume: npx notebridge resume ${id}`],
+    [state === 'paused', `To continue: npx notebridge resume ${id}`],
     [counts.rejected > 0, `Rejected rows, to be corrected and imported again: ${rows} --rejected-csv rejected.csv`],
     [counts.needsReview + (deletes.needsReview ?? 0) > 0, `For review, with the reason: ${rows} --outcome needsReview`],
     [state === 'planned' && planned['needs-review'], `For review: ${rows} --planned needs-review`],

@@ -15,7 +15,7 @@ const view = (state: string, more = {}) =>
     ...more,
   }) as unknown as ImportResponse;
 
-/** Watches an import that returns these answers in order and then repeats the last; an error is thrown. */
+/** Watches an import that returns these answers in turn, and repeats the last one; an error is thrown. */
 async function watched(answers: (ImportResponse | Error)[], options = {}) {
   const left = [...answers];
   const get = async () => {
@@ -35,31 +35,31 @@ async function watched(answers: (ImportResponse | Error)[], options = {}) {
   return { ended, ms, written };
 }
 
-test('a plan that a guard stops, and columns that are not clear, end the watch', async () => {
+test('the watch ends at a plan that needs confirmation, and at unclear columns', async () => {
   expect(await watched([view('staging'), view('planned')])).toMatchObject({ ended: 'planned' });
   expect(await watched([view('needs-mapping')], { applied: true })).toMatchObject({ ended: 'needs-mapping' });
 });
 
-test('a plan that is being applied does not end the watch', async () => {
+test('the watch continues while a plan is being applied', async () => {
   const answers = [view('planned'), view('running'), view('completed')];
   expect(await watched(answers, { applied: true })).toMatchObject({ ended: 'completed' });
 });
 
-test('an unavailable service is reported once and does not end the watch', async () => {
+test('the watch reports an unavailable service once, and continues', async () => {
   const away = new Unreachable('away');
   const { ended, written } = await watched([view('running'), away, away, view('completed')]);
   expect(ended).toBe('completed');
   expect(written.match(/does not answer/g)).toHaveLength(1);
 });
 
-test('a service that stays unavailable for minutes ends the watch; any other fault ends it immediately', async () => {
+test('the watch fails after minutes without the service, and immediately on other errors', async () => {
   const { ended, ms } = await watched([view('running'), new Unreachable('away')]);
   expect([ended, ms > 120_000]).toEqual(['away', true]);
   const refused = await watched([new CliFault('No import with this id is known.')]);
   expect([refused.ended, refused.ms]).toEqual(['No import with this id is known.', 0]);
 });
 
-test('a missing worker is reported once', async () => {
+test('the watch reports a missing worker once', async () => {
   const idle = view('running', { etaUnknown: 'no-worker' });
   const { ended, written } = await watched([idle, idle, view('completed')]);
   expect([ended, written.match(/no worker process is running, so nothing is sent/g)]).toMatchObject([

@@ -15,14 +15,14 @@ const POLL_MS = 300;
 export type ImportProgress = Pick<ImportResponse, 'counts' | 'calls' | 'etaSeconds' | 'etaMinSeconds' | 'etaUnknown'>;
 
 /** How often an unavailable service is asked, and how long until the watch ends. */
-const AWAY_POLL_MS = 2_000;
-const MAX_AWAY_MS = 300_000;
+const OUTAGE_POLL_MS = 2_000;
+const MAX_OUTAGE_MS = 300_000;
 
 interface WatchOptions {
   signal?: AbortSignal;
   /** The plan is being applied, so the state `planned` passes. */
   applied?: boolean;
-  /** Lets time pass. @param ms milliseconds */
+  /** Waits this many milliseconds. */
   pause?: (ms: number) => Promise<unknown>;
 }
 
@@ -46,22 +46,22 @@ export async function watchImport(
   live: LiveLine,
   { signal, applied = false, pause = (ms) => delay(ms, undefined, { signal }) }: WatchOptions = {},
 ): Promise<ImportResponse> {
-  let awayMs = 0;
+  let outageMs = 0;
   let lackedWorker = false;
   try {
     for (;;) {
       const view = await api.get<ImportResponse>(pathOf(id), { signal }).catch((error: unknown) => {
-        if (!(error instanceof Unreachable) || awayMs >= MAX_AWAY_MS) throw error;
+        if (!(error instanceof Unreachable) || outageMs >= MAX_OUTAGE_MS) throw error;
       });
       if (view?.state === 'running' || view?.state === 'completed') live.show(importProgress(view));
       if (view && isAtRest(view, applied)) return view;
       if (view && lacksWorker(view) && !lackedWorker) live.say(NO_WORKER);
       if (view) lackedWorker = lacksWorker(view);
-      if (!view && awayMs === 0) {
-        live.say('The service does not answer. Waiting for it; the import then continues …');
+      if (!view && outageMs === 0) {
+        live.say('The service does not answer. Waiting; the import continues with it …');
       }
-      awayMs = view ? 0 : awayMs + AWAY_POLL_MS;
-      await pause(view ? POLL_MS : AWAY_POLL_MS);
+      outageMs = view ? 0 : outageMs + OUTAGE_POLL_MS;
+      await pause(view ? POLL_MS : OUTAGE_POLL_MS);
     }
   } finally {
     live.end();
@@ -83,16 +83,16 @@ export async function watchToEnd(api: Api, id: string, applied = false, json = f
   process.exitCode = exitCodeOf(view);
 }
 
-let farewell: string | undefined;
+let interruptMessage: string | undefined;
 
-/** Sets the text that Ctrl-C prints before it ends the command. */
+/** Sets what Ctrl-C prints before it ends the command. */
 export function onInterrupt(text: string): void {
-  // The listener is never replaced, because a signal that arrives during the exchange would be lost.
-  if (farewell === undefined) {
+  // One permanent listener: a signal that arrives while listeners are exchanged would be lost.
+  if (interruptMessage === undefined) {
     process.on('SIGINT', () => {
-      console.log(process.stdout.isTTY ? `\n${farewell}` : farewell);
+      console.log(process.stdout.isTTY ? `\n${interruptMessage}` : interruptMessage);
       process.exit(130);
     });
   }
-  farewell = text;
+  interruptMessage = text;
 }

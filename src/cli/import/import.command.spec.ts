@@ -29,19 +29,19 @@ async function posted(...args: string[]): Promise<[path: string, body: unknown][
 
 const columns = ['--column', 'externalId=PAT_ID', '--column', 'clients.firstName=Vor=name'];
 
-test('files are sent as a form, without a kind unless one is given', async () => {
+test('sends files as a form, without a kind by default', async () => {
   expect(await posted('import', file)).toEqual([['/v1/imports?mode=upsert', ['file']]]);
   expect(await posted('import', file, '--kind', 'clients')).toEqual([
     ['/v1/imports?mode=upsert&kind=clients', ['clients']],
   ]);
 });
 
-test('--column names the columns of an import', async () => {
+test('--column sets the columns of an import', async () => {
   const [[at] = []] = await posted('import', file, ...columns);
   expect(at).toBe('/v1/imports?mode=upsert&columns=externalId:PAT_ID,clients.firstName:Vor=name');
 });
 
-test('import refuses a column with a comma, and map accepts it', async () => {
+test('import rejects a column with a comma, map accepts it', async () => {
   const comma = ['--column', 'lastName=Name, last'];
   await expect(posted('import', file, ...comma)).rejects.toThrow('"Name, last" has a comma in its name');
   expect(await posted('map', 'i1', ...comma)).toEqual([
@@ -49,7 +49,7 @@ test('import refuses a column with a comma, and map accepts it', async () => {
   ]);
 });
 
-test.each([['PAT_ID'], ['=PAT_ID'], ['externalId=']])('--column %s is refused', async (text) => {
+test.each([['PAT_ID'], ['=PAT_ID'], ['externalId=']])('rejects --column %s', async (text) => {
   await expect(posted('map', 'i1', '--column', text)).rejects.toThrow('It must be FIELD=COLUMN');
 });
 

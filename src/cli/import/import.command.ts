@@ -70,7 +70,7 @@ export function addImportCommands(program: Command, api: Api): void {
   program
     .command('import')
     .description('import providers and clients from files: CSV, JSON lines or FHIR R4')
-    .argument('<files...>', 'one or more files that belong together, such as providers.csv clients.csv')
+    .argument('<files...>', 'one file or several that belong together, such as providers.csv clients.csv')
     .addOption(kind.choices(['providers', 'clients', 'fhir']))
     .addOption(mode.choices(['upsert', 'snapshot']).default('upsert'))
     .option('--dry-run', 'plan and count only; nothing is sent until you apply it')
@@ -100,7 +100,7 @@ export function addImportCommands(program: Command, api: Api): void {
     from: () => api.all('/v1/imports', { limit: '20' }),
     limit: 20,
     row: importRow,
-    none: 'No imports yet. Start one: npx notebridge import providers.csv clients.csv',
+    none: 'There are no imports yet. To start one: npx notebridge import providers.csv clients.csv',
     instead: (_query, id) => (id === undefined ? undefined : showImport(api, id, imports.opts())),
   });
 
@@ -111,7 +111,7 @@ export function addImportCommands(program: Command, api: Api): void {
   listing<ImportRowView>(rows, api, {
     from: (_query, id = '') => `${pathOf(id)}/rows`,
     options: [
-      new Option('--outcome <outcome>', 'only these').choices(ROW_OUTCOMES),
+      new Option('--outcome <outcome>', 'only rows with this outcome').choices(ROW_OUTCOMES),
       new Option('--planned <outcome>', 'only rows with this planned outcome').choices(PLANNED_OUTCOMES),
       new Option('--code <code>', 'only rows with this reason'),
       new Option('--rejected-csv <file>', 'write the rejected rows to a file that can be corrected and imported again'),
@@ -187,7 +187,7 @@ async function showImport(api: Api, id: string, { wait, json }: { wait?: boolean
 function importRow({ id, createdAt, state, kind, counts, calls, needAttention }: ImportResponse) {
   return {
     id,
-    'begun (UTC)': new Date(createdAt).toISOString().slice(0, 19),
+    'started (UTC)': new Date(createdAt).toISOString().slice(0, 19),
     kind,
     state,
     rows: counts.total,

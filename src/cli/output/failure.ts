@@ -10,10 +10,11 @@ function printFailure(detail: string, answer?: CliFault['answer']): void {
 }
 
 /** Reports faults of a program's arguments and output; call it before commands are added, which inherit it. */
-export function withFaults(command: Command): Command {
+export function configureErrors(command: Command): Command {
   process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
     // A reader such as `head` may close the pipe early.
-    if (code !== 'EPIPE') failed(new CliFault(`The output cannot be written (${code}), so it is incomplete.`));
+    if (code !== 'EPIPE')
+      reportFailure(new CliFault(`The output cannot be written (${code}); what is there is incomplete.`));
     process.exit();
   });
   if (!isJsonWanted()) return command.showHelpAfterError('(see --help)');
@@ -21,8 +22,8 @@ export function withFaults(command: Command): Command {
 }
 
 /** Prints why a command failed, and sets its exit code. */
-export function failed(error: unknown): void {
-  const detail = error instanceof Error ? error.message : 'The command failed without a message.';
+export function reportFailure(error: unknown): void {
+  const detail = error instanceof Error ? error.message : 'The command failed without a reason.';
   const fault = error instanceof CliFault ? error : undefined;
   printFailure(detail, fault?.answer);
   process.exitCode = fault?.exitCode ?? 1;

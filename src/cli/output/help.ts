@@ -1,8 +1,8 @@
 import { type Command, Help } from 'commander';
 
-/** What every command's help ends with. */
+/** The end of every command's help. */
 export const EXIT_CODES = `
-Exits 0 on success, 1 on an error, 2 if something needs attention, 130 after Ctrl-C.`;
+Exits 0 on success, 1 on an error, 2 if something needs attention, 130 if interrupted (Ctrl-C).`;
 
 /** Commands as a help shows them. @param lines without `npx notebridge` */
 export function examples(...lines: string[]): string {
@@ -11,7 +11,7 @@ export function examples(...lines: string[]): string {
   );
 }
 
-/** A group shows the options of the command that is meant where none of it is named. */
+/** The help of a group also shows the options of its default command. */
 export const HELP_OF_GROUPS: Partial<Help> = {
   visibleOptions(command) {
     const shown = (each: Command) => Help.prototype.visibleOptions.call(this, each);
@@ -20,10 +20,10 @@ export const HELP_OF_GROUPS: Partial<Help> = {
     return [...ofDefault.filter(({ long }) => !own.some((option) => option.long === long)), ...own];
   },
   subcommandDescription(command) {
-    return command.summary() || command.description() + (isDefault(command) ? '; the default command' : '');
+    return command.summary() || command.description() + (isDefault(command) ? ' (default)' : '');
   },
 };
 
-/** Commander keeps to itself which command of a group is its default. */
+/** Commander does not expose which command of a group is its default. */
 const isDefault = (command: Command): boolean =>
   command.parent !== null && Reflect.get(command.parent, '_defaultCommandName') === command.name();

@@ -8,19 +8,19 @@ type Query = Partial<Record<string, string>>;
 
 /** A command that prints a list of the service, page by page. */
 interface ListCommand<T> {
-  /** Its path below /v1, or what its options and arguments make of it: a path, or the items themselves. */
+  /** The path of the list, or a function of options and arguments that returns the path or the items. */
   from: string | ((query: Query, ...args: string[]) => string | AsyncIterable<T>);
-  /** Further options than --json and --limit; their values go into the query. */
+  /** Options in addition to --json and --limit; their values go into the query. */
   options?: Option[];
-  /** Names of parameters that differ from the name of their option. */
+  /** Parameters whose names differ from their options. */
   parameters?: Record<string, string>;
   /** Default of --limit; as JSON all items are printed. */
   limit: number;
   /** Without names and texts of the platform, which may be personal. */
   row(item: T): Row;
-  /** Printed in place of a list without items. */
+  /** Printed if the list is empty. */
   none: string;
-  /** What the options ask for in place of a list. */
+  /** Does what the options request instead of a list, or returns undefined. */
   instead?(query: Query, ...args: string[]): Promise<void> | undefined;
 }
 
@@ -32,11 +32,11 @@ export function listing<T>(
 ): void {
   for (const option of options) command.addOption(option);
   command
-    .option('--limit <count>', 'maximum number of items, or all; --json shows all by default', countIn, limit)
+    .option('--limit <count>', 'show at most this many, or "all"; with --json, all by default', countIn, limit)
     .option('--json', 'print one JSON object per line')
     .action(async (...given: unknown[]) => {
       const args = given.filter((each) => typeof each === 'string');
-      const { json, limit: most, ...values } = command.opts<{ json?: boolean; limit: number } & Query>();
+      const { json, limit: max, ...values } = command.opts<{ json?: boolean; limit: number } & Query>();
       const named = Object.entries(values).map(([name, value]) => [parameters[name] ?? name, value]);
       const query: Query = Object.fromEntries(named);
       const other = instead?.(query, ...args);
@@ -45,16 +45,16 @@ export function listing<T>(
       const items = typeof source === 'string' ? api.all<T>(source, query) : source;
       const isWhole = json && command.getOptionValueSource('limit') === 'default';
       let isCut = false;
-      const shown = first(items, isWhole ? Number.POSITIVE_INFINITY : most, () => {
+      const shown = firstOf(items, isWhole ? Number.POSITIVE_INFINITY : max, () => {
         isCut = true;
       });
       await printList(shown, { row, none, json });
-      if (isCut && !json) console.error(`Only the first ${most} are shown. Use --limit all to show all.`);
+      if (isCut && !json) console.error(`Only the first ${max} are shown. To show all: --limit all`);
     });
 }
 
 /** Options that take one value each, by their flags. */
-export const valued = (options: Record<string, string>): Option[] =>
+export const valueOptions = (options: Record<string, string>): Option[] =>
   Object.entries(options).map(([flags, about]) =>
     flags.endsWith('<moment>') ? momentOption(flags, about) : new Option(flags, about),
   );
@@ -62,12 +62,12 @@ export const valued = (options: Record<string, string>): Option[] =>
 /** Reads --limit. @throws {InvalidArgumentError} if it is neither a count nor `all` */
 function countIn(text: string): number {
   if (text === 'all') return Number.POSITIVE_INFINITY;
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 on, or all.');
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number of at least 1, or all.');
   return Number(text);
 }
 
 /** The first items of a list. @param onMore called if there are more */
-async function* first<T>(items: AsyncIterable<T>, count: number, onMore: () => void): AsyncGenerator<T> {
+async function* firstOf<T>(items: AsyncIterable<T>, count: number, onMore: () => void): AsyncGenerator<T> {
   let shown = 0;
   for await (const item of items) {
     if (shown === count) return onMore();

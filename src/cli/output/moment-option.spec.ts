@@ -14,10 +14,10 @@ const parsed = (given: string) => {
   }
 };
 
-test.each(['2026-01-31', '2026-01-31T08:00:00Z'])('leaves %s unchanged', (moment) => {
+test.each(['2026-01-31', '2026-01-31T08:00:00Z'])('accepts %s', (moment) => {
   expect(parsed(moment)).toEqual({ since: moment });
 });
 
-test.each(['yesterday', '2026-02-31', ''])('%j is refused by the name of the option', (text) => {
+test.each(['yesterday', '2026-02-31', ''])('rejects %j, and names the option', (text) => {
   expect(parsed(text)).toMatch(/'--since <moment>' argument '.*' is invalid\. It must be a date such as 2026-01-31/);
 });

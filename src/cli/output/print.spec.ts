@@ -6,7 +6,7 @@ async function* items(count: number): AsyncGenerator<number> {
 
 const FORMAT = { row: (n: number) => ({ id: `id-${n}`, n }), none: 'None found.' };
 
-test('columns are as wide as their widest cell, and what is missing is a dash', () => {
+test('columns are as wide as their widest cell; a missing value is a dash', () => {
   const rows = [
     { id: 'P-101', why: null },
     { id: 7, why: 'two\nlines' },
@@ -14,7 +14,7 @@ test('columns are as wide as their widest cell, and what is missing is a dash', 
   expect(table(rows)).toBe('id     why\nP-101  –\n7      two lines');
 });
 
-test('prints 300,000 rows as they arrive, without collecting them', async () => {
+test('prints 300,000 rows without storing them in a list', async () => {
   let lines = 0;
   let most = 0;
   await printList(items(300_000), FORMAT, (text) => {
@@ -45,14 +45,14 @@ test.each([
   [3_600, '1 h'],
   [7_300, '2 h 1 min'],
   [-3, '0 s'],
-])('%d seconds are said as %s', (seconds, words) => expect(duration(seconds)).toBe(words));
+])('duration: %d seconds are %s', (seconds, words) => expect(duration(seconds)).toBe(words));
 
 test.each([
   [0, '0 B'],
   [1023, '1023 B'],
   [1024, '1.0 KiB'],
   [1.5 * 1024 ** 3, '1.5 GiB'],
-])('%d bytes are said as %s', (bytes, words) => expect(byteSize(bytes)).toBe(words));
+])('byteSize: %d bytes are %s', (bytes, words) => expect(byteSize(bytes)).toBe(words));
 
 test('a count agrees with its noun', () => {
   expect([counted(1, 'row'), counted(0, 'row'), counted(12_345, 'row')]).toEqual(['1 row', '0 rows', '12,345 rows']);

@@ -1,4 +1,4 @@
-/** Rows that are printed together; the columns are as wide as the first of them need. */
+/** Rows per printed page; the first page decides the widths of the columns. */
 const PAGE = 200;
 
 /** Cells by the heading of their column; null, undefined and '' show as a dash. */
@@ -6,13 +6,13 @@ export type Row = Record<string, unknown>;
 
 interface ListFormat<T> {
   row: (item: T) => Row;
-  /** Printed in place of a list without items. */
+  /** Printed if the list is empty. */
   none: string;
   /** Print each item as one line of JSON instead. */
   json?: boolean;
 }
 
-/** Prints a list item by item as it comes: it may be longer than what fits in memory. */
+/** Prints a list page by page, because it may not fit in memory. */
 export async function printList<T>(
   items: AsyncIterable<T> | Iterable<T>,
   { row, none, json = false }: ListFormat<T>,
@@ -31,7 +31,7 @@ export async function printList<T>(
   if (isEmpty && !json) print(none);
 }
 
-/** Rows below the headings of their columns. @param widths of the columns, where rows of the same list came before */
+/** Rows below the headings of their columns. @param widths of the columns, if this is not the first page of a list */
 export function table(rows: readonly Row[], widths: number[] = []): string {
   const lines = rows.map((row) =>
     Object.values(row).map((value) => String(value ?? '').replaceAll(/\s+/g, ' ') || '–'),

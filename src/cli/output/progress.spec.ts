@@ -4,7 +4,7 @@ import { LiveLine, type Progress, progressLine, progressWords } from './progress
 
 const halfway: Progress = { done: 21, total: 42, noun: 'rows', note: '40 calls', etaSeconds: 8 };
 
-test('the words name what is done, and what is left while something is', () => {
+test('the text names the work done and, until the end, the time left', () => {
   expect(progressWords(halfway)).toBe('21 of 42 rows · 40 calls · about 8 s left');
   expect(progressWords({ ...halfway, done: 42 })).toBe('42 of 42 rows · 40 calls');
   expect(progressWords({ ...halfway, etaSeconds: null })).toBe('21 of 42 rows · 40 calls');
@@ -12,16 +12,16 @@ test('the words name what is done, and what is left while something is', () => {
   expect(progressWords({ ...halfway, etaMinSeconds: 8 })).toBe('21 of 42 rows · 40 calls · about 8 s left');
 });
 
-test('the bar is filled by the share that is done', () => {
+test('the bar shows the share of the work done', () => {
   const line = progressLine(halfway, 100);
   expect(line).toMatch(/^█{16}░{16} {2}50% {2}21 of 42/);
 });
 
-test('nothing to do is all done', () => {
+test('the bar is full if there is nothing to do', () => {
   expect(progressLine({ done: 0, total: 0, noun: 'rows', etaSeconds: null }, 80)).toMatch(/^█+ 100%/);
 });
 
-test('a line never wraps, for any counts and terminal width', () => {
+test('a line never wraps, regardless of counts and terminal width', () => {
   const counts = { done: fc.nat(1e9), total: fc.nat(1e9), etaSeconds: fc.option(fc.nat(1e6)) };
   fc.assert(
     fc.property(fc.record(counts), fc.integer({ min: 2, max: 300 }), (progress, columns) => {
@@ -40,7 +40,7 @@ function record(isTTY: boolean) {
   return { written, clock, live };
 }
 
-test('on a terminal one line is rewritten, and left standing at the end', () => {
+test('on a terminal, rewrites one line and leaves it at the end', () => {
   const { written, live } = record(true);
   live.show(progress(1));
   live.show(progress(1));
@@ -52,7 +52,7 @@ test('on a terminal one line is rewritten, and left standing at the end', () => 
   expect(written[2]).toBe('\n');
 });
 
-test('elsewhere plain lines come now and then, and none twice', () => {
+test('without a terminal, prints a line every few seconds, and none twice', () => {
   const { written, clock, live } = record(false);
   for (const [nowMs, done] of [
     [0, 1],
@@ -67,7 +67,7 @@ test('elsewhere plain lines come now and then, and none twice', () => {
   expect(written).toEqual(['1 of 10 rows\n', '3 of 10 rows\n']);
 });
 
-test('nothing shown leaves nothing', () => {
+test('prints nothing at the end if no progress was shown', () => {
   const { written, live } = record(true);
   live.end();
   expect(written).toEqual([]);

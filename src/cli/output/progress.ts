@@ -1,25 +1,25 @@
 import { durationRange } from './print.js';
 
-/** How far something is. */
+/** The progress of some work. */
 export interface Progress {
   done: number;
   total: number;
   /** What is counted, in the plural. */
   noun: string;
-  /** What else is said, such as the calls made. */
+  /** An additional text, such as the calls made. */
   note?: string;
-  /** The most seconds that are left; null: not known, and `etaUnknown` may say why. */
+  /** Maximum seconds left; null if not known, then `etaUnknown` may say why. */
   etaSeconds: number | null;
-  /** The fewest. Defaults to the most. */
+  /** Minimum seconds left. Defaults to the maximum. */
   etaMinSeconds?: number | null;
   etaUnknown?: string;
 }
 
-const WIDEST_BAR = 32;
-const NARROWEST_BAR = 8;
+const MAX_BAR_WIDTH = 32;
+const MIN_BAR_WIDTH = 8;
 
-/** Milliseconds between two lines where no terminal shows a line that changes. */
-const PLAIN_EVERY_MS = 5_000;
+/** How often to print a line if the output is not a terminal. */
+const PLAIN_INTERVAL_MS = 5_000;
 
 /** Progress in words: `12 of 42 rows · 26 calls · about 11 s left`. */
 export function progressWords({ done, total, noun, note, etaSeconds, etaMinSeconds, etaUnknown }: Progress): string {
@@ -30,17 +30,17 @@ export function progressWords({ done, total, noun, note, etaSeconds, etaMinSecon
   return [`${done} of ${total} ${noun}`, note, done < total && left].filter(Boolean).join(' · ');
 }
 
-/** Progress with a bar that fills what the words leave of a line; without one in a narrow terminal. */
+/** Progress with a bar that fills the rest of the line; without a bar in a narrow terminal. */
 export function progressLine(progress: Progress, columns: number): string {
   const words = progressWords(progress);
-  const width = Math.min(WIDEST_BAR, columns - words.length - 9);
-  if (width < NARROWEST_BAR) return words.slice(0, Math.max(0, columns - 1));
+  const width = Math.min(MAX_BAR_WIDTH, columns - words.length - 9);
+  if (width < MIN_BAR_WIDTH) return words.slice(0, Math.max(0, columns - 1));
   const share = progress.total === 0 ? 1 : Math.min(1, Math.max(0, progress.done / progress.total));
   const bar = '█'.repeat(Math.floor(share * width)).padEnd(width, '░');
   return `${bar} ${`${Math.floor(share * 100)}%`.padStart(4)}  ${words}`;
 }
 
-/** One line that is redrawn on a terminal; in a file or a pipe, a new line from time to time. */
+/** A line that is overwritten on a terminal; in a file or a pipe, a new line every few seconds. */
 export class LiveLine {
   private shown = '';
   private shownAt = Number.NEGATIVE_INFINITY;
@@ -53,13 +53,13 @@ export class LiveLine {
   show(progress: Progress): void {
     const { isTTY, columns } = this.terminal;
     const line = isTTY ? progressLine(progress, columns || 80) : progressWords(progress);
-    if (line === this.shown || (!isTTY && this.nowMs() - this.shownAt < PLAIN_EVERY_MS)) return;
+    if (line === this.shown || (!isTTY && this.nowMs() - this.shownAt < PLAIN_INTERVAL_MS)) return;
     this.shown = line;
     this.shownAt = this.nowMs();
     this.terminal.write(isTTY ? `\r\u001b[2K${line}` : `${line}\n`);
   }
 
-  /** Prints a text on a separate line. */
+  /** Prints a separate line. */
   say(text: string): void {
     this.end();
     this.terminal.write(`${text}\n`);

@@ -12,7 +12,7 @@ import { CliFault, fileFault } from '../api/cli-fault.js';
 export async function saveAnswer({ body }: Response, file: string | undefined): Promise<void> {
   const content = Readable.from(body ?? []);
   if (file === undefined) {
-    await pipeline(content, process.stdout, { end: false }).catch(brokenOff);
+    await pipeline(content, process.stdout, { end: false }).catch(throwTruncated);
     return;
   }
   const target = await open(file, 'wx', 0o600).catch((error: unknown) => {
@@ -20,10 +20,10 @@ export async function saveAnswer({ body }: Response, file: string | undefined): 
   });
   await pipeline(content, target.createWriteStream()).catch(async () => {
     await rm(file);
-    brokenOff();
+    throwTruncated();
   });
 }
 
-function brokenOff(): never {
+function throwTruncated(): never {
   throw new CliFault('The answer was truncated, so the output is incomplete. Run the command again.');
 }

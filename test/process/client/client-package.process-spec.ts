@@ -6,23 +6,23 @@ import { promisify } from 'node:util';
 import type { Service } from '../../../harness/service.js';
 import { ADMIN_KEY, WEBHOOK_SECRET } from '../../support/app.js';
 import { blocksOf, ROOT, readPage } from '../../support/pages.js';
-import { useMirrors } from '../../support/service.js';
+import { useTestWorlds } from '../../support/service.js';
 
-const newMirror = useMirrors();
+const newWorld = useTestWorlds();
 const run = promisify(execFile);
 let service: Service;
 let folder: string;
 
-/** Runs Node in the folder of somebody who has installed the package. */
+/** Runs Node in a folder in which the package is installed. */
 async function node(...args: string[]): Promise<string> {
   const env = { PATH: process.env.PATH, NOTEBRIDGE_URL: service.url, NOTEBRIDGE_KEY: ADMIN_KEY };
   return (await run(process.execPath, args, { cwd: folder, env })).stdout;
 }
 
 beforeAll(async () => {
-  const mirror = await newMirror({ platform: { webhookSecret: WEBHOOK_SECRET, stepMs: 100 } });
-  service = await mirror.start();
-  mirror.simulator.state.settings.webhookUrl = `${service.url}/webhooks/platform`;
+  const world = await newWorld({ platform: { webhookSecret: WEBHOOK_SECRET, stepMs: 100 } });
+  service = await world.start();
+  world.simulator.state.settings.webhookUrl = `${service.url}/webhooks/platform`;
   folder = mkdtempSync(path.join(os.tmpdir(), 'notebridge-client-'));
   writeFileSync(path.join(folder, 'package.json'), '{ "private": true }');
   writeFileSync(path.join(folder, 'visit.wav'), 'sound');

@@ -3,7 +3,7 @@ import { Contract } from '../../../src/platform/contract/contract.js';
 import { contractSchema, FILE_PARAMETERS } from '../../../src/platform/contract/contract-schema.js';
 import { factsOf, OPERATION_NAMES, type OperationName } from '../../../src/platform/contract/operations.js';
 
-/** What a schema of valibot holds, as far as the page tells it. */
+/** The parts of a valibot schema that the page shows. */
 interface Schema {
   type?: string;
   message?: string;
@@ -13,7 +13,7 @@ interface Schema {
   pipe?: Schema[];
 }
 
-/** A schema and all that it is made of, from the outside in. */
+/** A schema and the schemas that it wraps, from the outside in. */
 const parts = (schema: Schema): Schema[] => [
   schema,
   ...(schema.wrapped ? parts(schema.wrapped) : []),
@@ -61,7 +61,7 @@ function operation(name: OperationName): string {
   return `### ${name}\n\n${facts.about} Capability: ${words(capabilities.map(([each]) => each))}.\n\n${list}`;
 }
 
-/** docs/reference/contract.md: every field of the contract file, and what each operation needs of them. */
+/** docs/reference/contract.md: every field of the contract file, and which of them each operation needs. */
 export function contractPage(): string {
   const schema = contractSchema({}) as Schema;
   const { operations, ...others } = entriesOf(schema);

@@ -4,19 +4,19 @@ import ts from 'typescript';
 import { HINTS } from '../../../src/imports/parse/row/rejection.js';
 import { PERSON_CODES } from '../../../src/people/model/person-codes.js';
 
-/** What a value of the program's becomes in a sentence of the page. */
+/** Placeholders for values in the page's sentences. */
 const ANY = '…';
 
 type Bindings = Map<string, ts.Expression>;
 
-/** A problem as one place of the source makes it. */
+/** A problem that one place of the source creates. */
 interface Made {
   type: string;
   status: string;
   detail: string;
 }
 
-/** Every descendant of a node that is of a kind. */
+/** All descendants of a node of one kind. */
 function all<T extends ts.Node>(node: ts.Node, is: (node: ts.Node) => node is T): T[] {
   const found: T[] = [];
   const visit = (each: ts.Node): void => {
@@ -27,7 +27,7 @@ function all<T extends ts.Node>(node: ts.Node, is: (node: ts.Node) => node is T)
   return found;
 }
 
-/** The texts that an expression may come to; `…` stands for what is known only when it runs. */
+/** The possible texts of an expression; `…` stands for values that are known only at run time. */
 function textsOf(expression: ts.Node | undefined, bindings: Bindings): string[] {
   if (!expression) return [ANY];
   if (ts.isStringLiteralLike(expression) || ts.isNumericLiteral(expression)) return [expression.text];
@@ -57,14 +57,14 @@ function textsOf(expression: ts.Node | undefined, bindings: Bindings): string[] 
   return value ? textsOf(value, new Map()) : ofTable(expression);
 }
 
-/** What a name may come to that is a member of the rows of a table in its file. */
+/** The possible texts of a name that is a member of the rows of a table in its file. */
 function ofTable(name: ts.Identifier): string[] {
   const rows = all(name.getSourceFile(), ts.isPropertyAssignment).filter((each) => each.name.getText() === name.text);
   const texts = rows.map(({ initializer }) => initializer).filter(ts.isStringLiteral);
   return texts.length > 0 ? texts.map(({ text }) => text) : [ANY];
 }
 
-/** What a constant of the same function, or of its file, is set to. */
+/** The value of a constant of the same function, or of its file. */
 function declared(name: ts.Identifier): ts.Expression | undefined {
   for (let scope: ts.Node = name; scope; scope = scope.parent) {
     if (!ts.isBlock(scope) && !ts.isSourceFile(scope)) continue;
@@ -77,7 +77,7 @@ function declared(name: ts.Identifier): ts.Expression | undefined {
   return undefined;
 }
 
-/** What the parameters of the function around a node are at each of its calls in the same file. */
+/** The arguments of the function around a node, at each of its calls in the same file. */
 function calls(node: ts.Node, file: ts.SourceFile): Bindings[] {
   for (let scope: ts.Node = node; scope; scope = scope.parent) {
     if (!ts.isFunctionLike(scope)) continue;
@@ -99,7 +99,7 @@ function calls(node: ts.Node, file: ts.SourceFile): Bindings[] {
   return [new Map()];
 }
 
-/** Every `new Problem(status, type, detail)` of the source; a type that is not known before it runs is left out. */
+/** Every `new Problem(status, type, detail)` of the source; without those whose type is known only at run time. */
 export function problems(): Made[] {
   return readdirSync('src', { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !name.includes('spec') && !name.startsWith('generated'))
@@ -147,12 +147,12 @@ const codes = (texts: Record<string, string>): string =>
     .map(([code, text]) => `- \`${code}\`: ${text}\n`)
     .join('');
 
-/** What hints say where they name a field, a limit or a form. */
+/** Placeholders for a field, a limit or a form in hints. */
 const ANYTHING = { field: ANY, limit: ANY, expected: ANY, found: ANY } as unknown as Parameters<
   (typeof HINTS)['wrong-type']
 >[0];
 
-/** docs/reference/problems.md: what the service answers when it refuses, and the codes of people and rows. */
+/** docs/reference/problems.md: the service's errors, and the codes of people and rows. */
 export function problemsPage(): string {
   const hints = Object.entries(HINTS).map(([code, hint]) => [code, hint(ANYTHING)] as const);
   return `# Problems and codes

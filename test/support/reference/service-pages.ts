@@ -1,7 +1,7 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { FEED_TYPES } from '../../../src/feed/feed-types.js';
 
-/** What prom-client keeps of a metric, and does not declare. */
+/** The parts of a metric that prom-client stores but does not declare. */
 interface Declared {
   name: string;
   help: string;
@@ -9,7 +9,7 @@ interface Declared {
   labelNames: readonly string[];
 }
 
-/** docs/reference/metrics.md. @param metrics all that the service declares */
+/** docs/reference/metrics.md. @param metrics all metrics of the service */
 export function metricsPage(metrics: readonly unknown[]): string {
   const own = (metrics as Declared[])
     .filter(({ name }) => name.startsWith('notebridge_'))
@@ -29,7 +29,7 @@ ${rows.join('\n')}
 `;
 }
 
-/** docs/reference/events.md: what the change feed tells. */
+/** docs/reference/events.md: the events of the change feed. */
 export function eventsPage(): string {
   return `# Events of the change feed
 

@@ -16,10 +16,10 @@ const REQUIRED = {
   ADMIN_API_KEY: 'an-admin-key-of-more-than-32-letters-and-9',
 };
 
-/** A value that hardly a setting takes. */
+/** A value that almost no setting accepts. */
 const WRONG = '\u0001';
 
-/** What a setting must be, in the words in which a start refuses another value; nothing where any text will do. */
+/** What a setting must be, from the error message of a start; empty if any text is valid. */
 function ruleOf(name: string): string {
   try {
     validateEnv({ ...REQUIRED, [name]: WRONG });
@@ -30,7 +30,7 @@ function ruleOf(name: string): string {
   }
 }
 
-/** A default as .env.example spells it, if it is one; else as the program holds it. */
+/** A default as in .env.example if it is there, otherwise as in the program. */
 function defaultOf(name: string, example: string): string {
   const value = defaults[name];
   if (value === undefined || String(value) === '') return 'unset';
@@ -44,7 +44,7 @@ function settingLine(name: string, example: string): string {
   return `- \`${name}\` (${usual})${rule && `: ${rule}`}`;
 }
 
-/** docs/reference/settings.md: what .env.example says of each setting, its default and what it must be. */
+/** docs/reference/settings.md: each setting with its text in .env.example, its default and its valid values. */
 export function settingsPage(): string {
   const blocks = readFileSync('.env.example', 'utf8').trim().split(/\n\n+/);
   const parts = blocks.slice(1).flatMap((block) => {

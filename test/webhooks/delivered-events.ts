@@ -3,8 +3,8 @@ import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 
-/** Events that the platform tells, and the events of the feed that follow from them. */
-export function toldEvents(world: World) {
+/** Delivers the platform's events, and reads the feed's events that follow. */
+export function deliveredEvents(world: World) {
   /** The events of the feed, oldest first. */
   const feed = async () =>
     (await world.call<Page<FeedEventResponse>>('GET', '/v1/events?limit=200&after=0')).body.items;
@@ -18,8 +18,8 @@ export function toldEvents(world: World) {
         .filter(({ subject }) => subject === `sessions/${id}`)
         .map(({ type, data }) => [type, data.aiNotesEnabled]);
     },
-    /** Delivers an event and has it handled. */
-    async tell(event: object): Promise<void> {
+    /** Delivers an event and waits until it is handled. */
+    async deliver(event: object): Promise<void> {
       world.platform.simulator.state.deliveries.send(event as never);
       await world.settle();
     },

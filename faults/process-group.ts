@@ -7,10 +7,10 @@ import type { Counts } from './counts.js';
 type Roles = 'api' | 'worker' | 'api,worker';
 type Settings = Record<string, string | undefined>;
 
-/** Milliseconds until a process that ended is started again. */
-const AGAIN_MS = 100;
+/** Pause before a restart, and between two looks for a ready process. */
+const RETRY_MS = 100;
 
-/** One process at a fixed port, which is started again whenever it ends. */
+/** One process at a fixed port, which is restarted whenever it ends. */
 interface Member {
   readonly roles: Roles;
   readonly port: number;
@@ -20,27 +20,27 @@ interface Member {
 }
 
 /** The processes of the service, watched by a supervisor such as an orchestrator. */
-export class Crew {
-  /** The last lines of processes that were ready and ended although nobody ended them. */
-  readonly leftByThemselves: string[] = [];
-  /** Likewise of those that were asked to stop and did not end with 0. */
-  private readonly stoppedBadly: string[] = [];
+export class ProcessGroup {
+  /** The last lines of ready processes that ended unexpectedly. */
+  readonly unexpectedExits: string[] = [];
+  /** The last lines of processes that were asked to stop and did not exit 0. */
+  private readonly failedStops: string[] = [];
   private readonly members: Member[] = [];
-  private dismissed = false;
+  private isStopped = false;
 
   constructor(
-    private readonly start: (settings: Settings) => Promise<Service>,
+    private readonly startOne: (settings: Settings) => Promise<Service>,
     private readonly random: SeededRandom,
     private readonly counts: Counts,
   ) {}
 
-  /** Adds processes of these roles and waits until all are ready. */
-  async staff(...roles: Roles[]): Promise<void> {
+  /** Starts processes of these roles and waits until all are ready. */
+  async start(...roles: Roles[]): Promise<void> {
     for (const each of roles) await this.add(each);
     await this.up();
   }
 
-  /** Adds a process and does not wait for it. @param settings beside those that all have */
+  /** Starts a process without waiting for it. @param settings in addition to the common ones */
   async add(roles: Roles, settings: Settings = {}): Promise<void> {
     const member = { roles, port: await freePort(), settings };
     this.members.push(member);
@@ -66,17 +66,17 @@ export class Crew {
   async api(): Promise<Service> {
     for (;;) {
       for (const { roles, service } of this.members) if (roles !== 'worker' && service) return service;
-      await delay(AGAIN_MS);
+      await delay(RETRY_MS);
     }
   }
 
-  /** Kills one of those that are ready with SIGKILL; of several one is left, as where they are on different hosts. */
+  /** Kills a ready process with SIGKILL. Leaves at least one of several, as if they ran on different hosts. */
   async killOne(): Promise<void> {
     const left = this.members.length > 1 ? 1 : 0;
     let ready: Member[] = [];
     while (ready.length <= left) {
       ready = this.members.filter(({ service }) => service);
-      await delay(AGAIN_MS);
+      await delay(RETRY_MS);
     }
     const member = ready[this.random.below(ready.length)] as Member;
     const service = member.service as Service;
@@ -86,68 +86,68 @@ export class Crew {
     void this.supervise(member);
   }
 
-  /** Restarts one process after the other with other settings, as a rolling update does. */
+  /** Restarts one process after the other with changed settings, as a rolling update does. */
   async roll(change: Settings): Promise<void> {
     for (const { port } of this.members) await this.restart(port, change);
   }
 
-  /** Asks a process to stop, and starts another in its place. @param port of its */
+  /** Stops the process at this port with SIGTERM, and starts its replacement. */
   async restart(port: number, change: Settings = {}): Promise<void> {
     const member = this.members.find((each) => each.port === port);
-    if (!member) throw new Error(`nobody is at port ${port}`);
+    if (!member) throw new Error(`no process is at port ${port}`);
     member.settings = { ...member.settings, ...change };
     await this.supervise(member);
     const { service } = member;
     member.service = undefined;
     const code = await service?.kill('SIGTERM');
-    if (service && code !== 0) this.stoppedBadly.push(lastWords(service, code ?? null));
+    if (service && code !== 0) this.failedStops.push(lastLines(service, code ?? null));
     await this.supervise(member);
   }
 
-  /** Asks everybody to stop. @returns the last lines of whoever was asked to stop, now or before, and did not end with 0 */
+  /** Stops all processes with SIGTERM. @returns the last lines of each that did not exit 0, now or at a restart */
   async stop(): Promise<string[]> {
     await this.up();
-    this.dismissed = true;
+    this.isStopped = true;
     const services = this.members.flatMap(({ service }) => service ?? []);
     const codes = await Promise.all(services.map((service) => service.kill('SIGTERM')));
     const now = services.flatMap((service, place) =>
-      codes[place] === 0 ? [] : lastWords(service, codes[place] ?? null),
+      codes[place] === 0 ? [] : lastLines(service, codes[place] ?? null),
     );
-    return [...this.stoppedBadly, ...now];
+    return [...this.failedStops, ...now];
   }
 
-  /** Starts nobody again; who runs is killed by whoever started the crew. */
-  dismiss(): void {
-    this.dismissed = true;
+  /** Restarts no process from now on. The caller kills the running ones. */
+  stopSupervising(): void {
+    this.isStopped = true;
   }
 
   private async supervise(member: Member): Promise<void> {
-    while (!member.service && !this.dismissed) {
-      member.starting ??= this.startOnce(member).finally(() => {
+    while (!member.service && !this.isStopped) {
+      member.starting ??= this.tryToStart(member).finally(() => {
         member.starting = undefined;
       });
       await member.starting;
     }
   }
 
-  private async startOnce(member: Member): Promise<void> {
+  private async tryToStart(member: Member): Promise<void> {
     try {
-      const service = await this.start({ ROLES: member.roles, PORT: String(member.port), ...member.settings });
+      const service = await this.startOne({ ROLES: member.roles, PORT: String(member.port), ...member.settings });
       this.counts.starts += 1;
       member.service = service;
       void service.ended().then((code) => this.ended(member, service, code));
     } catch {
-      await delay(AGAIN_MS); // its database is away just now
+      await delay(RETRY_MS); // PostgreSQL is unavailable
     }
   }
 
   private ended(member: Member, service: Service, code: number | null): void {
-    if (member.service !== service || this.dismissed) return;
+    if (member.service !== service || this.isStopped) return;
     member.service = undefined;
-    this.leftByThemselves.push(lastWords(service, code));
+    this.unexpectedExits.push(lastLines(service, code));
     void this.supervise(member);
   }
 }
 
-const lastWords = (service: Service, code: number | null): string =>
+const lastLines = (service: Service, code: number | null): string =>
   `exit code ${code}: ${service.output().slice(-500)}`;
