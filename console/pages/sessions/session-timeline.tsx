@@ -4,7 +4,7 @@ import { api, type Schemas } from '../../api/client.js';
 import { useScopes } from '../../api/session.js';
 import { Section } from '../../parts/layout.js';
 import { List } from '../../parts/read.js';
-import { DELIVERY, State, type Tone } from '../../parts/state.js';
+import { State, StateOf, type Tone } from '../../parts/state.js';
 import { Breakable, Moment, number } from '../../parts/values.js';
 
 type Entry = Schemas['TimelineEntryResponse'];
@@ -56,7 +56,7 @@ const REQUESTS: Record<Schemas['TimelineRequestResponse']['state'], readonly [To
 };
 
 function outcomeOf({ event, request, notes }: Entry): ReactNode {
-  if (event) return <State tone={DELIVERY[event.state]}>{event.state}</State>;
+  if (event) return <StateOf of="deliveryState" state={event.state} />;
   if (notes) return <State tone="good">{`revision ${number(notes.revision)}`}</State>;
   const [tone, words] = REQUESTS[request?.state ?? 'Requested'];
   return <State tone={tone}>{words}</State>;

@@ -3,6 +3,7 @@ import { Argument, type Command, Option } from 'commander';
 import type { ListedJobResponse } from '../../compliance/compliance.dto.js';
 import type { SessionResponse } from '../../sessions/model/session-view.js';
 import type { PendingRefreshes } from '../../sessions/refresh/refresh-scheduler.repository.js';
+import { codesOf, inSentence, labelOf, WORDS } from '../../words/words.js';
 import { type Api, withQuery } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
 import { examples } from '../output/help.js';
@@ -18,7 +19,7 @@ interface RequestKind<View> {
   command: string;
   description: string;
   path: string;
-  states: string[];
+  states: 'sessionState' | 'complianceState';
   /** Options of the list beside --state. */
   filters?: Option[];
   /** Without names and without what the platform said: both may be personal. */
@@ -31,7 +32,7 @@ const SESSIONS: RequestKind<SessionResponse> = {
   command: 'sessions',
   description: 'sessions, and requests for some; Unknown ones wait for your word',
   path: '/v1/sessions',
-  states: ['InProgress', 'Processing', 'Done', 'Error', 'Requested', 'Unknown', 'Rejected'],
+  states: 'sessionState',
   filters: [
     ...valued({
       '--client <externalId>': 'only those of this client',
@@ -44,7 +45,16 @@ const SESSIONS: RequestKind<SessionResponse> = {
       .default('newest-first'),
   ],
   row: ({ id, updatedAt: changed, state, error, provider, partnerAppointmentId: appointment, sessionId }) => {
-    return { id, changed, state, reason: error?.code, provider, appointment, 'session on the platform': sessionId };
+    const shown = labelOf('sessionState', state);
+    return {
+      id,
+      changed,
+      state: shown,
+      reason: error?.code,
+      provider,
+      appointment,
+      'session on the platform': sessionId,
+    };
   },
   linkedBy: 'sessionId',
 };
@@ -53,15 +63,13 @@ const JOBS: RequestKind<ListedJobResponse> = {
   command: 'compliance',
   description: 'compliance jobs; Unknown ones wait for your word',
   path: '/v1/compliance/jobs',
-  states: ['Requested', 'Unknown', 'Rejected', 'Abandoned', 'Submitted', 'Completed', 'Failed'],
+  states: 'complianceState',
   filters: [
-    new Option('--review <code>', 'only those that await this decision').choices([
-      'submission-unknown',
-      'result-unreadable',
-    ]),
+    new Option('--review <code>', 'only those that await this decision').choices(codesOf(WORDS.complianceReview)),
   ],
   row: ({ id, updatedAt: changed, state, error, files, jobId }) => {
-    return { id, changed, state, reason: error?.code, files: files.length, 'job on the platform': jobId };
+    const shown = labelOf('complianceState', state);
+    return { id, changed, state: shown, reason: error?.code, files: files.length, 'job on the platform': jobId };
   },
   linkedBy: 'jobId',
 };
@@ -94,7 +102,7 @@ function addCommands<View extends SessionResponse | ListedJobResponse>(
     .addHelpText('after', examples(`${command} --state Unknown`));
   listing<View>(list, api, {
     from: path,
-    options: [new Option('--state <state>', 'only these').choices(states), ...filters],
+    options: [new Option('--state <state>', 'only these').choices(codesOf<string>(WORDS[states])), ...filters],
     parameters: { since: 'updatedSince' },
     limit: 50,
     row,
@@ -115,7 +123,11 @@ function addCommands<View extends SessionResponse | ListedJobResponse>(
         throw new CliFault('Say what to link to: --to, with the id that the platform gave it.');
       const body = { action, [linkedBy]: to };
       const view = await api.post<View>(`${path}/${encodeURIComponent(id)}/resolve`, body);
-      printAnswer(view, json, ({ state, error }) => `${id}: ${state}${error ? `, ${error.code}` : ''}`);
+      printAnswer(
+        view,
+        json,
+        ({ state, error }) => `${id}: ${inSentence(labelOf(states, state))}${error ? `, ${error.code}` : ''}`,
+      );
     });
 }
 
