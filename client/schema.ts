@@ -9413,6 +9413,9 @@ export interface operations {
                         sessionState: {
                             [key: string]: components["schemas"]["WordResponse"];
                         };
+                        requestState: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
                         complianceState: {
                             [key: string]: components["schemas"]["WordResponse"];
                         };

@@ -39,6 +39,13 @@ export const SESSION: Tones<SessionState> = {
   Unknown: 'warn',
 };
 
+const REQUEST: Tones<Schemas['TimelineRequestResponse']['state']> = {
+  Requested: 'busy',
+  Settled: 'good',
+  Rejected: 'bad',
+  Abandoned: 'bad',
+};
+
 export const DELIVERY: Tones<Schemas['DeliveryResponse']['state']> = {
   received: 'busy',
   processed: 'good',
@@ -78,6 +85,7 @@ const HEALTH: Tones<Schemas['OverviewResponse']['status']> = {
 const TONES = {
   personState: PERSON,
   sessionState: SESSION,
+  requestState: REQUEST,
   deliveryState: DELIVERY,
   subscriptionState: SUBSCRIPTION,
   importState: IMPORT,

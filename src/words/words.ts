@@ -24,6 +24,13 @@ export const WORDS = {
     Unknown: 'Outcome unknown',
     Rejected: 'Rejected',
   }),
+  /** What became of a request for a session. */
+  requestState: labels({
+    Requested: 'Requested',
+    Settled: 'Settled',
+    Rejected: 'Rejected',
+    Abandoned: 'Abandoned',
+  }),
   complianceState: vocabulary({
     Requested: { label: 'Requested', hint: 'It is pending or being submitted.' },
     Unknown: {

@@ -84,7 +84,10 @@ function sessionLines({ session, timeline }: { session: SessionResponse; timelin
 }
 
 function timelineRow({ at, kind, event, request, notes }: TimelineEntryResponse) {
-  const what = event?.eventType ?? request?.state ?? `document ${notes?.documentId} revision ${notes?.revision}`;
+  const what =
+    event?.eventType ??
+    (request && labelOf('requestState', request.state)) ??
+    `document ${notes?.documentId} revision ${notes?.revision}`;
   return {
     at,
     kind,
