@@ -10,6 +10,7 @@ import { linearPatterns } from './scripts/linear-patterns.mjs';
  * subfolder imports them.
  */
 const order = {
+  words: {},
   config: {},
   tracing: {},
   http: { problem: {}, request: {}, body: {}, server: {} },

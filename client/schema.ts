@@ -1718,6 +1718,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/words": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the words for states and codes, by vocabulary
+         * @description Any key will do.
+         */
+        get: operations["Operations.words"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metrics": {
         parameters: {
             query?: never;
@@ -2122,7 +2142,7 @@ export interface components {
              * @description Why the attempt failed; null if it succeeded
              * @enum {string|null}
              */
-            fault: "address-not-allowed" | "error-status" | "no-answer" | "no-connection" | "redirect" | "timeout" | "tls" | null;
+            fault: "no-connection" | "tls" | "timeout" | "no-answer" | "redirect" | "error-status" | "address-not-allowed" | null;
             /** Format: date-time */
             at: string;
         };
@@ -3349,6 +3369,15 @@ export interface components {
             reason?: string;
             /** @description The part whose fault is the reason */
             causedBy?: string;
+        };
+        WordResponse: {
+            label: string;
+            /** @description What it means, and what to do */
+            hint?: string;
+            /** @description The resolve action that is usually right */
+            action?: string;
+            /** @description When that action is right, and what to do otherwise */
+            why?: string;
         };
         CapabilityResponse: {
             /** @enum {string} */
@@ -9346,6 +9375,93 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CapabilityPageResponse"];
+                };
+            };
+            400: components["responses"]["400.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "Operations.words": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        personState: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        personCode: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        resolveAction: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        sessionState: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        requestState: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        complianceState: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        complianceReview: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        deliveryState: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        subscriptionState: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        pauseReason: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        pushFault: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        importState: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        plannedOutcome: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        rowOutcome: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        rowCode: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        importGuard: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        etaUnknown: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        healthState: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                    };
                 };
             };
             400: components["responses"]["400.caller"];

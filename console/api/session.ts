@@ -3,6 +3,7 @@ import { NotebridgeError } from '../../client/notebridge-error.js';
 import { api, body, isSignedOut, rememberCsrfToken, type Schemas, whenSignedOut, whenTokenStale } from './client.js';
 import { liveness, queries } from './queries.js';
 import { store } from './store.js';
+import { loadWords } from './words.js';
 
 export type Session = Schemas['BrowserSessionResponse'];
 export type Scope = Session['caller']['scopes'][number];
@@ -43,6 +44,7 @@ async function readSession(signal?: AbortSignal, isInUse = false): Promise<Sessi
     const headers = isInUse ? { 'notebridge-in-use': 'true' } : {};
     const session = await body(api.GET('/v1/browser-session', { signal, headers }));
     rememberCsrfToken(session.csrfToken);
+    await loadWords(signal);
     return session;
   } catch (error) {
     if (isSignedOut(error)) return null;

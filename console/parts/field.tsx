@@ -1,4 +1,5 @@
 import type { ComponentProps } from 'react';
+import { labelOf, type Vocabulary } from '../api/words.js';
 
 /**
  * What is typed, under its name: ids and names, which no browser can complete or spell. With the API's `name` for it, an
@@ -19,13 +20,17 @@ export function Select<V extends string>(props: {
   name?: string;
   /** Values, those that are no words of their own with the words for them. */
   options: readonly (V | readonly [value: V, words: string])[];
+  /** The vocabulary of the values. */
+  of?: Vocabulary | undefined;
   /** What choosing none of them is called, where that can be. */
   none?: string;
   value?: V;
   onChange?: (value: V | undefined) => void;
 }) {
-  const { label, name, options, none, value = '', onChange } = props;
-  const pairs = options.map((option) => (typeof option === 'string' ? ([option, option] as const) : option));
+  const { label, name, options, of, none, value = '', onChange } = props;
+  const pairs = options.map((option) =>
+    typeof option === 'string' ? ([option, of ? labelOf(of, option) : option] as const) : option,
+  );
   return (
     <label className="field">
       {label}
@@ -46,7 +51,7 @@ export function Select<V extends string>(props: {
 }
 
 /** What the page calls the field with a name of the API; undefined where it shows none. */
-export function labelOf(name: string): string | null | undefined {
+export function labelOfField(name: string): string | null | undefined {
   const [field] = document.getElementsByName(name);
   if (!(field instanceof HTMLInputElement || field instanceof HTMLSelectElement)) return undefined;
   // The words of a choice follow in the same label.

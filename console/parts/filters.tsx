@@ -1,4 +1,5 @@
 import { useSearchParams } from 'wouter';
+import type { Vocabulary } from '../api/words.js';
 import { Field, momentOf, Select } from './field.js';
 
 /**
@@ -37,6 +38,7 @@ interface Filter<N extends string> {
   example?: string;
   /** All that it can be. */
   options?: readonly string[];
+  of?: Vocabulary;
   /** A moment, shown in the reader's time zone and kept as RFC 3339. */
   isMoment?: boolean;
 }
@@ -69,9 +71,9 @@ export function FilterForm<N extends string>(props: {
           search(new FormData(event.currentTarget));
         }}
       >
-        {fields.map(({ name, label, example, options, isMoment }) =>
+        {fields.map(({ name, label, example, options, of, isMoment }) =>
           options ? (
-            <Select key={name} label={label} name={name} none="any" options={options} value={filters[name]} />
+            <Select key={name} label={label} name={name} none="any" options={options} of={of} value={filters[name]} />
           ) : (
             <Field
               key={name}

@@ -1,6 +1,6 @@
 import { Component, type ReactNode } from 'react';
 import { NotebridgeError } from '../../client/notebridge-error.js';
-import { labelOf } from './field.js';
+import { labelOfField } from './field.js';
 import { ScriptMissing } from './script.js';
 
 /** What went wrong, in the sentence of whoever refused it; that something is not there is no fault to be tried again. */
@@ -22,7 +22,7 @@ export function ErrorNote({ error, onRetry }: { error: Error; onRetry?: () => vo
 /** A field is called what the page calls it; what the page has no field for, as the API does. */
 function sentenceOf(error: Error): string {
   const [fault] = (error instanceof NotebridgeError && error.more.errors) || [];
-  const label = fault && labelOf(fault.pointer.slice(1));
+  const label = fault && labelOfField(fault.pointer.slice(1));
   return label ? `The field “${label}” is not acceptable: ${fault.detail}.` : error.message;
 }
 

@@ -1,10 +1,11 @@
 import type { operations } from '../../client/schema.js';
 import type { Schemas } from '../api/client.js';
+import { labelOf, type Vocabulary } from '../api/words.js';
 
 export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'quiet';
 
-/** A state in its own word; the colour only repeats what the word says. */
-export function State({ tone = 'quiet', children }: { tone?: Tone; children: string }) {
+/** A state; the colour only repeats what its words say. */
+export function State({ tone = 'quiet', children }: { tone?: Tone | undefined; children: string }) {
   return (
     <span className="state" data-tone={tone}>
       {children}
@@ -38,7 +39,12 @@ export const SESSION: Tones<SessionState> = {
   Unknown: 'warn',
 };
 
-export const sessionTone = (state: string): Tone => (wordIn(SESSION, state) ? SESSION[state as SessionState] : 'quiet');
+const REQUEST: Tones<Schemas['TimelineRequestResponse']['state']> = {
+  Requested: 'busy',
+  Settled: 'good',
+  Rejected: 'bad',
+  Abandoned: 'bad',
+};
 
 export const DELIVERY: Tones<Schemas['DeliveryResponse']['state']> = {
   received: 'busy',
@@ -49,7 +55,7 @@ export const DELIVERY: Tones<Schemas['DeliveryResponse']['state']> = {
   dead: 'bad',
 };
 
-export const SUBSCRIPTION: Tones<Schemas['SubscriptionResponse']['state']> = {
+const SUBSCRIPTION: Tones<Schemas['SubscriptionResponse']['state']> = {
   active: 'good',
   retrying: 'warn',
   paused: 'bad',
@@ -57,7 +63,7 @@ export const SUBSCRIPTION: Tones<Schemas['SubscriptionResponse']['state']> = {
   altered: 'bad',
 };
 
-export const IMPORT: Tones<Schemas['ImportResponse']['state']> = {
+const IMPORT: Tones<Schemas['ImportResponse']['state']> = {
   staging: 'busy',
   'needs-mapping': 'warn',
   planned: 'warn',
@@ -69,12 +75,28 @@ export const IMPORT: Tones<Schemas['ImportResponse']['state']> = {
 };
 
 /** The states of the service and of its parts. */
-export const HEALTH: Tones<Schemas['OverviewResponse']['status']> = {
+const HEALTH: Tones<Schemas['OverviewResponse']['status']> = {
   ok: 'good',
   degraded: 'warn',
   down: 'bad',
   stopping: 'busy',
 };
+
+const TONES = {
+  personState: PERSON,
+  sessionState: SESSION,
+  requestState: REQUEST,
+  deliveryState: DELIVERY,
+  subscriptionState: SUBSCRIPTION,
+  importState: IMPORT,
+  healthState: HEALTH,
+} satisfies Partial<Record<Vocabulary, Partial<Record<string, Tone>>>>;
+
+/** A state in the words of the service. */
+export function StateOf(props: { of: keyof typeof TONES; state: string }) {
+  const tones: Partial<Record<string, Tone>> = TONES[props.of];
+  return <State tone={tones[props.state]}>{labelOf(props.of, props.state)}</State>;
+}
 
 /** The words of a table, such as the states that a list can be asked for. */
 export const wordsOf = <W extends string>(table: Readonly<Record<W, unknown>>): W[] => Object.keys(table) as W[];

@@ -3,33 +3,17 @@ import { allColumns, type Fields } from '../database/columns.js';
 import type { SubmitComplianceJobRequest } from '../platform/contract/wire-types.js';
 import type { RequestTable } from '../platform/send/request-rows.js';
 import { SealedColumn, Vault } from '../vault/vault.js';
+import { type CodeOf, codesOf, WORDS } from '../words/words.js';
 
-/**
- * The states of a compliance job.
- *
- * - `Requested`: pending or being submitted.
- * - `Unknown`: submitted without an answer that shows whether the platform accepted it.
- * - `Rejected`: the platform certainly did not accept it.
- * - `Abandoned`: ended by an operator.
- * - `Submitted`: in progress on the platform.
- */
-export const JOB_STATES = [
-  'Requested',
-  'Unknown',
-  'Rejected',
-  'Abandoned',
-  'Submitted',
-  'Completed',
-  'Failed',
-] as const;
-export type JobState = (typeof JOB_STATES)[number];
+export const JOB_STATES = codesOf(WORDS.complianceState);
+export type JobState = CodeOf<'complianceState'>;
 
 /** How the platform ended a job. */
 export type JobEnd = 'Completed' | 'Failed';
 
 /** Why a job awaits a decision. */
-export const REVIEWS = ['submission-unknown', 'result-unreadable'] as const;
-export type Review = (typeof REVIEWS)[number];
+export const REVIEWS = codesOf(WORDS.complianceReview);
+export type Review = CodeOf<'complianceReview'>;
 
 /** A compliance job's row; its texts are encrypted. */
 export type JobRow = Fields<'ComplianceJob'> & { state: JobState; review: Review | null };

@@ -8,12 +8,14 @@ import { RouteOptions } from '../http/request/route-options.js';
 import { Metrics } from '../http/server/metrics.js';
 import { capabilitiesOf } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
+import { WORDS } from '../words/words.js';
 import { HealthChecks } from './health-checks.js';
 import { CapabilityPageResponse } from './overview/capabilities.dto.js';
 import { HealthReportResponse, HealthResponse, LivenessResponse } from './overview/health.dto.js';
+import { WORDS_SCHEMA, WordResponse } from './overview/words.dto.js';
 
 @ApiTags('operations')
-@ApiExtraModels(HealthResponse)
+@ApiExtraModels(HealthResponse, WordResponse)
 @Controller()
 export class OperationsController {
   constructor(
@@ -29,6 +31,15 @@ export class OperationsController {
   @Unaudited()
   capabilities(): CapabilityPageResponse {
     return { items: capabilitiesOf(this.contract, this.env), nextCursor: null };
+  }
+
+  /** Get the words for states and codes, by vocabulary */
+  @Get('v1/words')
+  @Scopes()
+  @Unaudited()
+  @ApiOkResponse({ schema: WORDS_SCHEMA })
+  words(): typeof WORDS {
+    return WORDS;
   }
 
   /** Get all metrics in the text format of Prometheus */

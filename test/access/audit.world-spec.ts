@@ -196,6 +196,7 @@ const LAUNCH = { body: { provider: P, client: C, variant: 'in-person' } };
 /** Operations that show settings and numbers, and the one of the platform. */
 const UNAUDITED = [
   ...['GET /health/live', 'GET /health/ready', 'GET /metrics', 'GET /v1/browser-session', 'GET /v1/capabilities'],
+  'GET /v1/words',
   ...[
     'GET /v1/overview',
     'GET /v1/sending',

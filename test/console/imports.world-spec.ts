@@ -67,7 +67,9 @@ describeInBrowser('imports in the console', () => {
     await button('Upload and preview').click();
 
     await heading('providers.csv, clients.csv planned');
-    await page.getByText(/^Creates or links \d+ people.* 2 rows are rejected.*Nothing was sent yet/).waitFor();
+    await link(/^\d+ to create or link$/).waitFor();
+    await link('2 rejected').waitFor();
+    await page.getByText(/^Nothing was sent yet/).waitFor();
     expect(world.platform.arrivals()).toBe(0);
     await apply();
     await link(/^\d+ created$/).waitFor();
@@ -95,7 +97,7 @@ describeInBrowser('imports in the console', () => {
     await link('2 rejected').click();
     await page.getByLabel('Last name of line 3 of clients.csv').fill('Falk');
     await button('Send 2 corrected rows and plan again').click();
-    await sentence('Creates or links 3 people.');
+    await world.workWhile(link('3 to create or link').waitFor());
     await button('Show all rows').click();
     await page.getByRole('row', { name: /C-1 .*corrected/ }).waitFor();
     await apply();
@@ -125,7 +127,8 @@ describeInBrowser('imports in the console', () => {
     await heading('klienten.csv needs columns');
     await page.getByText('Last time').first().waitFor();
     await button('Use these columns').click();
-    await sentence('Creates or links 1 person; 1 is unchanged.');
+    await world.workWhile(link('1 to create or link').waitFor());
+    await link('1 unchanged').waitFor();
   });
 
   test.each(['', '?outcome=created'])('reads rows (%s) again only on request after other changes', async (query) => {

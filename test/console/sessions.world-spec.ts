@@ -170,6 +170,6 @@ describeInBrowser('an unsettled request or delivery', () => {
     const page = await browser.open(world.url, '/deliveries?state=not-understood');
     await page.getByRole('button', { name: 'Dismiss' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Dismiss' }).click();
-    await page.getByText('No delivery is not-understood.').waitFor();
+    await page.getByText('No delivery has the state “Not understood”.').waitFor();
   });
 });

@@ -77,7 +77,7 @@ describe('import', () => {
   it('accepts several files, watches to the end and exits 0', async () => {
     const [code, output] = await run('import', file('providers.csv', ...PROVIDERS), file('clients.csv', ...CLIENTS));
     expect(output).toMatch(/completed in .*: 4 rows, \d+ calls to the platform/);
-    expect(output).toMatch(/4 {2}created on the platform/);
+    expect(output).toMatch(/4 {2}created\n/);
     imported = idIn(output);
     expect(code).toBe(0);
   });

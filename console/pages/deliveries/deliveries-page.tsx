@@ -1,12 +1,13 @@
 import { Link, useRoute } from 'wouter';
 import { api } from '../../api/client.js';
+import { labelOf, wordOf } from '../../api/words.js';
 import { Select } from '../../parts/field.js';
 import { useFilters } from '../../parts/filters.js';
 import { Head } from '../../parts/layout.js';
 import { List } from '../../parts/read.js';
-import { DELIVERY, State, wordIn, wordsOf } from '../../parts/state.js';
+import { DELIVERY, StateOf, wordIn, wordsOf } from '../../parts/state.js';
 import { Breakable, Moment, number } from '../../parts/values.js';
-import { DeliveryActions, DeliveryDetail, MEANINGS } from './delivery-detail.js';
+import { DeliveryActions, DeliveryDetail } from './delivery-detail.js';
 import { Rejections } from './rejections.js';
 import { ReplaySelection } from './replay-selection.js';
 
@@ -31,14 +32,15 @@ function Deliveries() {
           label="State"
           none="any"
           options={wordsOf(DELIVERY)}
+          of="deliveryState"
           value={state}
           onChange={(chosen) => setFilters({ state: chosen })}
         />
         <ReplaySelection state={state} />
       </Head>
       <p className="help">
-        {state ? MEANINGS[state] : 'Each webhook of the platform, the newest first.'} What it said is personal and never
-        shown. <Link href="/deliveries/refused">Refused requests</Link>
+        {state ? wordOf('deliveryState', state)?.hint : 'Each webhook of the platform, the newest first.'} What it said
+        is personal and never shown. <Link href="/deliveries/refused">Refused requests</Link>
       </p>
       <List
         name={['deliveries', state]}
@@ -46,14 +48,14 @@ function Deliveries() {
         everyMs={POLL_MS}
         empty={
           state
-            ? `No delivery is ${state}.`
+            ? `No delivery has the state “${labelOf('deliveryState', state)}”.`
             : 'Nothing was delivered yet. The platform sends its webhooks to /webhooks/platform of this service, signed with PLATFORM_WEBHOOK_SECRET.'
         }
         caption="Webhook deliveries"
         keyOf={({ id }) => id}
         columns={[
           ['Delivery', ({ id }) => <Link href={`/deliveries/${id}`}>{id}</Link>],
-          ['State', (delivery) => <State tone={DELIVERY[delivery.state]}>{delivery.state}</State>],
+          ['State', (delivery) => <StateOf of="deliveryState" state={delivery.state} />],
           ['Event', ({ eventType }) => <Breakable name={eventType ?? 'not known'} />],
           ['Received', ({ receivedAt }) => <Moment at={receivedAt} />],
           ['Failed', ({ attempts }) => number(attempts), 'number'],

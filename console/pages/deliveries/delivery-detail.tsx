@@ -1,24 +1,15 @@
 import { api, type Schemas } from '../../api/client.js';
 import { usePolling } from '../../api/queries.js';
+import { wordOf } from '../../api/words.js';
 import { ConfirmedAction } from '../../parts/action.js';
 import { Facts, Head } from '../../parts/layout.js';
 import { Loaded, useRead } from '../../parts/read.js';
-import { DELIVERY, State } from '../../parts/state.js';
+import { StateOf } from '../../parts/state.js';
 import { Breakable, Copyable, Moment, number } from '../../parts/values.js';
 
 type Delivery = Schemas['DeliveryResponse'];
 
 const POLL_MS = 2_000;
-
-/** What each state says. */
-export const MEANINGS: Record<Delivery['state'], string> = {
-  received: 'A worker takes it as soon as one is free.',
-  processed: 'What it told was done.',
-  ignored: 'It was dismissed, or concerns nothing that this service keeps.',
-  'not-understood': 'It is genuine, but this version can not act on it: replay it after an upgrade, or dismiss it.',
-  failed: 'It failed and is tried again by itself.',
-  dead: 'It failed too often and is not tried again; mend the cause, then replay it.',
-};
 
 /** One delivery, without what it said. */
 export function DeliveryDetail({ id }: { id: string }) {
@@ -41,7 +32,7 @@ function Shown({ delivery }: { delivery: Delivery }) {
   return (
     <section className="card" aria-label="Facts">
       <p>
-        <State tone={DELIVERY[state]}>{state}</State> {MEANINGS[state]}
+        <StateOf of="deliveryState" state={state} /> {wordOf('deliveryState', state)?.hint}
       </p>
       {error && (
         <p>

@@ -82,7 +82,7 @@ function ReplayDialog({ first, onClose }: { first: Selection['state']; onClose: 
       }}
     >
       <div className="fields">
-        <Select label="State" name="state" options={wordsOf(DELIVERY)} value={first} />
+        <Select label="State" name="state" options={wordsOf(DELIVERY)} of="deliveryState" value={first} />
         <Select label="Event" name="eventType" none="any" options={wordsOf(EVENT_TYPES)} />
         <Field label="Received since (empty: ever)" name="receivedSince" type="datetime-local" />
         <Field label="Received before (empty: now)" name="receivedBefore" type="datetime-local" />

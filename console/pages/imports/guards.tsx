@@ -1,5 +1,6 @@
 import { type ReactNode, useState } from 'react';
 import { NotebridgeError } from '../../../client/notebridge-error.js';
+import { inSentence, labelOf, wordOf } from '../../api/words.js';
 import { ConfirmedAction } from '../../parts/action.js';
 import { Field } from '../../parts/field.js';
 import { Section } from '../../parts/layout.js';
@@ -7,27 +8,16 @@ import { State } from '../../parts/state.js';
 import { number } from '../../parts/values.js';
 import type { Guard, Import } from './words.js';
 
-/** The people that a guard counts, what would happen to them, and the confirmation; without one, the number is typed. */
-const GUARDS: Record<Guard['name'], readonly [people: string, effect: string, confirmation?: string]> = {
-  deletes: ['people would be deleted', 'They lose their account on the platform. Check that the files list everyone.'],
-  providerRemovals: [
-    'clients would lose a provider',
-    'These providers would no longer see them. Check that the files name all providers.',
-  ],
-  idColumn: [
-    'people have ids from another column than in the last import',
-    'They might be created again under the new ids. Check the columns of the files.',
-    'The new column is right.',
-  ],
-  looksDoubled: [
-    'people to create exist under another id, by name or email',
-    'They might get a second account. Check the columns of the files.',
-    'These are different people.',
-  ],
+/** The confirmations of guards; without one, the number is typed. */
+const CONFIRMATIONS: Partial<Record<Guard['name'], string>> = {
+  idColumn: 'The new column is right.',
+  looksDoubled: 'These are different people.',
 };
 
 const sentenceOf = ({ name, count, of }: Guard) =>
-  `${number(count)}${of > count ? ` of ${number(of)}` : ''} ${GUARDS[name][0]}.`;
+  `${number(count)}${of > count ? ` of ${number(of)}` : ''} ${inSentence(labelOf('importGuard', name))}.`;
+
+const effectOf = ({ name }: Guard) => wordOf('importGuard', name)?.hint;
 
 /** The guards of a plan. */
 export function Guards({ view: { guards, state } }: { view: Import }) {
@@ -39,7 +29,7 @@ export function Guards({ view: { guards, state } }: { view: Import }) {
         {shown.map((guard) => (
           <li key={guard.name}>
             {guard.exceeded ? <State tone="bad">Needs confirmation</State> : <State tone="good">OK</State>}{' '}
-            <strong>{sentenceOf(guard)}</strong> {GUARDS[guard.name][1]}{' '}
+            <strong>{sentenceOf(guard)}</strong> {effectOf(guard)}{' '}
             {guard.threshold &&
               `Up to ${number(guard.threshold.percent)} % or ${number(guard.threshold.people)} need no confirmation.`}
           </li>
@@ -78,7 +68,8 @@ export function GuardedAction(props: {
 }
 
 function Confirmation({ guard }: { guard: Guard }) {
-  const [, effect, confirmation] = GUARDS[guard.name];
+  const effect = effectOf(guard);
+  const confirmation = CONFIRMATIONS[guard.name];
   if (confirmation)
     return (
       <label className="check">

@@ -7,7 +7,7 @@ import { queries, usePolling } from '../../api/queries.js';
 import { Facts, Head, Section } from '../../parts/layout.js';
 import { ErrorNote } from '../../parts/notes.js';
 import { Loaded, useRead } from '../../parts/read.js';
-import { IMPORT, State } from '../../parts/state.js';
+import { State, StateOf } from '../../parts/state.js';
 import { Copyable, Moment, number } from '../../parts/values.js';
 import { type Corrections, useCorrections } from './corrections.js';
 import { Guards } from './guards.js';
@@ -128,8 +128,8 @@ function About({ view }: { view: Import }) {
 /** The state of an import. */
 export function ImportState({ view: { state, guards } }: { view: Import }) {
   const needsConfirmation = state === 'planned' && guards.some(({ exceeded }) => exceeded);
-  const word = { staging: 'reading files', 'needs-mapping': 'needs columns' }[state as string] ?? state;
-  return <State tone={IMPORT[state]}>{needsConfirmation ? 'needs confirmation' : word}</State>;
+  if (needsConfirmation) return <State tone="warn">Needs confirmation</State>;
+  return <StateOf of="importState" state={state} />;
 }
 
 /** The page does not rely on events alone. */

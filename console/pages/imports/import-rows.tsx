@@ -1,35 +1,32 @@
 import { Link } from 'wouter';
+import type { operations } from '../../../client/schema.js';
 import { api } from '../../api/client.js';
+import { codeIn, inSentence, labelOf } from '../../api/words.js';
 import { useFilters } from '../../parts/filters.js';
 import { DataTable, Section } from '../../parts/layout.js';
 import { Paged } from '../../parts/read.js';
-import { State, wordIn } from '../../parts/state.js';
+import { State } from '../../parts/state.js';
 import { personAddress } from '../people/person.js';
 import type { Corrections } from './corrections.js';
 import { RejectedRows } from './rejected-rows.js';
-import {
-  type Import,
-  isRead,
-  keyOf,
-  OUTCOME_TONES,
-  OUTCOMES,
-  PLANNED,
-  placeOf,
-  type Row,
-  reasonOf,
-  wordsOfCode,
-} from './words.js';
+import { type Import, isRead, keyOf, labelOfReason, OUTCOME_TONES, placeOf, type Row, reasonOf } from './words.js';
+
+type Planned = NonNullable<NonNullable<operations['Imports.listRows']['parameters']['query']>['planned']>;
 
 /** The rows behind a number of the import, or all of them. */
 export function ImportRows({ view, corrections }: { view: Import; corrections: Corrections }) {
   const [filters, change] = useFilters('outcome', 'planned', 'code');
-  const outcome = wordIn(OUTCOMES, filters.outcome);
-  const planned = wordIn(PLANNED, filters.planned);
+  const outcome = codeIn<Row['outcome']>('rowOutcome', filters.outcome);
+  const planned = codeIn<Planned>('plannedOutcome', filters.planned);
   const { code } = filters;
   if (!isRead(view)) return null;
   const { id } = view;
   const cells = outcome === 'rejected';
-  const words = [outcome && OUTCOMES[outcome], planned && PLANNED[planned], code && wordsOfCode(code)].filter(Boolean);
+  const words = [
+    outcome && labelOf('rowOutcome', outcome),
+    planned && labelOf('plannedOutcome', planned),
+    code && labelOfReason(code),
+  ].flatMap((label) => (label ? inSentence(label) : []));
   const showAll = (
     <button type="button" onClick={() => change({ outcome: '', planned: '', code: '' })}>
       Show all rows
@@ -68,10 +65,10 @@ function RowTable({ rows }: { rows: readonly Row[] }) {
 }
 
 function Outcome({ row: { outcome, corrected } }: { row: Row }) {
-  const word = outcome === 'needsReview' ? 'needs review' : outcome;
   return (
     <>
-      <State tone={OUTCOME_TONES[outcome]}>{word}</State> {corrected && <State>corrected</State>}
+      <State tone={OUTCOME_TONES[outcome]}>{labelOf('rowOutcome', outcome)}</State>{' '}
+      {corrected && <State>Corrected</State>}
     </>
   );
 }

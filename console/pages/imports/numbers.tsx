@@ -1,18 +1,8 @@
 import { Link, useSearch } from 'wouter';
+import { inSentence, labelOf, labelsOf } from '../../api/words.js';
 import { Section } from '../../parts/layout.js';
 import { estimate, number } from '../../parts/values.js';
-import {
-  callsLeft,
-  counted,
-  ETA_UNKNOWN,
-  faultOf,
-  type Import,
-  isRead,
-  OUTCOMES,
-  PLANNED,
-  planSentence,
-  wordsOfCode,
-} from './words.js';
+import { callsLeft, counted, faultOf, type Import, isRead, labelOfReason } from './words.js';
 
 /** The progress of an import, and when it will end. */
 export function ImportProgress({ view }: { view: Import }) {
@@ -36,7 +26,7 @@ export function ImportProgress({ view }: { view: Import }) {
       </label>
       <span>
         {counted(calls.made, 'call')} made, {callsLeft(view)} left{duration(view)}.{' '}
-        {etaUnknown && !faultOf(view) && ETA_UNKNOWN[etaUnknown]}
+        {etaUnknown && !faultOf(view) && `${labelOf('etaUnknown', etaUnknown)}.`}
       </span>
     </div>
   );
@@ -52,20 +42,20 @@ export function Numbers({ view }: { view: Import }) {
   const { id, state, planned, counts, deletes, reasons } = view;
   if (!isRead(view)) return null;
   const isPlan = state === 'planned';
-  const outcomes = Object.entries(OUTCOMES).map(([name, words]) => {
+  const outcomes = labelsOf('rowOutcome').map(([name, label]) => {
     const people = name === 'deleted' ? 0 : (deletes[name] ?? 0);
-    return { search: `outcome=${name}`, words, count: (counts[name] ?? 0) + people };
+    return { search: `outcome=${name}`, words: inSentence(label), count: (counts[name] ?? 0) + people };
   });
-  const plan = Object.entries(PLANNED).map(([name, words]) => {
+  const plan = labelsOf('plannedOutcome').map(([name, label]) => {
     const filter = name === 'rejected' ? 'outcome' : 'planned';
-    return { search: `${filter}=${name}`, words, count: planned[name] ?? 0 };
+    return { search: `${filter}=${name}`, words: inSentence(label), count: planned[name] ?? 0 };
   });
   return (
     <>
       <Section title={isPlan ? 'The plan' : 'Results'}>
         {isPlan && (
           <p>
-            {planSentence(view)} Nothing was sent yet. Applying it takes {callsLeft(view)}
+            Nothing was sent yet. Applying it takes {callsLeft(view)}
             {duration(view)}.
           </p>
         )}
@@ -77,7 +67,7 @@ export function Numbers({ view }: { view: Import }) {
             id={id}
             counts={reasons.map(({ outcome, code, rows }) => ({
               search: `outcome=${outcome}&code=${encodeURIComponent(code)}`,
-              words: `${OUTCOMES[outcome]}: ${wordsOfCode(code)}`,
+              words: `${inSentence(labelOf('rowOutcome', outcome))}: ${inSentence(labelOfReason(code))}`,
               count: rows,
             }))}
           />

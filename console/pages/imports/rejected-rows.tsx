@@ -59,7 +59,7 @@ export function RejectedRows({ rows, view, corrections }: Shown) {
 function Place({ row }: { row: Row }) {
   return (
     <>
-      {placeOf(row)} {row.corrected && <State>corrected</State>}
+      {placeOf(row)} {row.corrected && <State>Corrected</State>}
     </>
   );
 }

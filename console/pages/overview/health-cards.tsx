@@ -1,6 +1,6 @@
 import type { Schemas } from '../../api/client.js';
 import { Section } from '../../parts/layout.js';
-import { HEALTH, State } from '../../parts/state.js';
+import { State, StateOf } from '../../parts/state.js';
 
 type Part = Schemas['PartResponse'];
 
@@ -16,7 +16,7 @@ export function PartsCard({ parts, causes }: Pick<Schemas['OverviewResponse'], '
       <ul className="plain parts">
         {sorted.map(({ name, status, sentence }) => (
           <li key={name}>
-            <State tone={HEALTH[status]}>{status}</State>
+            <StateOf of="healthState" state={status} />
             <code>{name}</code>
             <span>{sentence}</span>
           </li>

@@ -1,20 +1,14 @@
 import { api } from '../../api/client.js';
 import { useHealth } from '../../api/health.js';
+import { wordOf } from '../../api/words.js';
 import { Head } from '../../parts/layout.js';
 import { Loaded, useRead } from '../../parts/read.js';
-import { HEALTH, State } from '../../parts/state.js';
+import { StateOf } from '../../parts/state.js';
 import { CallsCard } from './calls-card.js';
 import { CapabilitiesCard, PartsCard } from './health-cards.js';
 import { SendingCard } from './sending-card.js';
 import { WaitingCard } from './waiting-card.js';
 import { InboxCard, NotesCard, OldestWorkCard } from './work-cards.js';
-
-const SENTENCES = {
-  ok: 'Everything works.',
-  degraded: 'Some parts do not work, or need attention. All others work.',
-  down: 'Nothing can be stored, so requests are rejected.',
-  stopping: 'This process is stopping. Another one answers requests.',
-} as const;
 
 /** What an operator has to see at a glance. The stream of `api/live.ts` keeps it up to date. */
 export default function OverviewPage() {
@@ -31,10 +25,10 @@ export default function OverviewPage() {
   return <Figures />;
 }
 
-function Status({ status }: { status: keyof typeof SENTENCES }) {
+function Status({ status }: { status: string }) {
   return (
     <p className="lead">
-      <State tone={HEALTH[status]}>{status}</State> {SENTENCES[status]}
+      <StateOf of="healthState" state={status} /> {wordOf('healthState', status)?.hint}
     </p>
   );
 }

@@ -79,6 +79,7 @@ function ByState() {
           label="State"
           none="all but deleted"
           options={wordsOf(PERSON)}
+          of="personState"
           value={state}
           onChange={(state) => choose({ state })}
         />

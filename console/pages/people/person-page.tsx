@@ -3,7 +3,7 @@ import { api, type Schemas } from '../../api/client.js';
 import { useScopes } from '../../api/session.js';
 import { Head, Section } from '../../parts/layout.js';
 import { Loaded, Read, useRead } from '../../parts/read.js';
-import { PERSON, State } from '../../parts/state.js';
+import { StateOf } from '../../parts/state.js';
 import { Moment } from '../../parts/values.js';
 import { CallHistory } from './call-history.js';
 import { Known, Wanted } from './compared.js';
@@ -38,7 +38,7 @@ export function PersonPage({ person: { kind, externalId } }: { person: PersonKey
         title={
           <>
             {(person && nameOf(person)) || externalId}{' '}
-            {person && <State tone={PERSON[person.sync.state]}>{person.sync.state}</State>}
+            {person && <StateOf of="personState" state={person.sync.state} />}
           </>
         }
       >

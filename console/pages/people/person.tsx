@@ -1,7 +1,7 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../../api/client.js';
 import type { Column } from '../../parts/layout.js';
-import { PERSON, State } from '../../parts/state.js';
+import { StateOf } from '../../parts/state.js';
 import { Moment } from '../../parts/values.js';
 
 export const KINDS = ['client', 'provider'] as const;
@@ -45,7 +45,7 @@ export const COLUMNS: readonly Column<Person>[] = [
   ['External id', (person) => <Link href={personAddress(person)}>{person.externalId}</Link>],
   ['Name', nameOf],
   ['Kind', ({ kind }) => kind],
-  ['State', ({ sync }) => <State tone={PERSON[sync.state]}>{sync.state}</State>],
+  ['State', ({ sync }) => <StateOf of="personState" state={sync.state} />],
   ['Why', ({ sync }) => whyOf(sync.error), 'text'],
   ['Changed', ({ sync }) => <Moment at={sync.updatedAt} />],
 ];

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { api, type Schemas } from '../../api/client.js';
+import { labelsOf } from '../../api/words.js';
 import { Choices } from '../../parts/choices.js';
 import { Field } from '../../parts/field.js';
 import { Section } from '../../parts/layout.js';
@@ -9,15 +10,6 @@ import { Moment } from '../../parts/values.js';
 import { personAddress } from './person.js';
 
 type Choice = Schemas['ResolveChoiceResponse'];
-
-/** The same words as in the messages of `person-codes.ts`. */
-const LABELS: Record<Choice['action'], string> = {
-  link: 'Link',
-  create: 'Create',
-  retry: 'Retry',
-  ignore: 'Ignore',
-  delete: 'Delete',
-};
 
 /** The actions that may resolve a person, each with its effect. */
 export function ResolvePerson(props: { person: Schemas['PersonResponse']; choices: readonly Choice[] }) {
@@ -34,7 +26,7 @@ export function ResolvePerson(props: { person: Schemas['PersonResponse']; choice
       <Choices
         what={`${kind} ${externalId}`}
         choices={props.choices}
-        labels={LABELS}
+        labels={Object.fromEntries(labelsOf('resolveAction')) as Record<Choice['action'], string>}
         scope="people:write"
         dangerous="delete"
         fields={{ link: <PlatformUserField person={props.person} /> }}

@@ -1,10 +1,10 @@
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, body, type Schemas } from '../../api/client.js';
+import { labelsOf, wordOf } from '../../api/words.js';
 import { Dialog, useAction } from '../../parts/action.js';
 import { Select } from '../../parts/field.js';
 import { ErrorNote } from '../../parts/notes.js';
-import { wordIn, wordsOf } from '../../parts/state.js';
 import { number } from '../../parts/values.js';
 import type { Kind } from './person.js';
 
@@ -12,27 +12,14 @@ type Person = Schemas['PersonResponse'];
 type Request = Schemas['ResolveSelectionRequest'];
 type Selection = Omit<Request, 'dryRun' | 'plan'>;
 
-/** The effect of each action on many people, in the words of the API. */
-const ACTIONS: Record<Request['action'], string> = {
-  create: 'Create',
-  retry: 'Retry',
-  ignore: 'Ignore',
-};
+/** The actions for many people, because a link names one user, and a deletion is confirmed one by one. */
+const ACTIONS: readonly Request['action'][] = ['create', 'retry', 'ignore'];
 
-/** Every code of the API, so that the compiler misses a new one. */
-const CODES: Record<Request['code'], true> = {
-  'email-taken': true,
-  'create-unknown': true,
-  'restored-unknown': true,
-  'delete-unknown': true,
-  'platform-user-taken': true,
-  'platform-user-missing': true,
-  'role-mismatch': true,
-  'delete-linked': true,
-  rejected: true,
-  forbidden: true,
-  ignored: true,
-};
+type Code = Request['code'];
+
+/** The codes that an action may resolve. */
+const unsettledCodes = (): Code[] =>
+  labelsOf('personCode').flatMap(([code]) => (wordOf('personCode', code)?.action ? (code as Code) : []));
 
 /** Resolves the chosen people, or all with one code. They are counted first, then exactly these are resolved. */
 export function ResolveSelection(props: { kind: Kind; chosen: readonly Person[]; onDone: () => void }) {
@@ -63,8 +50,8 @@ function ResolveDialog(props: { kind: Kind; chosen: readonly Person[]; onClose: 
   const begin = () =>
     planned && count.variables && run.mutate({ ...count.variables, dryRun: false, plan: planned.plan });
   const error = count.error ?? run.error;
-  const codes = chosen.flatMap(({ sync }) => wordIn(CODES, sync.error?.code) ?? []);
-  const options = codes.length === 0 ? wordsOf(CODES) : [...new Set(codes)];
+  const codes = unsettledCodes();
+  const own = codes.filter((code) => chosen.some(({ sync }) => sync.error?.code === code));
   return (
     <Dialog
       title={chosen.length === 0 ? `Resolve ${kind}s` : `Resolve ${number(chosen.length)} chosen ${kind}s`}
@@ -90,16 +77,16 @@ function ResolveDialog(props: { kind: Kind; chosen: readonly Person[]; onClose: 
       }}
       onSubmit={(given) => {
         run.reset();
-        const code = wordIn(CODES, String(given.get('code')));
-        const action = wordIn(ACTIONS, String(given.get('action')));
+        const code = codes.find((one) => one === given.get('code'));
+        const action = ACTIONS.find((one) => one === given.get('action'));
         if (!code || !action) return;
         const ids = chosen.map(({ externalId }) => externalId);
         count.mutate({ kind, code, action, ...(ids.length > 0 && { externalIds: ids }) });
       }}
     >
       <div className="fields">
-        <Select label="Why they wait" name="code" options={options} />
-        <Select label="Action" name="action" options={wordsOf(ACTIONS).map((word) => [word, ACTIONS[word]] as const)} />
+        <Select label="Why they wait" name="code" options={own.length > 0 ? own : codes} of="personCode" />
+        <Select label="Action" name="action" options={ACTIONS} of="resolveAction" />
       </div>
       <p className="help">
         Create looks a person up by email and then creates it; without an email, it creates it immediately. Look on the

@@ -1,6 +1,6 @@
 import type { Schemas } from '../../api/client.js';
 import { Facts } from '../../parts/layout.js';
-import { State, sessionTone } from '../../parts/state.js';
+import { StateOf } from '../../parts/state.js';
 import { Copyable, duration, Moment, number } from '../../parts/values.js';
 
 type Session = Schemas['SessionResponse'];
@@ -13,8 +13,7 @@ export function SessionFacts({ session }: { session: Session }) {
   return (
     <section className="card" aria-label="Facts">
       <p>
-        <State tone={sessionTone(state)}>{state}</State>{' '}
-        {stateFrom && `according to the platform’s ${SOURCES[stateFrom]}`}
+        <StateOf of="sessionState" state={state} /> {stateFrom && `according to the platform’s ${SOURCES[stateFrom]}`}
       </p>
       {error && (
         <p>

@@ -4,7 +4,7 @@ import { api, type Schemas } from '../../api/client.js';
 import { useScopes } from '../../api/session.js';
 import { Section } from '../../parts/layout.js';
 import { List } from '../../parts/read.js';
-import { DELIVERY, State, type Tone } from '../../parts/state.js';
+import { State, StateOf } from '../../parts/state.js';
 import { Breakable, Moment, number } from '../../parts/values.js';
 
 type Entry = Schemas['TimelineEntryResponse'];
@@ -48,18 +48,10 @@ function entryOf({ event, notes }: Entry): ReactNode {
   );
 }
 
-const REQUESTS: Record<Schemas['TimelineRequestResponse']['state'], readonly [Tone, string]> = {
-  Requested: ['busy', 'requested'],
-  Settled: ['good', 'settled'],
-  Rejected: ['bad', 'rejected'],
-  Abandoned: ['bad', 'abandoned'],
-};
-
 function outcomeOf({ event, request, notes }: Entry): ReactNode {
-  if (event) return <State tone={DELIVERY[event.state]}>{event.state}</State>;
+  if (event) return <StateOf of="deliveryState" state={event.state} />;
   if (notes) return <State tone="good">{`revision ${number(notes.revision)}`}</State>;
-  const [tone, words] = REQUESTS[request?.state ?? 'Requested'];
-  return <State tone={tone}>{words}</State>;
+  return request && <StateOf of="requestState" state={request.state} />;
 }
 
 function moreOf({ event, notes }: Entry, maySeeDeliveries: boolean): ReactNode {

@@ -3,13 +3,13 @@ import { api } from '../../api/client.js';
 import { FilterForm, useFilters } from '../../parts/filters.js';
 import { Head } from '../../parts/layout.js';
 import { List } from '../../parts/read.js';
-import { SESSION, State, sessionTone, wordIn, wordsOf } from '../../parts/state.js';
+import { SESSION, StateOf, wordIn, wordsOf } from '../../parts/state.js';
 import { Moment, number } from '../../parts/values.js';
 import { SessionDetail } from './session-detail.js';
 import './sessions.css';
 
 const FIELDS = [
-  { name: 'state', label: 'State', options: wordsOf(SESSION) },
+  { name: 'state', label: 'State', options: wordsOf(SESSION), of: 'sessionState' },
   { name: 'provider', label: 'Provider', example: 'external id' },
   { name: 'client', label: 'Client', example: 'external id' },
   { name: 'appointment', label: 'Appointment', example: 'id of the EHR' },
@@ -42,7 +42,7 @@ function Sessions() {
         keyOf={({ id }) => id}
         columns={[
           ['Session', ({ id }) => <Link href={`/sessions/${id}`}>{id}</Link>, 'text'],
-          ['State', ({ state }) => <State tone={sessionTone(state)}>{state}</State>],
+          ['State', ({ state }) => <StateOf of="sessionState" state={state} />],
           ['Provider', ({ provider }) => provider],
           ['Clients', ({ clients }) => clients.join(', ')],
           ['Appointment', ({ partnerAppointmentId }) => partnerAppointmentId],

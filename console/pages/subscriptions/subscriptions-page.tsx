@@ -1,11 +1,11 @@
 import { api, type Schemas } from '../../api/client.js';
+import { labelOf } from '../../api/words.js';
 import { ConfirmedAction } from '../../parts/action.js';
 import { Head } from '../../parts/layout.js';
 import { List } from '../../parts/read.js';
-import { State, SUBSCRIPTION } from '../../parts/state.js';
+import { State, StateOf } from '../../parts/state.js';
 import { Copyable, Moment, number } from '../../parts/values.js';
-import { TestPush } from './test-push.js';
-import { answerInWords, PAUSE_REASONS } from './words.js';
+import { answerInWords, TestPush } from './test-push.js';
 
 type Subscription = Schemas['SubscriptionResponse'];
 
@@ -29,7 +29,7 @@ export default function SubscriptionsPage() {
         keyOf={({ id }) => id}
         columns={[
           ['Endpoint', (subscription) => <Endpoint subscription={subscription} />, 'text'],
-          ['State', (subscription) => <StateOf subscription={subscription} />],
+          ['State', (subscription) => <SubscriptionState subscription={subscription} />],
           ['Behind', ({ behind }) => number(behind), 'number'],
           ['Next event', (subscription) => <Next subscription={subscription} />],
           ['Last answer', (subscription) => <LastAnswer subscription={subscription} />],
@@ -59,11 +59,15 @@ function Endpoint({ subscription: { id, url, types, description } }: { subscript
   );
 }
 
-function StateOf({ subscription: { state, pausedReason } }: { subscription: Subscription }) {
+function SubscriptionState({ subscription: { state, pausedReason } }: { subscription: Subscription }) {
   return (
     <>
-      <State tone={pausedReason === 'requested' ? 'quiet' : SUBSCRIPTION[state]}>{state}</State>
-      {pausedReason && <p className="help">{PAUSE_REASONS[pausedReason]}</p>}
+      {pausedReason === 'requested' ? (
+        <State>{labelOf('subscriptionState', state)}</State>
+      ) : (
+        <StateOf of="subscriptionState" state={state} />
+      )}
+      {pausedReason && <p className="help">{labelOf('pauseReason', pausedReason)}.</p>}
     </>
   );
 }

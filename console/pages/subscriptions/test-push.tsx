@@ -1,7 +1,13 @@
-import { api, body } from '../../api/client.js';
+import { api, body, type Schemas } from '../../api/client.js';
+import { inSentence, labelOf } from '../../api/words.js';
 import { useAction } from '../../parts/action.js';
 import { ErrorNote } from '../../parts/notes.js';
-import { answerInWords } from './words.js';
+
+/** What an endpoint answered: `Taken (204)`, or `Failed: it answered with an error (500)`. */
+export function answerInWords({ status, fault }: Pick<Schemas['PushAnswerResponse'], 'status' | 'fault'>): string {
+  if (fault === null) return `Taken (${status})`;
+  return `Failed: ${inSentence(labelOf('pushFault', fault))}${status === null ? '' : ` (${status})`}`;
+}
 
 /** Sends a test event, and shows what the endpoint answers. */
 export function TestPush({ id }: { id: string }) {

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { EVENT_TYPES } from '../../platform/contract/wire-types.js';
 import type { DeliveryResponse, ReplayResponse } from '../../webhooks/admin/deliveries.dto.js';
+import { codesOf, labelOf, WORDS } from '../../words/words.js';
 import type { Api } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
 import { isConfirmed } from '../output/confirm.js';
@@ -10,7 +11,6 @@ import { momentOption } from '../output/moment-option.js';
 import { counted, printAnswer } from '../output/print.js';
 
 const DELIVERIES = '/v1/webhook-deliveries';
-const STATES = ['received', 'processed', 'ignored', 'not-understood', 'failed', 'dead'];
 const NONE = 'No matching deliveries.';
 
 interface ReplayOptions {
@@ -22,7 +22,8 @@ interface ReplayOptions {
   json?: boolean;
 }
 
-const stateOption = () => new Option('--state <state>', 'only deliveries in this state').choices(STATES);
+const stateOption = () =>
+  new Option('--state <state>', 'only deliveries in this state').choices(codesOf(WORDS.deliveryState));
 
 /** `notebridge deliveries …` and `replay` */
 export function addDeliveryCommands(program: Command, api: Api): void {
@@ -36,7 +37,7 @@ export function addDeliveryCommands(program: Command, api: Api): void {
     options: [stateOption()],
     limit: 50,
     row: ({ id, receivedAt: received, eventType: event, state, attempts, error }) => {
-      return { id, received, event, state, attempts, why: error?.message };
+      return { id, received, event, state: labelOf('deliveryState', state), attempts, why: error?.message };
     },
     none: NONE,
   });

@@ -2,9 +2,10 @@ import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { Page } from '../../http/request/page.js';
 import type { ResolveSelectionResponse } from '../../people/api/people.dto.js';
 import type { PersonResponse } from '../../people/api/person-view.js';
-import type { PersonKind } from '../../people/model/person.js';
+import { PERSON_STATES, type PersonKind } from '../../people/model/person.js';
 import { UNSETTLED_CODES } from '../../people/model/person-codes.js';
 import { BULK_ACTIONS, RESOLVE_ACTIONS } from '../../people/model/resolve-rule.js';
+import { inSentence, labelOf } from '../../words/words.js';
 import type { Api } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
 import { isConfirmed } from '../output/confirm.js';
@@ -14,7 +15,6 @@ import { counted, lines, printAnswer } from '../output/print.js';
 import { saveAnswer } from '../output/save-answer.js';
 
 const KINDS: PersonKind[] = ['provider', 'client'];
-const STATES = ['pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted'];
 
 /** The service's maximum for `Prefer: wait`. */
 const MAX_WAIT_SECONDS = 60;
@@ -46,7 +46,7 @@ export function addPeopleCommands(program: Command, api: Api): void {
     from: (query) => peopleOf(api, query),
     options: [
       new Option('--kind <kind>', 'only people of this kind').choices(KINDS),
-      new Option('--state <state>', 'only people in this state').choices(STATES),
+      new Option('--state <state>', 'only people in this state').choices(PERSON_STATES),
       new Option('--email <email>', 'find by email').conflicts('externalId'),
       new Option('--external-id <id>', "find by the EHR's id"),
       new Option('--csv', 'print all people with their platform users as CSV for an import').conflicts([
@@ -158,7 +158,8 @@ async function savePeople(api: Api, file: string | undefined): Promise<void> {
 /** Without names. */
 function personRow({ kind, externalId, sync: { state, error }, platformUserId, providers }: PersonResponse) {
   const [reason, listed] = [error?.code, providers?.join('|')];
-  return { kind, 'external id': externalId, state, reason, 'platform user': platformUserId, providers: listed };
+  const shown = labelOf('personState', state);
+  return { kind, 'external id': externalId, state: shown, reason, 'platform user': platformUserId, providers: listed };
 }
 
 /** The sync state of one person, without names. */
@@ -166,7 +167,7 @@ function personLines({ kind, externalId, platformUserId, providers, sync }: Pers
   const { notPushable, error } = sync;
   const changed = 'changed, but the platform has no operation for it:';
   return lines(
-    `${kind} ${externalId}: ${sync.state}${sync.step ? `, next: ${sync.step}` : ''}`,
+    `${kind} ${externalId}: ${inSentence(labelOf('personState', sync.state))}${sync.step ? `, next: ${sync.step}` : ''}`,
     platformUserId && `  platform user: ${platformUserId}`,
     providers && `  providers: ${providers.join(', ')}`,
     notPushable.length > 0 && `  ${changed} ${notPushable.join(', ')}`,

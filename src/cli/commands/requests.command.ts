@@ -3,6 +3,7 @@ import { Argument, type Command, Option } from 'commander';
 import type { ListedJobResponse } from '../../compliance/compliance.dto.js';
 import type { SessionResponse } from '../../sessions/model/session-view.js';
 import type { PendingRefreshes } from '../../sessions/refresh/refresh-scheduler.repository.js';
+import { codesOf, inSentence, labelOf, WORDS } from '../../words/words.js';
 import { type Api, withQuery } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
 import { examples } from '../output/help.js';
@@ -20,7 +21,7 @@ interface RequestKind<View> {
   noun: string;
   description: string;
   path: string;
-  states: string[];
+  states: 'sessionState' | 'complianceState';
   /** Options of the list in addition to --state. */
   filters?: Option[];
   /** Without names and texts of the platform, which may be personal. */
@@ -34,7 +35,7 @@ const SESSIONS: RequestKind<SessionResponse> = {
   noun: 'sessions',
   description: 'sessions, and requests to create them; resolve Unknown ones manually',
   path: '/v1/sessions',
-  states: ['InProgress', 'Processing', 'Done', 'Error', 'Requested', 'Unknown', 'Rejected'],
+  states: 'sessionState',
   filters: [
     ...valueOptions({
       '--client <externalId>': 'only sessions of this client',
@@ -47,7 +48,16 @@ const SESSIONS: RequestKind<SessionResponse> = {
       .default('newest-first'),
   ],
   row: ({ id, updatedAt: changed, state, error, provider, partnerAppointmentId: appointment, sessionId }) => {
-    return { id, changed, state, reason: error?.code, provider, appointment, 'session on the platform': sessionId };
+    const shown = labelOf('sessionState', state);
+    return {
+      id,
+      changed,
+      state: shown,
+      reason: error?.code,
+      provider,
+      appointment,
+      'session on the platform': sessionId,
+    };
   },
   linkedBy: 'sessionId',
 };
@@ -57,15 +67,13 @@ const JOBS: RequestKind<ListedJobResponse> = {
   noun: 'jobs',
   description: 'compliance jobs; resolve Unknown ones manually',
   path: '/v1/compliance/jobs',
-  states: ['Requested', 'Unknown', 'Rejected', 'Abandoned', 'Submitted', 'Completed', 'Failed'],
+  states: 'complianceState',
   filters: [
-    new Option('--review <code>', 'only jobs that need this decision').choices([
-      'submission-unknown',
-      'result-unreadable',
-    ]),
+    new Option('--review <code>', 'only jobs that need this decision').choices(codesOf(WORDS.complianceReview)),
   ],
   row: ({ id, updatedAt: changed, state, error, files, jobId }) => {
-    return { id, changed, state, reason: error?.code, files: files.length, 'job on the platform': jobId };
+    const shown = labelOf('complianceState', state);
+    return { id, changed, state: shown, reason: error?.code, files: files.length, 'job on the platform': jobId };
   },
   linkedBy: 'jobId',
 };
@@ -98,7 +106,10 @@ function addCommands<View extends SessionResponse | ListedJobResponse>(
     .addHelpText('after', examples(`${command} --state Unknown`));
   listing<View>(list, api, {
     from: path,
-    options: [new Option('--state <state>', `only ${noun} in this state`).choices(states), ...filters],
+    options: [
+      new Option('--state <state>', `only ${noun} in this state`).choices(codesOf<string>(WORDS[states])),
+      ...filters,
+    ],
     parameters: { since: 'updatedSince' },
     limit: 50,
     row,
@@ -118,7 +129,11 @@ function addCommands<View extends SessionResponse | ListedJobResponse>(
       if (action === 'link' && to === undefined) throw new CliFault("Pass --to with the platform's id to link to.");
       const body = { action, [linkedBy]: to };
       const view = await api.post<View>(`${path}/${encodeURIComponent(id)}/resolve`, body);
-      printAnswer(view, json, ({ state, error }) => `${id}: ${state}${error ? `, ${error.code}` : ''}`);
+      printAnswer(
+        view,
+        json,
+        ({ state, error }) => `${id}: ${inSentence(labelOf(states, state))}${error ? `, ${error.code}` : ''}`,
+      );
     });
 }
 

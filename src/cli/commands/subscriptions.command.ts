@@ -5,6 +5,7 @@ import type {
   PushAnswerResponse,
   SubscriptionResponse,
 } from '../../subscriptions/subscriptions.dto.js';
+import { inSentence, labelOf } from '../../words/words.js';
 import type { Api } from '../api/api.js';
 import { isConfirmed } from '../output/confirm.js';
 import { examples } from '../output/help.js';
@@ -38,7 +39,7 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
       return {
         id,
         endpoint: addressOf(url),
-        state,
+        state: labelOf('subscriptionState', state),
         behind,
         waits,
         'last answer': answer,
@@ -141,9 +142,11 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
 const change = (api: Api, id: string, body: object): Promise<SubscriptionResponse> =>
   api.send('PATCH', pathOf(id), body).then((answer) => answer.json() as Promise<SubscriptionResponse>);
 
-/** What an endpoint answered: `204`, or `error-status (500)`. */
+/** What an endpoint answered: `Taken (204)`, or `Failed: it answered with an error (500)`. */
 const inWords = ({ status, fault }: Pick<PushAnswerResponse, 'status' | 'fault'>): string =>
-  fault === null ? String(status) : `${fault}${status === null ? '' : ` (${status})`}`;
+  fault === null
+    ? `Taken (${status})`
+    : `Failed: ${inSentence(labelOf('pushFault', fault))}${status === null ? '' : ` (${status})`}`;
 
 /** Host and path of an endpoint, because its query may hold a token. */
 function addressOf(url: string): string {

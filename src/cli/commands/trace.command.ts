@@ -3,6 +3,7 @@ import type { TraceResponse } from '../../people/api/trace.dto.js';
 import type { SessionResponse } from '../../sessions/model/session-view.js';
 import type { TimelineEntryResponse, TimelinePageResponse } from '../../sessions/read/timeline.dto.js';
 import type { DeliveryResponse } from '../../webhooks/admin/deliveries.dto.js';
+import { inSentence, labelOf } from '../../words/words.js';
 import type { Api } from '../api/api.js';
 import { examples } from '../output/help.js';
 import { lines, printAnswer, table } from '../output/print.js';
@@ -53,7 +54,7 @@ function personLines({ kind, externalId, state, wanted, known, nextStep, choices
   const applied = known.appliedProviders ? `, ${known.appliedProviders.length} providers applied` : '';
   const { unsettledCreate, emailClaim } = known;
   return lines(
-    `${kind} ${externalId}: ${state}`,
+    `${kind} ${externalId}: ${inSentence(labelOf('personState', state))}`,
     `desired   ${wanted.present ? 'present' : 'deleted'}, ${wanted.hasEmail ? 'with' : 'without'} an email${
       ids === '' ? '' : `, providers ${ids}`
     }`,
@@ -70,7 +71,7 @@ function sessionLines({ session, timeline }: { session: SessionResponse; timelin
   const { id, sessionId, state, stateFrom, error, notesRevision, incomplete, lastEventAt, fetchedAt, goneAt } = session;
   const source = stateFrom && ` (from ${stateFrom === 'events' ? 'its events' : "the platform's answer"})`;
   return lines(
-    `session ${id}: ${state}${source ?? ''}`,
+    `session ${id}: ${inSentence(labelOf('sessionState', state))}${source ?? ''}`,
     error && `          ${error.code}: ${error.message}`,
     `observed  ${sessionId ? `session ${sessionId} on the platform` : 'no session on the platform'}, notes revision ${notesRevision}`,
     `          last event ${lastEventAt ?? 'none'}, last fetched ${fetchedAt ?? 'never'}`,
@@ -83,14 +84,24 @@ function sessionLines({ session, timeline }: { session: SessionResponse; timelin
 }
 
 function timelineRow({ at, kind, event, request, notes }: TimelineEntryResponse) {
-  const what = event?.eventType ?? request?.state ?? `document ${notes?.documentId} revision ${notes?.revision}`;
-  return { at, kind, what, delivery: event?.deliveryId, state: event?.state, reason: event?.reason };
+  const what =
+    event?.eventType ??
+    (request && labelOf('requestState', request.state)) ??
+    `document ${notes?.documentId} revision ${notes?.revision}`;
+  return {
+    at,
+    kind,
+    what,
+    delivery: event?.deliveryId,
+    state: event && labelOf('deliveryState', event.state),
+    reason: event?.reason,
+  };
 }
 
 function deliveryLines(delivery: DeliveryResponse): string {
   const { id, state, eventType, subject, sentAt, receivedAt, processedAt, attempts, repeats, error, dueAt } = delivery;
   return lines(
-    `delivery ${id}: ${state}`,
+    `delivery ${id}: ${inSentence(labelOf('deliveryState', state))}`,
     `content   ${eventType ?? 'unknown event type'}${subject ? `, about ${subject} on the platform` : ''}`,
     `          sent ${sentAt}, received ${receivedAt}, repeated ${repeats} times`,
     `          failed attempts ${attempts}${processedAt ? `, processed ${processedAt}` : ''}`,

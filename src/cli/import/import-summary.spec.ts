@@ -48,8 +48,8 @@ test('lists only outcomes that occurred', () => {
   const text = importSummary(view({ total: 40, created: 38, linked: 2 }));
   expect(text.split('\n')).toEqual([
     'Import i1 completed in 15 s: 40 rows, 76 calls to the platform',
-    '      38  created on the platform',
-    '       2  found on the platform and linked',
+    '      38  created',
+    '       2  linked',
   ]);
 });
 
@@ -103,7 +103,7 @@ describe('an import whose columns are not clear', () => {
 
   test('shows the question, every column with its example, and the command to continue', () => {
     expect(importSummary(waiting({})).split('\n')).toEqual([
-      'Import i1 needs-mapping: the columns are not clear',
+      'Import i1 needs columns',
       '  clients.csv (clients): PAT_ID and MRN may both be the id.',
       '    column    example  read as',
       "    Pat's ID  XX-99    –",
@@ -134,7 +134,9 @@ test('groups reasons by code, with the command that shows their rows', () => {
     { outcome: 'needsReview', code: 'email-taken', rows: 1 },
   ];
   const text = importSummary(view({ total: 13, rejected: 12, needsReview: 1 }, { reasons }));
-  expect(text).toMatch(/ {2}By reason:\n {6}12 {2}rejected: bad-email\n {7}1 {2}need review: email-taken\n/);
+  expect(text).toMatch(
+    / {2}By reason:\n {6}12 {2}rejected: invalid email \(bad-email\)\n {7}1 {2}to review: email used twice \(email-taken\)\n/,
+  );
   expect(text).toContain('npx notebridge import-rows i1 --code bad-email');
 });
 
@@ -187,7 +189,7 @@ test.each([
 
 test('a failed deletion, a pause and skipped rows: exit code 2', () => {
   const failed = view({ total: 1, unchanged: 1 }, { deletes: { failed: 2 }, needAttention: 2 });
-  expect(importSummary(failed)).toContain('2  whose deletion failed');
+  expect(importSummary(failed)).toContain('2  failed (deletion)');
   expect(importSummary(failed)).toContain('npx notebridge retry i1');
   expect(exitCodeOf(failed)).toBe(2);
   expect(exitCodeOf(view({ total: 1, pending: 1 }, { state: 'paused' }))).toBe(2);
@@ -207,8 +209,14 @@ test.each([
   ],
   [{ name: 'deletes', threshold: { percent: 50, people: 5 } }, '7 of 20 people would be deleted.'],
   [{ name: 'providerRemovals' }, '7 of 20 clients would lose a provider.'],
-  [{ name: 'idColumn' }, '7 people are known by the ids of another column. If the id column is wrong, cancel'],
-  [{ name: 'looksDoubled' }, '7 of 20 people to create exist under another id. If the id column is wrong, cancel'],
+  [
+    { name: 'idColumn' },
+    '7 of 20 people have ids from another column than in the last import. If the id column is wrong, cancel',
+  ],
+  [
+    { name: 'looksDoubled' },
+    '7 of 20 people to create exist under another id, by name or email. If the id column is wrong, cancel',
+  ],
 ] as const)('prints the guard %j with its count and the command that confirms it', (guard, sentence) => {
   expect(importSummary(held(guard))).toContain(`Needs confirmation (${guard.name}): ${sentence}`);
   expect(importSummary(held(guard))).toContain(`npx notebridge apply i1 --override ${guard.name}`);

@@ -1,66 +1,15 @@
-import type { EtaUnknown, ImportResponse } from '../../imports/api/import-view.js';
+import type { ImportResponse } from '../../imports/api/import-view.js';
 import type { PlannedOutcome } from '../../imports/model/import.js';
-import type { Guard, GuardName } from '../../imports/model/import-guards.js';
+import type { Guard } from '../../imports/model/import-guards.js';
+import { inSentence, labelOf, labelOfReason, WORDS } from '../../words/words.js';
 import { counted, duration, durationRange } from '../output/print.js';
 import { applicable, fileLines, mapCommand, onOneLine } from './mapping-summary.js';
-
-/** Outcomes in the order of interest to a reader, in words. */
-const OUTCOMES = {
-  created: 'created on the platform',
-  linked: 'found on the platform and linked',
-  updated: 'updated',
-  unchanged: 'unchanged, no call needed',
-  skipped: 'skipped',
-  deleted: 'deleted from the platform',
-  needsReview: 'need review',
-  rejected: 'rejected',
-  failed: 'failed',
-  pending: 'pending',
-};
-
-/** Outcomes of people that a snapshot did not delete; the files contain no rows for them. */
-const DELETES = {
-  pending: 'to delete, pending',
-  failed: 'whose deletion failed',
-  needsReview: 'whose deletion needs review',
-  skipped: 'not deleted (cancelled)',
-};
-
-const PLANNED: Record<PlannedOutcome, string> = {
-  'create-or-link': 'to create or link',
-  'provider-change': 'whose providers change',
-  'attribute-change': 'with changes that the platform has no operation for',
-  delete: 'to delete',
-  unchanged: 'unchanged, no call needed',
-  'needs-review': 'need review',
-  rejected: 'rejected',
-};
 
 /** The outcomes of a plan that need calls. */
 const WORK: readonly PlannedOutcome[] = ['create-or-link', 'provider-change', 'attribute-change', 'delete'];
 
-const GUARDS: Record<GuardName, (guard: Pick<Guard, 'count' | 'of'>) => string> = {
-  deletes: ({ count, of }) => `${count} of ${of} people would be deleted`,
-  providerRemovals: ({ count, of }) => `${count} of ${of} clients would lose a provider`,
-  idColumn: ({ count }) => `${counted(count, 'person is', 'people are')} known by the ids of another column`,
-  looksDoubled: ({ count, of }) => `${count} of ${of} people to create exist under another id`,
-};
-
-/** Why the end cannot be estimated. */
-export const WHY_UNKNOWN: Record<EtaUnknown, string> = {
-  paused: 'it is paused',
-  'not-configured': 'PLATFORM_CONTRACT has no apiKey.header, so nothing is sent',
-  'platform-unauthorized': 'the platform rejects the API key, so nothing is sent',
-  'platform-address': 'the URL is not that of the platform, so nothing is sent',
-  'platform-rejects': 'the platform rejects an operation for everyone (npx notebridge status)',
-  'rate-limited': 'the platform asked for fewer calls',
-  'platform-fault': 'the platform gives no readable answers, so little is sent',
-  'no-worker': 'no worker process is running',
-  'no-pace': 'too few calls so far',
-};
-
-export const NO_WORKER =
-  'Fault: no worker process is running, so nothing is sent. Start a process whose ROLES contain worker.';
+const { label, hint } = WORDS.etaUnknown['no-worker'];
+export const NO_WORKER = `Fault: ${inSentence(label)}. ${hint}`;
 
 /** The exit code for an import at rest: 0 on success, 2 if something needs attention, 1 if it failed or was cancelled. */
 export function exitCodeOf(view: ImportResponse): 0 | 1 | 2 {
@@ -93,21 +42,25 @@ export function importSummary(view: ImportResponse): string {
 }
 
 function headline({ id, state, counts, calls, error, createdAt, finishedAt }: ImportResponse): string {
-  if (error) return `Import ${id} ${state}: ${error.message}`;
-  if (state === 'needs-mapping') return `Import ${id} needs-mapping: the columns are not clear`;
+  const shown = inSentence(labelOf('importState', state));
+  if (error) return `Import ${id} ${shown}: ${error.message}`;
+  if (state === 'needs-mapping') return `Import ${id} ${shown}`;
   const took = finishedAt
     ? ` in ${duration((new Date(finishedAt).getTime() - new Date(createdAt).getTime()) / 1_000)}`
     : '';
-  return `Import ${id} ${state}${took}: ${counted(counts.total, 'row')}, ${counted(calls.made, 'call')} to the platform`;
+  return `Import ${id} ${shown}${took}: ${counted(counts.total, 'row')}, ${counted(calls.made, 'call')} to the platform`;
 }
 
 function resultLines(view: ImportResponse): string[] {
   const { state, counts, deletes, planned, reasons, corrected, correctionOf, repeatedIds, lostProviders } = view;
   const results =
     state === 'planned'
-      ? [...countLines(planned, PLANNED), `  That needs ${needed(view)}.`]
-      : [...countLines(counts, OUTCOMES), ...countLines(deletes, DELETES)];
-  const byReason = reasons.map(({ outcome, code, rows }) => countLine(rows, `${OUTCOMES[outcome]}: ${code}`));
+      ? [...countLines(planned, 'plannedOutcome'), `  That needs ${needed(view)}.`]
+      : [...countLines(counts, 'rowOutcome'), ...countLines(deletes, 'rowOutcome', ' (deletion)')];
+  const byReason = reasons.map(({ outcome, code, rows }) => {
+    const reason = `${inSentence(labelOfReason(code))} (${code})`;
+    return countLine(rows, `${inSentence(labelOf('rowOutcome', outcome))}: ${reason}`);
+  });
   const unclear = counted(view.unclearRows, 'rejected row names', 'rejected rows name');
   const notes: [unknown, string][] = [
     [reasons.length > 0, ['  By reason:', ...byReason].join('\n')],
@@ -120,9 +73,10 @@ function resultLines(view: ImportResponse): string[] {
   return [...results, ...applicable(notes)];
 }
 
-function countLines(counts: Record<string, number>, words: Record<string, string>): string[] {
-  return Object.entries(words).flatMap(([outcome, meaning]) =>
-    counts[outcome] ? countLine(counts[outcome], meaning) : [],
+/** Outcomes in the order of their vocabulary. */
+function countLines(counts: Record<string, number>, name: 'plannedOutcome' | 'rowOutcome', suffix = ''): string[] {
+  return Object.entries(WORDS[name]).flatMap(([outcome, word]) =>
+    counts[outcome] ? countLine(counts[outcome], inSentence(word.label) + suffix) : [],
   );
 }
 
@@ -142,7 +96,7 @@ function guardLine({ name, count, of, threshold }: Guard): string {
     name === 'idColumn' || name === 'looksDoubled'
       ? ' If the id column is wrong, cancel the import, then import again with --column externalId=NAME.'
       : '';
-  return `  Needs confirmation (${name}): ${GUARDS[name]({ count, of })}${bound}.${fix}`;
+  return `  Needs confirmation (${name}): ${of > count ? `${count} of ${of}` : count} ${inSentence(labelOf('importGuard', name))}${bound}.${fix}`;
 }
 
 function advice(view: ImportResponse): string[] {

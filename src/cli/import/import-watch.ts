@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ImportResponse } from '../../imports/api/import-view.js';
+import { inSentence, labelOf } from '../../words/words.js';
 import type { Api } from '../api/api.js';
 import { Unreachable } from '../api/cli-fault.js';
 import { counted, printAnswer } from '../output/print.js';
 import { LiveLine, type Progress } from '../output/progress.js';
-import { exitCodeOf, importSummary, lacksWorker, NO_WORKER, WHY_UNKNOWN } from './import-summary.js';
+import { exitCodeOf, importSummary, lacksWorker, NO_WORKER } from './import-summary.js';
 
 /** @param id as the user gave it */
 export const pathOf = (id: string): string => `/v1/imports/${encodeURIComponent(id)}`;
@@ -30,7 +31,11 @@ interface WatchOptions {
 export function importProgress(view: ImportProgress): Progress {
   const { counts, calls, etaSeconds, etaMinSeconds, etaUnknown } = view;
   const [done, note] = [counts.total - counts.pending, counted(calls.made, 'call')];
-  const eta = { etaSeconds, etaMinSeconds, etaUnknown: etaUnknown ? WHY_UNKNOWN[etaUnknown] : undefined };
+  const eta = {
+    etaSeconds,
+    etaMinSeconds,
+    etaUnknown: etaUnknown ? inSentence(labelOf('etaUnknown', etaUnknown)) : undefined,
+  };
   return { done, total: counts.total, noun: 'rows', note, ...eta };
 }
 

@@ -3,6 +3,7 @@ import type { ImportResponse } from '../../imports/api/import-view.js';
 import type { ImportQuery, ImportRowView } from '../../imports/api/imports.dto.js';
 import { PLANNED_OUTCOMES, ROW_OUTCOMES } from '../../imports/model/import.js';
 import { GUARD_NAMES } from '../../imports/model/import-guards.js';
+import { inSentence, labelOf } from '../../words/words.js';
 import { type Api, withQuery } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
 import { examples } from '../output/help.js';
@@ -189,7 +190,7 @@ function importRow({ id, createdAt, state, kind, counts, calls, needAttention }:
     id,
     'started (UTC)': new Date(createdAt).toISOString().slice(0, 19),
     kind,
-    state,
+    state: labelOf('importState', state),
     rows: counts.total,
     pending: counts.pending,
     'need attention': needAttention,
@@ -198,7 +199,8 @@ function importRow({ id, createdAt, state, kind, counts, calls, needAttention }:
 }
 
 function rowOf({ file, line, externalId, planned, outcome, code, field, hint }: ImportRowView) {
-  const shown = outcome === 'pending' && planned ? `${outcome} (${planned})` : outcome;
+  const next = outcome === 'pending' && planned ? ` (${inSentence(labelOf('plannedOutcome', planned))})` : '';
+  const shown = labelOf('rowOutcome', outcome) + next;
   return { row: `${file}:${line}`, 'external id': externalId, outcome: shown, code, field, 'what to do': hint };
 }
 

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { PageResponse } from '../../http/request/page.js';
-import type { BreakerCode } from '../../people/model/circuit-breaker.js';
+import type { CodeOf } from '../../words/words.js';
 import { type ImportFile, type ImportKind, type ImportState, ROW_OUTCOMES, type RowOutcome } from '../model/import.js';
 import type { Guard, GuardName } from '../model/import-guards.js';
 import type { ImportRecord } from '../model/imports.repository.js';
@@ -68,8 +68,7 @@ export class ReasonResponse {
   rows!: number;
 }
 
-/** Why the end of an import cannot be estimated. */
-export type EtaUnknown = BreakerCode | 'paused' | 'not-configured' | 'no-worker' | 'no-pace';
+export type EtaUnknown = CodeOf<'etaUnknown'>;
 
 export class ImportCallsResponse {
   made!: number;

@@ -1,6 +1,7 @@
-/** What needs confirmation before a plan is applied, by name. */
-export const GUARD_NAMES = ['deletes', 'providerRemovals', 'idColumn', 'looksDoubled'] as const;
-export type GuardName = (typeof GUARD_NAMES)[number];
+import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
+
+export const GUARD_NAMES = codesOf(WORDS.importGuard);
+export type GuardName = CodeOf<'importGuard'>;
 
 /** Exceeded if both bounds are. Null: there is none. */
 export type Threshold = { percent: number; people: number } | null;

@@ -1,29 +1,14 @@
+import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
 import type { ChosenColumns, FileKind, FileMapping, ImportFormat } from '../parse/row/import-row.js';
 
 /** `planned` waits to be applied; `needs-mapping` waits for the columns of its files. */
-export type ImportState =
-  | 'staging'
-  | 'needs-mapping'
-  | 'planned'
-  | 'running'
-  | 'paused'
-  | 'completed'
-  | 'cancelled'
-  | 'failed';
+export type ImportState = CodeOf<'importState'>;
 
-/** The result of a row. Every row has exactly one at any time. */
-export const ROW_OUTCOMES = [
-  ...(['pending', 'created', 'linked', 'updated', 'unchanged', 'skipped'] as const),
-  ...(['rejected', 'failed', 'needsReview', 'deleted'] as const),
-] as const;
-export type RowOutcome = (typeof ROW_OUTCOMES)[number];
+export const ROW_OUTCOMES = codesOf(WORDS.rowOutcome);
+export type RowOutcome = CodeOf<'rowOutcome'>;
 
-/** What the plan says about a row. Only the lookup on the platform decides between create and link. */
-export const PLANNED_OUTCOMES = [
-  ...(['create-or-link', 'provider-change', 'attribute-change', 'delete'] as const),
-  ...(['unchanged', 'needs-review', 'rejected'] as const),
-] as const;
-export type PlannedOutcome = (typeof PLANNED_OUTCOMES)[number];
+export const PLANNED_OUTCOMES = codesOf(WORDS.plannedOutcome);
+export type PlannedOutcome = CodeOf<'plannedOutcome'>;
 
 export const IMPORT_KINDS = ['providers', 'clients', 'fhir', 'mixed'] as const;
 /** The people that the files of an import contain. `mixed`: providers and clients, in CSV or JSON lines. */

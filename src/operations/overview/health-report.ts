@@ -1,5 +1,6 @@
 import type { Health, HealthPart, Reason } from '../../http/server/health-indicator.js';
 import { HEALTH_TEXTS, healthText, type ReasonCode } from '../../http/server/health-texts.js';
+import type { CodeOf } from '../../words/words.js';
 
 /** What a part answered. */
 export interface Answer extends HealthPart {
@@ -32,7 +33,7 @@ export interface PartReport extends Pick<Health, 'status' | 'facts'> {
 /** What `/health/ready` answers. */
 export interface HealthReport {
   /** `down` and `stopping` mean: send no requests. */
-  status: 'ok' | 'degraded' | 'down' | 'stopping';
+  status: CodeOf<'healthState'>;
   causes: Cause[];
   checks: Record<string, PartReport>;
 }

@@ -1,3 +1,4 @@
+import type { CodeOf } from '../../words/words.js';
 import { CapabilityResponse } from './capabilities.dto.js';
 import { CauseResponse } from './health.dto.js';
 
@@ -83,7 +84,7 @@ export class DecisionResponse {
 /** What an operator has to see at a glance. A figure is null if PostgreSQL does not answer in time. */
 export class OverviewResponse {
   version!: string;
-  status!: 'ok' | 'degraded' | 'down' | 'stopping';
+  status!: CodeOf<'healthState'>;
   /** As /health/ready gives them */
   causes!: CauseResponse[];
   parts!: PartResponse[];

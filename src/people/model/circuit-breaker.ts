@@ -1,15 +1,11 @@
 import { backoffMs } from '../../due-rows/backoff.js';
+import { STOPS } from '../../words/person-words.js';
+import { codesOf } from '../../words/words.js';
 import { OPERATIONS, type Operation } from './person.js';
 
 /** The reasons why a breaker is open, as people and health show them. */
-export const BREAKER_CODES = [
-  'rate-limited',
-  'platform-unauthorized',
-  'platform-address',
-  'platform-fault',
-  'platform-rejects',
-] as const;
-export type BreakerCode = (typeof BREAKER_CODES)[number];
+export const BREAKER_CODES = codesOf(STOPS);
+export type BreakerCode = keyof typeof STOPS;
 
 /** The outcome of a call, as far as it concerns everyone who needs the operation. */
 export type Signal =

@@ -1,3 +1,4 @@
+import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
 import type { Breakers } from './circuit-breaker.js';
 import type { Fault, Review } from './person-codes.js';
 
@@ -6,16 +7,8 @@ export type PersonKind = 'provider' | 'client';
 export const PERSON_KINDS: PersonKind[] = ['provider', 'client'];
 
 /** The progress of mirroring a person, as shown to the EHR. */
-export type PersonState = 'pending' | 'waiting' | 'synced' | 'failed' | 'needs-review' | 'deleting' | 'deleted';
-export const PERSON_STATES: PersonState[] = [
-  'pending',
-  'waiting',
-  'synced',
-  'failed',
-  'needs-review',
-  'deleting',
-  'deleted',
-];
+export type PersonState = CodeOf<'personState'>;
+export const PERSON_STATES = codesOf(WORDS.personState);
 
 /** The calls that mirror people; each is one HTTP attempt (spec, User management). */
 export const OPERATIONS = ['checkUser', 'createProvider', 'createClient', 'setClientProviders', 'deleteUser'] as const;

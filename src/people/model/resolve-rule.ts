@@ -1,11 +1,11 @@
 import { Problem } from '../../http/problem/problem.js';
+import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
 import { isFoundOnlyByEmail } from './next-step.js';
 import { type DecisionContext, type Origin, type Person, type PersonState, RESET_ON_WRITE } from './person.js';
 
-export const RESOLVE_ACTIONS = ['link', 'create', 'retry', 'ignore', 'delete'] as const;
-
 /** The actions with which an operator may resolve a person. */
-export type ResolveAction = (typeof RESOLVE_ACTIONS)[number];
+export const RESOLVE_ACTIONS = codesOf(WORDS.resolveAction);
+export type ResolveAction = CodeOf<'resolveAction'>;
 
 /** The actions that one request may apply to many people: a link names one user, and a deletion is confirmed one by one. */
 export const BULK_ACTIONS = ['create', 'retry', 'ignore'] as const satisfies readonly ResolveAction[];

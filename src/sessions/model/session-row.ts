@@ -1,11 +1,12 @@
 import type { Fields } from '../../database/columns.js';
 import type { SessionEvent, SessionEventType, SessionState } from '../../platform/contract/wire-types.js';
+import type { CodeOf } from '../../words/words.js';
 
 /** The state until the platform has one. */
-const OWN_STATES = ['Requested', 'Unknown', 'Rejected'] as const;
+const OWN_STATES: Exclude<ShownState, SessionState>[] = ['Requested', 'Unknown', 'Rejected'];
 
 /** The shown states that the specification or this service names. The platform may have others. */
-export type ShownState = SessionState | (typeof OWN_STATES)[number];
+export type ShownState = CodeOf<'sessionState'>;
 
 export const isOwnState = (state: string): boolean => OWN_STATES.some((own) => own === state);
 

@@ -1,9 +1,10 @@
 import { OptionalMoment, OptionalOneOf, OptionalText } from '../../http/request/fields.js';
 import { PageQuery } from '../../http/request/page.js';
 import { PLATFORM_ID_MAX } from '../../platform/contract/wire-types.js';
+import { codesOf, WORDS } from '../../words/words.js';
 import type { ShownState } from '../model/session-row.js';
 
-const STATES: ShownState[] = ['InProgress', 'Processing', 'Done', 'Error', 'Requested', 'Unknown', 'Rejected'];
+const STATES = codesOf(WORDS.sessionState);
 const ORDERS = ['oldest-first', 'newest-first'] as const;
 
 /** `GET /v1/sessions` */

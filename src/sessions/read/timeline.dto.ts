@@ -1,6 +1,7 @@
 import { PickType } from '@nestjs/swagger';
 import { PageResponse } from '../../http/request/page.js';
 import type { DeliveryState } from '../../webhooks/admin/deliveries.dto.js';
+import type { CodeOf } from '../../words/words.js';
 import { DocumentResponse } from '../model/session-view.js';
 
 /** A webhook delivery about the session, or about one of its processing ids. */
@@ -19,7 +20,7 @@ export class TimelineEventResponse {
 
 /** A state of the EHR's request for the session. */
 export class TimelineRequestResponse {
-  state!: 'Requested' | 'Settled' | 'Rejected' | 'Abandoned';
+  state!: CodeOf<'requestState'>;
 }
 
 /** A stored version of a document's notes, without its text. */

@@ -10,20 +10,13 @@ import { PlatformError } from '../../platform/contract/platform-errors.js';
 import { type ConnectionWatch, resettableAgents, sendWithin } from '../../platform/http/connections.js';
 import { retryAfterMs } from '../../platform/http/platform-answer.js';
 import { ADDRESS_NOT_PUBLIC } from '../../platform/upload/public-url.js';
+import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
 import { checkEndpointUrl, lookupFor, mayBePrivate } from './endpoint-url.js';
 import { headersOf, type Message } from './message.js';
 
 /** Why an attempt failed. */
-export const PUSH_FAULTS = [
-  'address-not-allowed',
-  'error-status',
-  'no-answer',
-  'no-connection',
-  'redirect',
-  'timeout',
-  'tls',
-] as const;
-export type PushFault = (typeof PUSH_FAULTS)[number];
+export const PUSH_FAULTS = codesOf(WORDS.pushFault);
+export type PushFault = CodeOf<'pushFault'>;
 
 /** The outcome of an attempt. */
 export interface PushAnswer {

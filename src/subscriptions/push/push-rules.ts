@@ -1,6 +1,8 @@
+import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
+
 /** Why nothing is pushed to an endpoint. */
-export const PAUSE_REASONS = ['requested', 'endpoint-gone', 'no-success', 'cursor-expired'] as const;
-export type PauseReason = (typeof PAUSE_REASONS)[number];
+export const PAUSE_REASONS = codesOf(WORDS.pauseReason);
+export type PauseReason = CodeOf<'pauseReason'>;
 
 /** Maximum subscriptions. Each has a slot, so that a slow endpoint delays no other. */
 export const MAX_SUBSCRIPTIONS = 20;

@@ -6,6 +6,7 @@ import { cursorOf } from '../../feed/feed-cursor.js';
 import type { FeedType } from '../../feed/feed-types.js';
 import type { Macs } from '../../vault/macs.js';
 import { SealedColumn, Vault } from '../../vault/vault.js';
+import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
 import type { PushFault } from './endpoint.js';
 import type { PauseReason } from './push-rules.js';
 
@@ -53,9 +54,8 @@ export const SUBSCRIPTION_COLUMNS = `id, url, types, description, secret, secret
   answer_status AS "answerStatus", answer_fault AS "answerFault", delivered_at AS "deliveredAt", due_at AS "dueAt",
   created_at AS "createdAt", ARRAY[]::text[] AS traceparents, clock_timestamp() AS now`;
 
-/** The states of a subscription: `altered` if this service did not write the row, so that nothing is pushed. */
-export const STATES = ['active', 'retrying', 'paused', 'cursor-expired', 'altered'] as const;
-export type State = (typeof STATES)[number];
+export const STATES = codesOf(WORDS.subscriptionState);
+export type State = CodeOf<'subscriptionState'>;
 
 export function stateOf(macs: Macs, row: SubscriptionRow): State {
   if (!SUBSCRIPTION_GRANTS.isGenuine(macs, row)) return 'altered';

@@ -4,9 +4,10 @@ import { IsBoolean, IsInt, IsObject, Matches, Min, ValidateIf, ValidateNested } 
 import { OneOf, OptionalMoment, OptionalOneOf } from '../../http/request/fields.js';
 import { BIGINT, PageQuery, PageResponse } from '../../http/request/page.js';
 import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
+import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
 
-const DELIVERY_STATES = ['received', 'processed', 'ignored', 'not-understood', 'failed', 'dead'] as const;
-export type DeliveryState = (typeof DELIVERY_STATES)[number];
+const DELIVERY_STATES = codesOf(WORDS.deliveryState);
+export type DeliveryState = CodeOf<'deliveryState'>;
 
 export class DeliveriesQuery extends PageQuery {
   @OptionalOneOf(DELIVERY_STATES)

@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import ts from 'typescript';
 import { HINTS } from '../../../src/imports/parse/row/rejection.js';
-import { PERSON_CODES } from '../../../src/people/model/person-codes.js';
+import { PERSON_CODES } from '../../../src/words/person-words.js';
+import type { Word } from '../../../src/words/word.js';
 
 /** Placeholders for values in the page's sentences. */
 const ANY = '…';
@@ -142,10 +143,8 @@ function problemLines(): string[] {
 /** Keeps Markdown from reading `__` as emphasis. */
 const escaped = (text: string): string => text.replaceAll('__', String.raw`\_\_`);
 
-const codes = (texts: Record<string, string>): string =>
-  Object.entries(texts)
-    .map(([code, text]) => `- \`${code}\`: ${text}\n`)
-    .join('');
+const codes = (texts: readonly (readonly [code: string, text: string])[]): string =>
+  texts.map(([code, text]) => `- \`${code}\`: ${text}\n`).join('');
 
 /** Placeholders for a field, a limit or a form in hints. */
 const ANYTHING = { field: ANY, limit: ANY, expected: ANY, found: ANY } as unknown as Parameters<
@@ -155,6 +154,9 @@ const ANYTHING = { field: ANY, limit: ANY, expected: ANY, found: ANY } as unknow
 /** docs/reference/problems.md: the service's errors, and the codes of people and rows. */
 export function problemsPage(): string {
   const hints = Object.entries(HINTS).map(([code, hint]) => [code, hint(ANYTHING)] as const);
+  const people = Object.entries<Word>(PERSON_CODES).map(([code, { hint, action, why }]) => {
+    return [code, action ? `${hint} Recommended: "${action}". ${why}` : `${hint}`] as const;
+  });
   return `# Problems and codes
 
 Errors are RFC 9457 problem details (\`application/problem+json\`). Branch on \`type\`, which is \`urn:notebridge:problem:\`
@@ -170,10 +172,10 @@ ${problemLines().join('\n')}
 
 In \`sync.error.code\` of a provider or a client, and in \`code\` of rows and events about them.
 
-${codes(PERSON_CODES)}
+${codes(people)}
 ## Codes of rejected rows
 
 In \`code\` of an import's row, with \`field\` and \`hint\`.
 
-${codes(Object.fromEntries(hints))}`;
+${codes(hints)}`;
 }

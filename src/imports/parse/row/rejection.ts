@@ -1,5 +1,6 @@
 import type { PersonKind } from '../../../people/model/person.js';
 import { PROVIDERS_MAX } from '../../../people/model/person-field-rules.js';
+import type { CodeOf } from '../../../words/words.js';
 
 /** Facts that a hint may name in addition to the rule. None is copied from a cell. */
 interface Detail {
@@ -102,17 +103,19 @@ export const HINTS = {
   'no-identifier': () =>
     'The resource has no current identifier of a system in idSystem. Add one, or correct idSystem.',
   'nested-bundle': () => 'The Bundle is nested too deeply. Send it as a file.',
-} satisfies Record<string, (detail: Detail) => string>;
+} satisfies Record<RowCode, (detail: Detail) => string>;
+
+type RowCode = CodeOf<'rowCode'>;
 
 /** What is wrong with one row, in which field, and how to correct it. Contains no personal data. */
 export interface Rejection {
-  code: keyof typeof HINTS;
+  code: RowCode;
   field?: string;
   hint: string;
 }
 
 /** Makes a rejection with its hint. */
-export function rejection(code: keyof typeof HINTS, detail: Partial<Detail> = {}): Rejection {
+export function rejection(code: RowCode, detail: Partial<Detail> = {}): Rejection {
   const hint = HINTS[code]({ field: '', limit: 0, expected: '', found: 0, ...detail });
   return detail.field ? { code, field: detail.field, hint } : { code, hint };
 }

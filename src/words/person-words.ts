@@ -1,0 +1,167 @@
+import { labels, vocabulary, type Word } from './word.js';
+
+export const PERSON_STATES = labels({
+  pending: 'Pending',
+  waiting: 'Waiting',
+  synced: 'Synced',
+  failed: 'Failed',
+  'needs-review': 'Needs review',
+  deleting: 'Deleting',
+  deleted: 'Deleted',
+});
+
+/** The actions with which an operator may resolve a person. */
+export const RESOLVE_ACTIONS = labels({
+  link: 'Link',
+  create: 'Create',
+  retry: 'Retry',
+  ignore: 'Ignore',
+  delete: 'Delete',
+});
+
+/** A reason that lasts until an operator decides or the EHR writes. */
+type Unsettled = Required<Word> & { action: keyof typeof RESOLVE_ACTIONS };
+const unsettled = <Code extends string>(words: Record<Code, Unsettled>): Record<Code, Unsettled> => words;
+
+/** Reasons why an operator must decide. */
+export const REVIEWS = unsettled({
+  'email-taken': {
+    label: 'Email used twice',
+    hint: 'Another person of the EHR has this email. Correct one of the two, or resolve this one with "ignore".',
+    action: 'ignore',
+    why: 'Right if the EHR has the same person twice. Otherwise correct one of the two emails there.',
+  },
+  'create-unknown': {
+    label: 'Create without an answer',
+    hint: 'A create without an email got no answer, so the person may exist on the platform. Look there after a minute, then resolve with "link" or "create".',
+    action: 'link',
+    why: 'Right if the platform has the user, because a create would make a second one. If it has none, create.',
+  },
+  'restored-unknown': {
+    label: 'Unknown since a restore',
+    hint: 'The database was restored, and this client has no email. It may have been created after the backup, so look on the platform, then resolve with "link" or "create". Many are linked by an import with platformUserId.',
+    action: 'link',
+    why: 'Right if the platform has the user, because a create would make a second one. If it has none, create.',
+  },
+  'delete-unknown': {
+    label: 'Deletion of an unknown user',
+    hint: 'A create without an email may have reached the platform before the deletion. Look on the platform, then resolve with "link" (deletes the user) or "ignore".',
+    action: 'link',
+    why: 'Right if the platform has the user, which is then deleted. If it has none, ignore.',
+  },
+  'platform-user-taken': {
+    label: 'Platform user linked twice',
+    hint: 'People and platform users do not match: the user with this email is linked to another person, or the platform has a second user for a deleted person. See /v1/people/unknown-to-ehr, then resolve with one of the choices.',
+    action: 'ignore',
+    why: 'Right if the EHR has the same person twice, because the other record has the user. Otherwise link the right user.',
+  },
+  'platform-user-missing': {
+    label: 'Platform user missing',
+    hint: 'The platform no longer knows this user. Resolve with "create" to create it again, or with "link" to another user.',
+    action: 'create',
+    why: 'Right if the user was deleted on the platform, because the EHR still has the person. If it has another user, link that one.',
+  },
+  'role-mismatch': {
+    label: 'Email of another role',
+    hint: 'The platform user with this email has another role, so it is a different person. Correct the email, or resolve with "link" to the right user.',
+    action: 'link',
+    why: 'Right if the person has a user with another email. Otherwise correct the email in the EHR.',
+  },
+  'delete-linked': {
+    label: 'Deletion of a user found by email',
+    hint: 'This person was linked only by its email, so the platform user may be someone else. Look on the platform, then resolve with "delete", or with "ignore" to keep the user there.',
+    action: 'delete',
+    why: 'Right if the platform shows the same person, because its data would stay there. If it shows someone else, ignore.',
+  },
+});
+
+/** Reasons why no call is made until the person is changed or resolved. */
+export const FAULTS = unsettled({
+  rejected: {
+    label: 'Rejected by the platform',
+    hint: 'The platform rejected this person. Correct the data and PUT it again. The call is repeated for a day, unless it succeeds for other people.',
+    action: 'retry',
+    why: 'Right once the cause on the platform is fixed. Otherwise correct the data in the EHR, which retries by itself.',
+  },
+  forbidden: {
+    label: 'Forbidden by the platform',
+    hint: 'The platform answers 403 only for this person. Ask its support, then resolve with "retry".',
+    action: 'retry',
+    why: 'Right once the support of the platform has allowed this person.',
+  },
+  ignored: {
+    label: 'Ignored by an operator',
+    hint: 'An operator chose to ignore this person. PUT it again, or resolve with "retry", to continue.',
+    action: 'retry',
+    why: 'Right if this person is to be synced again.',
+  },
+});
+
+/** Reasons why an operation is stopped for everyone, until a probe succeeds. */
+export const STOPS = vocabulary({
+  'rate-limited': {
+    label: 'Rate limited',
+    hint: 'The platform asked for fewer calls. The call is retried automatically.',
+  },
+  'platform-unauthorized': {
+    label: 'API key rejected',
+    hint: 'The platform answers 401 or 403. Check PLATFORM_API_KEY; queued work resumes automatically once the key is valid.',
+  },
+  'platform-address': {
+    label: 'Wrong URL of the platform',
+    hint: 'This URL is not the platform’s user-management API (404, 405, a redirect or HTML). Fix PLATFORM_BASE_URL or the paths in PLATFORM_CONTRACT; queued work then resumes automatically.',
+  },
+  'platform-fault': {
+    label: 'No readable answer',
+    hint: 'The platform gave no readable answer. The call is retried automatically.',
+  },
+  'platform-rejects': {
+    label: 'Rejected for everyone',
+    hint: 'The platform rejects this operation for everyone. See /health/ready for the status; queued work resumes automatically.',
+  },
+});
+
+/** All reasons why a person is not synced. */
+export const PERSON_CODES = {
+  ...REVIEWS,
+  ...FAULTS,
+  ...STOPS,
+  ...vocabulary({
+    'not-configured': {
+      label: 'Not configured',
+      hint: 'The contract file has no apiKey, so nothing is sent. Set apiKey.header in PLATFORM_CONTRACT and restart.',
+    },
+    held: {
+      label: 'Sending is held',
+      hint: 'Everything that goes to the platform is held. It is sent after an operator releases it (npx notebridge release).',
+    },
+    'legal-hold': {
+      label: 'Legal hold',
+      hint: 'A legal hold keeps everything about this client, here and on the platform. The deletion follows once an administrator releases the hold.',
+    },
+    'provider-not-mirrored': {
+      label: 'Provider not on the platform',
+      hint: 'A provider of this client is not on the platform yet. The client follows automatically.',
+    },
+    'clients-still-listed': {
+      label: 'Clients still listed',
+      hint: 'The platform still lists this provider for clients whose lists are being changed. The deletion follows automatically.',
+    },
+    'waits-in-import': {
+      label: 'Waits in an import',
+      hint: 'An import will bring this person; its turn has not come yet. A PUT moves it ahead.',
+    },
+    'outcome-unknown': {
+      label: 'Outcome unknown',
+      hint: 'The platform did not answer a create. A later lookup by email shows whether it took effect, so that no duplicate is created.',
+    },
+    'platform-unreachable': {
+      label: 'Platform unreachable',
+      hint: 'The platform cannot be reached. The call is retried automatically.',
+    },
+    unreadable: {
+      label: 'Data unreadable',
+      hint: 'The data of this person cannot be decrypted, so nothing is sent. See vault in /health/ready; add the missing key to DATA_KEYS, or PUT the person again.',
+    },
+  }),
+};
