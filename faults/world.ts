@@ -119,6 +119,7 @@ export class World {
       UNKNOWN_OUTCOME_GRACE_SECONDS: '1',
       SESSION_REFRESH_AFTER_SECONDS: '2',
       SESSION_REFRESH_EVERY_SECONDS: '2',
+      MALLOC_ARENA_MAX: '2', // as in the Dockerfile
       ...env,
     });
   }

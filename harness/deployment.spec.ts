@@ -124,6 +124,8 @@ describe('the image', () => {
     for (const label of ['title', 'description', 'revision', 'base.name'])
       expect(last).toContain(`org.opencontainers.image.${label}="`);
   });
+
+  it('limits the arenas of glibc', () => expect(dockerfile).toMatch(/^ENV .*MALLOC_ARENA_MAX=2/m));
 });
 
 describe('deploy/systemd', () => {
@@ -142,8 +144,9 @@ describe('deploy/systemd', () => {
         'database-owner-url': 'postgresql://owner:password@db.example/notebridge?sslmode=verify-full',
         'redis-url': 'rediss://:password@redis.example:6379',
       });
-      const { NODE_ENV, PORT, ...own } = settings;
+      const { NODE_ENV, PORT, MALLOC_ARENA_MAX, ...own } = settings;
       expect([NODE_ENV, PORT]).toEqual(['production', role === 'migrate' ? undefined : '%i']);
+      expect(MALLOC_ARENA_MAX).toBe(role === 'migrate' ? undefined : '2');
       const env = validateEnv({ ...settingsIn(read('.env.example')), ...installed.mountedIn(own) });
       expect(env.ROLES).toEqual(role === 'migrate' ? ['api', 'worker'] : [role]);
       expect(env.DATABASE_OWNER_URL === undefined).toBe(role !== 'migrate');

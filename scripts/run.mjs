@@ -22,6 +22,7 @@ const commands = {
   build: () => 0,
   start: (args) => {
     if (existsSync(path.join(root, '.env'))) process.loadEnvFile(path.join(root, '.env')); // keeps what is set already
+    process.env.MALLOC_ARENA_MAX ??= '2'; // as in the Dockerfile
     return compiled('src/main.js', onlyKnown(args, 'migrate'));
   },
   simulator: (args) => compiled('simulator/main.js', onlyKnown(args)),
