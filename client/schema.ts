@@ -1961,6 +1961,11 @@ export interface components {
             /** @example PUT /v1/providers/:externalId */
             action: string;
             /**
+             * @description The action in words
+             * @example created or updated a provider
+             */
+            summary: string;
+            /**
              * @description Ids by what they are ids of
              * @example {
              *       "session": [

@@ -63,14 +63,14 @@ describeInBrowser('people and the audit log in the console', () => {
     await page.getByRole('button', { name: 'Set a hold' }).waitFor();
 
     await page.getByRole('link', { name: 'Who saw this client' }).click();
-    const entry = page.getByRole('row').filter({ hasText: 'POST /v1/clients/:externalId/resolve' }).first();
+    const entry = page.getByRole('row').filter({ hasText: 'resolved a client' }).first();
     await entry.getByText(SECOND).waitFor();
-    await entry.getByRole('link').click();
-    await dialog.getByText('Id of the key').waitFor();
+    await entry.getByRole('link').first().click();
+    await dialog.getByText('resolved a client.').waitFor();
     await page.goto(`/console/audit?client=nobody&entry=${new URL(page.url()).searchParams.get('entry')}`);
     await dialog.getByText(SECOND).waitFor();
     await page.goto('/console/audit?entry=999999999');
-    await dialog.getByText('The audit log has no such entry').waitFor();
+    await dialog.getByText('This entry does not exist').waitFor();
   });
 
   test('names the field of a rejected search as the form does', async () => {
