@@ -9454,6 +9454,9 @@ export interface operations {
                         etaUnknown: {
                             [key: string]: components["schemas"]["WordResponse"];
                         };
+                        auditAction: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
                         healthState: {
                             [key: string]: components["schemas"]["WordResponse"];
                         };

@@ -12,7 +12,7 @@ export function Choices<A extends string>(props: {
   scope: Scope;
   dangerous: A;
   /** The choice that is usually right, and when; it comes first. */
-  recommended?: { action: string; why: string } | undefined;
+  recommended?: { action?: string; why?: string } | undefined;
   /** The fields that a choice asks for. */
   fields: Partial<Record<A, ReactNode>>;
   run: (action: A, given: FormData) => Promise<unknown>;
@@ -24,30 +24,32 @@ export function Choices<A extends string>(props: {
   return (
     <>
       <dl className="choices">
-        {choices.map((choice) => ({ ...choice, isFirst: isFirst(choice) })).map(({ action, does, isFirst }) => (
-          <div key={action}>
-            <dt>
-              {isAllowed ? (
-                <ConfirmedAction
-                  label={labels[action]}
-                  title={`${labels[action]}: ${what}`}
-                  isDangerous={action === dangerous}
-                  isPrimary={isFirst}
-                  run={(given) => run(action, given)}
-                >
-                  <p>{does}</p>
-                  {fields[action]}
-                </ConfirmedAction>
-              ) : (
-                labels[action]
-              )}
-            </dt>
-            <dd>
-              {isFirst && <strong>{`Recommended. ${recommended?.why} `}</strong>}
-              {does}
-            </dd>
-          </div>
-        ))}
+        {choices
+          .map((choice) => ({ ...choice, isFirst: isFirst(choice) }))
+          .map(({ action, does, isFirst }) => (
+            <div key={action}>
+              <dt>
+                {isAllowed ? (
+                  <ConfirmedAction
+                    label={labels[action]}
+                    title={`${labels[action]}: ${what}`}
+                    isDangerous={action === dangerous}
+                    isPrimary={isFirst}
+                    run={(given) => run(action, given)}
+                  >
+                    <p>{does}</p>
+                    {fields[action]}
+                  </ConfirmedAction>
+                ) : (
+                  labels[action]
+                )}
+              </dt>
+              <dd>
+                {isFirst && <strong>{`Recommended. ${recommended?.why} `}</strong>}
+                {does}
+              </dd>
+            </div>
+          ))}
       </dl>
       {!isAllowed && <LacksScope scope={scope} />}
     </>

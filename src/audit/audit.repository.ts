@@ -6,8 +6,8 @@ import { Database } from '../database/database.js';
 import { isMoment } from '../http/request/moment.js';
 import { UUID } from '../http/request/uuid-param.js';
 import { Macs } from '../vault/macs.js';
+import { inWords } from '../words/audit-words.js';
 import type { AuditQuery, AuditResponse } from './audit.dto.js';
-import { inWords } from './audit-actions.js';
 import { type AuditRecord, SUBJECT_KINDS, type SubjectKind } from './audit-record.js';
 import { type SignedEntry, signEntry } from './chain.js';
 

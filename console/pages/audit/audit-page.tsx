@@ -1,5 +1,6 @@
 import { Link } from 'wouter';
 import { api } from '../../api/client.js';
+import { labelsOf } from '../../api/words.js';
 import { FilterForm, useFilters } from '../../parts/filters.js';
 import { Head } from '../../parts/layout.js';
 import { List } from '../../parts/read.js';
@@ -13,10 +14,18 @@ const FIELDS = [
   { name: 'session', label: 'Session', example: 'our id or the platform’s' },
   { name: 'subject', label: 'Other id', example: 'id' },
   { name: 'keyId', label: 'Caller', example: 'id of a key or person' },
-  { name: 'action', label: 'Action', example: 'POST /v1/imports' },
+  { name: 'action', label: 'Action' },
   { name: 'after', label: 'From', isMoment: true },
   { name: 'before', label: 'Until', isMoment: true },
 ] as const;
+
+/** Lets one of the known actions be chosen, or the one of the URL. */
+function fieldsWith(current: string | undefined) {
+  const known = labelsOf('auditAction');
+  const isKnown = current === undefined || known.some(([action]) => action === current);
+  const options = isKnown ? known : [...known, [current, current] as const];
+  return FIELDS.map((field) => (field.name === 'action' ? { ...field, options } : field));
+}
 
 /** Subjects of one entry that the table names; the entry itself names all. */
 const NAMED = 4;
@@ -30,7 +39,7 @@ export default function AuditPage() {
   return (
     <>
       <Head title="Audit" />
-      <FilterForm fields={FIELDS} filters={filters} onChange={setFilters} />
+      <FilterForm fields={fieldsWith(filters.action)} filters={filters} onChange={setFilters} />
       <List
         name={['audit', filters]}
         read={(cursor) => api.GET('/v1/audit', { params: { query: { ...filters, cursor } } })}

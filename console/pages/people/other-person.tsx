@@ -2,6 +2,7 @@ import { Link } from 'wouter';
 import { api } from '../../api/client.js';
 import { Facts, Section } from '../../parts/layout.js';
 import { Read } from '../../parts/read.js';
+import { StateOf } from '../../parts/state.js';
 import { Moment } from '../../parts/values.js';
 import { keyOf, nameOf, type Person, personAddress } from './person.js';
 
@@ -10,9 +11,11 @@ export function OthersWithEmail({ person }: { person: Person }) {
   const { email } = person;
   if (email === null) return null;
   return (
-    <Read name={['people', 'search', { email }]} call={() => api.POST('/v1/people/search', { body: { email } })}>
+    <Read name={['people', 'same-email', email]} call={() => api.POST('/v1/people/search', { body: { email } })}>
       {({ items }) =>
-        items.filter((other) => keyOf(other) !== keyOf(person)).map((other) => <Other key={keyOf(other)} person={other} />)
+        items
+          .filter((other) => keyOf(other) !== keyOf(person))
+          .map((other) => <Other key={keyOf(other)} person={other} />)
       }
     </Read>
   );
@@ -29,7 +32,7 @@ function Other({ person }: { person: Person }) {
           Email: email,
           ...(kind === 'client' && { 'Providers, primary first': providers?.join(', ') }),
           'Platform user': platformUserId,
-          State: sync.state,
+          State: <StateOf of="personState" state={sync.state} />,
           Changed: <Moment at={sync.updatedAt} />,
         }}
       />

@@ -1,8 +1,8 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { api, type Schemas } from '../../api/client.js';
+import { api } from '../../api/client.js';
 import { useScopes } from '../../api/session.js';
-import { useWords } from '../../api/words.js';
+import { labelOf, wordOf } from '../../api/words.js';
 import { Select } from '../../parts/field.js';
 import { useFilters } from '../../parts/filters.js';
 import { type Column, Head } from '../../parts/layout.js';
@@ -17,7 +17,6 @@ const STATES = ['needs-review', 'failed'] as const;
 export default function ReviewPage() {
   const [filters, setFilters] = useFilters('kind', 'state');
   const [chosen, setChosen] = useState<readonly Person[]>([]);
-  const words = useWords();
   const mayResolve = useScopes().includes('people:write');
   const kind = KINDS.find((known) => known === filters.kind) ?? 'client';
   const state = STATES.find((known) => known === filters.state) ?? 'needs-review';
@@ -39,7 +38,11 @@ export default function ReviewPage() {
         </>
       ),
     ],
-    ['Reason', ({ sync: { error } }) => error && <span title={whyOf(error)}>{words.label('personCode', error.code)}</span>, 'text'],
+    [
+      'Reason',
+      ({ sync: { error } }) => error && <span title={whyOf(error)}>{labelOf('personCode', error.code)}</span>,
+      'text',
+    ],
     ['Recommended', ({ sync: { error } }) => error && <Recommended code={error.code} />, 'text'],
     ['Since', ({ sync }) => <Moment at={sync.updatedAt} />],
   ];
@@ -55,7 +58,7 @@ export default function ReviewPage() {
         />
         <Select
           label="State"
-          options={STATES.map((name) => [name, words.label('personState', name)] as const)}
+          options={STATES.map((name) => [name, labelOf('personState', name)] as const)}
           value={state}
           onChange={(value) => choose({ state: value === 'needs-review' ? '' : value })}
         />
@@ -75,12 +78,11 @@ export default function ReviewPage() {
 
 /** The action that is usually right, and when. */
 function Recommended({ code }: { code: string }) {
-  const words = useWords();
-  const word = words.of('personCode', code);
+  const word = wordOf('personCode', code);
   if (!word?.action) return null;
   return (
     <>
-      <strong>{words.label('resolveAction', word.action)}</strong>
+      <strong>{labelOf('resolveAction', word.action)}</strong>
       <div className="help">{word.why}</div>
     </>
   );

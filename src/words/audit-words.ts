@@ -1,3 +1,5 @@
+import { labels } from './word.js';
+
 /** An action in words: its verb in the past, its verb after "tried to", and what it was done to. */
 type Sentence = readonly [past: string, infinitive: string, rest: string];
 
@@ -119,9 +121,14 @@ const DONE: readonly string[] = ['ok', 'begun', 'held', 'released'];
 /** True for a problem type, also if it was counted: `forbidden, 3 times`. */
 const isRefused = (outcome: string) => !DONE.includes(outcome) && /^[a-z-]+(, \d+ times)?$/.test(outcome);
 
-/** The actions that requests can have, as the audit log records them, with what each did. */
-export const REQUEST_ACTIONS: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.entries(REQUESTS).map(([action, [past, , rest]]) => [action, `${past} ${rest}`]),
+/** The actions by which the audit log can be searched, as it names them. */
+export const AUDIT_ACTIONS = labels(
+  Object.fromEntries(
+    Object.entries({ ...REQUESTS, ...OWN }).map(([action, [past, , rest]]) => [
+      action,
+      `${past.charAt(0).toUpperCase()}${past.slice(1)} ${rest}`,
+    ]),
+  ),
 );
 
 /**

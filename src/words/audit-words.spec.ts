@@ -1,4 +1,4 @@
-import { inWords } from './audit-actions.js';
+import { inWords } from './audit-words.js';
 
 describe('an action in words', () => {
   test.each([
