@@ -1967,6 +1967,11 @@ export interface components {
             /** @example PUT /v1/providers/:externalId */
             action: string;
             /**
+             * @description The action in words
+             * @example created or updated a provider
+             */
+            summary: string;
+            /**
              * @description Ids by what they are ids of
              * @example {
              *       "session": [
@@ -9456,6 +9461,9 @@ export interface operations {
                             [key: string]: components["schemas"]["WordResponse"];
                         };
                         etaUnknown: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        auditAction: {
                             [key: string]: components["schemas"]["WordResponse"];
                         };
                         healthState: {

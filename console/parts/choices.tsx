@@ -11,35 +11,45 @@ export function Choices<A extends string>(props: {
   labels: Readonly<Record<A, string>>;
   scope: Scope;
   dangerous: A;
+  /** The choice that is usually right, and when; it comes first. */
+  recommended?: { action?: string; why?: string } | undefined;
   /** The fields that a choice asks for. */
   fields: Partial<Record<A, ReactNode>>;
   run: (action: A, given: FormData) => Promise<unknown>;
 }) {
-  const { what, choices, labels, scope, dangerous, fields, run } = props;
+  const { what, labels, scope, dangerous, recommended, fields, run } = props;
+  const isFirst = ({ action }: { action: A }) => action === recommended?.action;
+  const choices = [...props.choices].sort((a, b) => Number(isFirst(b)) - Number(isFirst(a)));
   const isAllowed = useScopes().includes(scope);
   return (
     <>
       <dl className="choices">
-        {choices.map(({ action, does }) => (
-          <div key={action}>
-            <dt>
-              {isAllowed ? (
-                <ConfirmedAction
-                  label={labels[action]}
-                  title={`${labels[action]}: ${what}`}
-                  isDangerous={action === dangerous}
-                  run={(given) => run(action, given)}
-                >
-                  <p>{does}</p>
-                  {fields[action]}
-                </ConfirmedAction>
-              ) : (
-                labels[action]
-              )}
-            </dt>
-            <dd>{does}</dd>
-          </div>
-        ))}
+        {choices
+          .map((choice) => ({ ...choice, isFirst: isFirst(choice) }))
+          .map(({ action, does, isFirst }) => (
+            <div key={action}>
+              <dt>
+                {isAllowed ? (
+                  <ConfirmedAction
+                    label={labels[action]}
+                    title={`${labels[action]}: ${what}`}
+                    isDangerous={action === dangerous}
+                    isPrimary={isFirst}
+                    run={(given) => run(action, given)}
+                  >
+                    <p>{does}</p>
+                    {fields[action]}
+                  </ConfirmedAction>
+                ) : (
+                  labels[action]
+                )}
+              </dt>
+              <dd>
+                {isFirst && <strong>{`Recommended. ${recommended?.why} `}</strong>}
+                {does}
+              </dd>
+            </div>
+          ))}
       </dl>
       {!isAllowed && <LacksScope scope={scope} />}
     </>

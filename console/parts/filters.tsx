@@ -36,8 +36,8 @@ interface Filter<N extends string> {
   label: string;
   /** What it looks like. */
   example?: string;
-  /** All that it can be. */
-  options?: readonly string[];
+  /** All values, with their words. */
+  options?: readonly (string | readonly [value: string, words: string])[];
   of?: Vocabulary;
   /** A moment, shown in the reader's time zone and kept as RFC 3339. */
   isMoment?: boolean;

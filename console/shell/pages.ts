@@ -27,6 +27,7 @@ export const PAGES: readonly PageEntry[] = [
   page('/', 'Overview', 'operations', () => import('../pages/overview/overview-page.js')),
   page('/imports', 'Imports', 'imports', () => import('../pages/imports/imports-page.js')),
   page('/people', 'People', 'people:read', () => import('../pages/people/people-page.js')),
+  page('/review', 'Review', 'people:read', () => import('../pages/review/review-page.js')),
   page('/sessions', 'Sessions', 'sessions:read', () => import('../pages/sessions/sessions-page.js')),
   page('/deliveries', 'Deliveries', 'webhooks', () => import('../pages/deliveries/deliveries-page.js')),
   page(

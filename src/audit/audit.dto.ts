@@ -79,6 +79,12 @@ export class AuditResponse {
   /** @example "PUT /v1/providers/:externalId" */
   action!: string;
   /**
+   * The action in words
+   *
+   * @example "created or updated a provider"
+   */
+  summary!: string;
+  /**
    * Ids by what they are ids of
    *
    * @example { "session": ["7d0f…"], "client": ["C-1"], "provider": ["P-1"] }

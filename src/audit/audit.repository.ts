@@ -6,6 +6,7 @@ import { Database } from '../database/database.js';
 import { isMoment } from '../http/request/moment.js';
 import { UUID } from '../http/request/uuid-param.js';
 import { Macs } from '../vault/macs.js';
+import { inWords } from '../words/audit-words.js';
 import type { AuditQuery, AuditResponse } from './audit.dto.js';
 import { type AuditRecord, SUBJECT_KINDS, type SubjectKind } from './audit-record.js';
 import { type SignedEntry, signEntry } from './chain.js';
@@ -136,7 +137,9 @@ export class AuditRepository {
       const named: KnownSubject[] = [];
       for (const subject of namedSubjects(filter)) named.push(await this.known(tx, subject));
       await tx.query(IN_ORDER_OF_INDEX);
-      return (await tx.query<AuditResponse>(searchStatement(filter, named, limit, beforeId))).rows;
+      const { rows } = await tx.query<AuditResponse>(searchStatement(filter, named, limit, beforeId));
+      for (const row of rows) row.summary = inWords(row.action, row.outcome);
+      return rows;
     });
   }
 

@@ -1,3 +1,4 @@
+import { AUDIT_ACTIONS } from './audit-words.js';
 import {
   ETA_UNKNOWN,
   IMPORT_GUARDS,
@@ -90,6 +91,7 @@ export const WORDS = {
   rowCode: ROW_CODES,
   importGuard: IMPORT_GUARDS,
   etaUnknown: ETA_UNKNOWN,
+  auditAction: AUDIT_ACTIONS,
   healthState: vocabulary({
     ok: { label: 'OK', hint: 'Everything works.' },
     degraded: { label: 'Degraded', hint: 'Some parts do not work, or need attention. All others work.' },

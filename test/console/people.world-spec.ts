@@ -63,14 +63,14 @@ describeInBrowser('people and the audit log in the console', () => {
     await page.getByRole('button', { name: 'Set a hold' }).waitFor();
 
     await page.getByRole('link', { name: 'Who saw this client' }).click();
-    const entry = page.getByRole('row').filter({ hasText: 'POST /v1/clients/:externalId/resolve' }).first();
+    const entry = page.getByRole('row').filter({ hasText: 'resolved a client' }).first();
     await entry.getByText(SECOND).waitFor();
-    await entry.getByRole('link').click();
-    await dialog.getByText('Id of the key').waitFor();
+    await entry.getByRole('link').first().click();
+    await dialog.getByText('resolved a client.').waitFor();
     await page.goto(`/console/audit?client=nobody&entry=${new URL(page.url()).searchParams.get('entry')}`);
     await dialog.getByText(SECOND).waitFor();
     await page.goto('/console/audit?entry=999999999');
-    await dialog.getByText('The audit log has no such entry').waitFor();
+    await dialog.getByText('This entry does not exist').waitFor();
   });
 
   test('names the field of a rejected search as the form does', async () => {
@@ -126,33 +126,49 @@ describeInBrowser('people and the audit log in the console', () => {
     expect(page.url()).toBe(`${world.url}/console/people/provider/${encodeURIComponent(SECOND)}`);
   });
 
-  test('resolves the chosen people of a list with one confirmed action', async () => {
-    await world.call('PUT', '/v1/providers/P-1', {
-      body: { firstName: 'Ada', lastName: 'Osei', email: 'ada@example.org' },
-      wait: 30,
+  describe('the review inbox', () => {
+    beforeEach(async () => {
+      const provider = { firstName: 'Ada', lastName: 'Osei', email: 'ada@example.org' };
+      await world.call('PUT', '/v1/providers/P-1', { body: provider, wait: 30 });
+      const client = { firstName: 'Noor', lastName: 'Haddad', email: 'noor@example.org', providers: ['P-1'] };
+      for (const id of ['C-1', 'C-2', 'C-3', 'C-4'])
+        await world.call('PUT', `/v1/clients/${id}`, { body: client, wait: 30 });
     });
-    const client = { firstName: 'Noor', lastName: 'Haddad', email: 'noor@example.org', providers: ['P-1'] };
-    for (const id of ['C-1', 'C-2', 'C-3', 'C-4'])
-      await world.call('PUT', `/v1/clients/${id}`, { body: client, wait: 30 });
-    const page = await open(world.url, '/people');
-    await page.getByRole('link', { name: 'C-4' }).waitFor();
-    expect(await page.getByRole('button', { name: 'Resolve' }).count()).toBe(0);
-    await page.getByLabel('State').selectOption('needs-review');
-    await page.getByLabel('Choose C-2').check();
-    await page.getByLabel('Choose C-3').check();
-    await page.getByRole('button', { name: 'Resolve 2 chosen' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Action').selectOption('ignore');
-    await dialog.getByRole('button', { name: 'Count' }).click();
-    await dialog.getByText('2 people are selected').waitFor();
-    await dialog.getByRole('button', { name: 'Resolve 2' }).click();
-    await dialog.getByText('2 people are resolved').waitFor();
-    await dialog.getByRole('button', { name: 'Close' }).click();
-    await page.getByRole('link', { name: 'C-2' }).waitFor({ state: 'detached' });
-    await page.getByRole('link', { name: 'C-4' }).waitFor();
-    await page.getByRole('button', { name: 'Resolve a selection' }).waitFor();
-    const ignored = await world.sql(`SELECT external_id FROM people WHERE error_code = 'ignored' ORDER BY 1`);
-    expect(ignored).toEqual([{ external_id: 'C-2' }, { external_id: 'C-3' }]);
+
+    test('resolves the chosen people with one confirmed action', async () => {
+      const page = await open(world.url, '/review');
+      await page.getByText('C-4').waitFor();
+      await page.getByLabel('Choose C-2').check();
+      await page.getByLabel('Choose C-3').check();
+      await page.getByRole('button', { name: 'Resolve 2 chosen' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Action').selectOption('ignore');
+      await dialog.getByRole('button', { name: 'Count' }).click();
+      await dialog.getByText('2 people are selected').waitFor();
+      await dialog.getByRole('button', { name: 'Resolve 2' }).click();
+      await dialog.getByText('2 people are resolved').waitFor();
+      await dialog.getByRole('button', { name: 'Close' }).click();
+      await page.getByText('C-2').waitFor({ state: 'detached' });
+      await page.getByText('C-4').waitFor();
+      await page.getByRole('button', { name: 'Resolve a selection' }).waitFor();
+      const ignored = await world.sql(`SELECT external_id FROM people WHERE error_code = 'ignored' ORDER BY 1`);
+      expect(ignored).toEqual([{ external_id: 'C-2' }, { external_id: 'C-3' }]);
+    });
+
+    test('leads to a person beside the one with the same email, with a recommended action', async () => {
+      const page = await open(world.url, '/review');
+      const row = page.getByRole('row').filter({ hasText: 'C-2' });
+      await row.getByText('Email used twice').waitFor();
+      await row.getByText('Ignore', { exact: true }).waitFor();
+      await row.getByRole('link', { name: 'Noor Haddad' }).click();
+      await page.getByRole('heading', { name: 'Has the same email' }).first().waitFor();
+      await page.getByRole('link', { name: 'client C-1' }).waitFor();
+      const choices = page.getByRole('region', { name: 'Resolve' }).getByRole('button');
+      expect((await choices.allTextContents())[0]).toBe('Ignore');
+      await page.getByText('Recommended.').waitFor();
+      await page.getByRole('link', { name: 'Back to the review' }).click();
+      await row.waitFor();
+    });
   });
 
   test('forgets a search at the sign-out', async () => {

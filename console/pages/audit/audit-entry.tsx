@@ -6,7 +6,6 @@ import { Facts } from '../../parts/layout.js';
 import { Read } from '../../parts/read.js';
 import { State } from '../../parts/state.js';
 import { Copyable, Moment, number } from '../../parts/values.js';
-import { KINDS, personAddress } from '../people/person.js';
 
 /** One whole entry, read by its id, so that links to it keep working. */
 export function AuditEntry({ id, onClose }: { id: string; onClose: () => void }) {
@@ -14,7 +13,11 @@ export function AuditEntry({ id, onClose }: { id: string; onClose: () => void })
     <Dialog title={`Entry ${id}`} close="Close" onClose={onClose}>
       <Read name={['audit', 'entry', id]} call={() => api.GET('/v1/audit', { params: { query: { id } } })}>
         {({ items: [entry] }) =>
-          entry ? <Shown entry={entry} /> : <p className="quiet">The audit log has no such entry, or no longer.</p>
+          entry ? (
+            <Shown entry={entry} />
+          ) : (
+            <p className="quiet">This entry does not exist, or its retention period has ended.</p>
+          )
         }
       </Read>
     </Dialog>
@@ -22,34 +25,45 @@ export function AuditEntry({ id, onClose }: { id: string; onClose: () => void })
 }
 
 function Shown({ entry }: { entry: Schemas['AuditResponse'] }) {
-  const { keyId, action, outcome, requestId, subjects } = entry;
-  const people = KINDS.flatMap((kind) => (subjects[kind] ?? []).map((externalId) => ({ kind, externalId })));
+  const { keyId, keyName, action, summary, outcome, requestId } = entry;
   return (
     <>
+      <p>
+        <strong>{keyName}</strong> {summary}.
+      </p>
       <Facts
         facts={{
           When: <Moment at={entry.at} exact />,
-          Action: <code>{action}</code>,
+          Operation: <code>{action}</code>,
           Outcome: <Outcome outcome={outcome} />,
-          Who: entry.keyName,
-          'Id of the key or person': <code>{keyId}</code>,
+          'Id of the caller': <code>{keyId}</code>,
           'Signed in with': entry.issuer,
           'On behalf of': entry.onBehalfOf,
           Purpose: entry.purpose,
-          'From the address': entry.source,
+          'IP address': entry.source,
           Request: requestId && <Copyable text={requestId} name="the id of the request" />,
         }}
       />
       <h3>About</h3>
       <About entry={entry} most={Number.POSITIVE_INFINITY} />
-      {people.length === 1 && people[0] && <Link href={personAddress(people[0])}>{`Open the ${people[0].kind}`}</Link>}
     </>
   );
 }
 
 type Entry = Schemas['AuditResponse'];
 
-/** Whom and what an entry is about. @param most ids that are named, at most */
+/** Where the console shows subjects of a kind. */
+const PAGES: Record<string, string> = {
+  ...{ client: '/people/client/', provider: '/people/provider/', session: '/sessions/', import: '/imports/' },
+  delivery: '/deliveries/',
+};
+
+function SubjectLink({ kind, id }: { kind: string; id: string }) {
+  const page = PAGES[kind];
+  return page === undefined ? <code>{id}</code> : <Link href={page + encodeURIComponent(id)}>{id}</Link>;
+}
+
+/** The subjects of an entry. @param most maximum number of ids to show */
 export function About({ entry: { subjects, ranges }, most }: { entry: Entry; most: number }): ReactNode {
   const named = Object.entries(subjects).flatMap(([kind, ids]) => ids.map((id) => [kind, id] as const));
   const listed = Object.entries(ranges);
@@ -58,7 +72,7 @@ export function About({ entry: { subjects, ranges }, most }: { entry: Entry; mos
     <ul className="plain">
       {named.slice(0, most).map(([kind, id]) => (
         <li key={`${kind} ${id}`}>
-          {kind} <code>{id}</code>
+          {kind} <SubjectLink kind={kind} id={id} />
         </li>
       ))}
       {named.length > most && <li>{`and ${number(named.length - most)} more`}</li>}

@@ -1,5 +1,6 @@
 import { Link } from 'wouter';
 import { api } from '../../api/client.js';
+import { labelsOf } from '../../api/words.js';
 import { FilterForm, useFilters } from '../../parts/filters.js';
 import { Head } from '../../parts/layout.js';
 import { List } from '../../parts/read.js';
@@ -10,18 +11,26 @@ import { About, AuditEntry, Outcome } from './audit-entry.js';
 const FIELDS = [
   { name: 'client', label: 'Client', example: 'external id' },
   { name: 'provider', label: 'Provider', example: 'external id' },
-  { name: 'session', label: 'Session', example: 'id here or there' },
-  { name: 'subject', label: 'Anything else', example: 'id' },
-  { name: 'keyId', label: 'Who', example: 'id of the key or person' },
-  { name: 'action', label: 'Action', example: 'POST /v1/imports' },
+  { name: 'session', label: 'Session', example: 'our id or the platform’s' },
+  { name: 'subject', label: 'Other id', example: 'id' },
+  { name: 'keyId', label: 'Caller', example: 'id of a key or person' },
+  { name: 'action', label: 'Action' },
   { name: 'after', label: 'From', isMoment: true },
   { name: 'before', label: 'Until', isMoment: true },
 ] as const;
 
+/** Lets one of the known actions be chosen, or the one of the URL. */
+function fieldsWith(current: string | undefined) {
+  const known = labelsOf('auditAction');
+  const isKnown = current === undefined || known.some(([action]) => action === current);
+  const options = isKnown ? known : [...known, [current, current] as const];
+  return FIELDS.map((field) => (field.name === 'action' ? { ...field, options } : field));
+}
+
 /** Subjects of one entry that the table names; the entry itself names all. */
 const NAMED = 4;
 
-/** Who did what, and who saw whom: everything that was asked of the service, by ids alone. */
+/** The audit log as sentences: who did what, and whose data it showed. Ids only. */
 export default function AuditPage() {
   const [filters, setFilters] = useFilters(...FIELDS.map(({ name }) => name));
   const [{ entry: opened }, setOpened] = useFilters('entry');
@@ -30,15 +39,11 @@ export default function AuditPage() {
   return (
     <>
       <Head title="Audit" />
-      <FilterForm fields={FIELDS} filters={filters} onChange={setFilters} />
+      <FilterForm fields={fieldsWith(filters.action)} filters={filters} onChange={setFilters} />
       <List
         name={['audit', filters]}
         read={(cursor) => api.GET('/v1/audit', { params: { query: { ...filters, cursor } } })}
-        empty={
-          isFiltered
-            ? 'The audit log has no such entry. Each id must be whole.'
-            : 'Nothing was asked of the service yet.'
-        }
+        empty={isFiltered ? 'No entry matches. Enter whole ids.' : 'No requests yet.'}
         caption="Audit log, newest first"
         keyOf={({ id }) => id}
         columns={[
@@ -51,17 +56,30 @@ export default function AuditPage() {
             ),
           ],
           [
-            'Who',
-            ({ keyId, keyName, onBehalfOf }) => (
+            'What happened',
+            ({ keyId, keyName, onBehalfOf, summary, action }) => (
               <>
-                <button type="button" className="link" title="Only what they did" onClick={() => setFilters({ keyId })}>
+                <button
+                  type="button"
+                  className="link"
+                  title="Show only this caller"
+                  onClick={() => setFilters({ keyId })}
+                >
                   {keyName}
                 </button>
-                {onBehalfOf !== null && <div className="help">for {onBehalfOf}</div>}
+                {onBehalfOf !== null && ` (for ${onBehalfOf})`}{' '}
+                <button
+                  type="button"
+                  className="link plain"
+                  title={`Show only ${action}`}
+                  onClick={() => setFilters({ action })}
+                >
+                  {summary}
+                </button>
               </>
             ),
+            'text',
           ],
-          ['Action', ({ action }) => <code>{action}</code>, 'text'],
           ['About', (entry) => <About entry={entry} most={NAMED} />, 'text'],
           ['Outcome', ({ outcome }) => <Outcome outcome={outcome} />],
         ]}

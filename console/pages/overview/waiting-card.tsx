@@ -6,10 +6,10 @@ type Decision = Schemas['DecisionResponse'];
 
 /** The pages that show them. The others are listed by the API or the command line only. */
 const PAGES: Record<string, string> = {
-  'client-needs-review': '/people?state=needs-review',
-  'provider-needs-review': '/people?kind=provider&state=needs-review',
-  'client-failed': '/people?state=failed',
-  'provider-failed': '/people?kind=provider&state=failed',
+  'client-needs-review': '/review',
+  'provider-needs-review': '/review?kind=provider',
+  'client-failed': '/review?state=failed',
+  'provider-failed': '/review?kind=provider&state=failed',
   'session-unknown': '/sessions?state=Unknown',
   'session-unreadable': '/sessions',
   'delivery-dead': '/deliveries?state=dead',

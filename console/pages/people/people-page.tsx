@@ -1,16 +1,13 @@
-import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { api, type Schemas } from '../../api/client.js';
-import { useScopes } from '../../api/session.js';
 import { Select } from '../../parts/field.js';
 import { useFilters } from '../../parts/filters.js';
-import { type Column, Head } from '../../parts/layout.js';
+import { Head } from '../../parts/layout.js';
 import { List } from '../../parts/read.js';
 import { PERSON, wordIn, wordsOf } from '../../parts/state.js';
 import { PeopleSearch, search, useSearched, type Wanted } from './people-search.js';
 import { COLUMNS, KINDS, type Kind, keyOf, personOf } from './person.js';
 import { PersonPage } from './person-page.js';
-import { ResolveSelection } from './resolve-selection.js';
 
 /** The person in the URL. Otherwise the filtered clients or providers; without a filter, the results of the last search. */
 export default function PeoplePage() {
@@ -36,8 +33,6 @@ export default function PeoplePage() {
   );
 }
 
-type Person = Schemas['PersonResponse'];
-
 function Found({ wanted }: { wanted: Wanted }) {
   const by = wanted.email === undefined ? 'external id' : 'email';
   return (
@@ -60,12 +55,6 @@ function ByState() {
     const options = { params: { query: { cursor, state } } };
     return kind === 'client' ? api.GET('/v1/clients', options) : api.GET('/v1/providers', options);
   };
-  const [chosen, setChosen] = useState<readonly Person[]>([]);
-  const mayResolve = useScopes().includes('people:write') && (state === 'needs-review' || state === 'failed');
-  const choose = (filter: { kind?: string; state?: string | undefined }) => {
-    setChosen([]);
-    setFilters(filter);
-  };
   return (
     <>
       <div className="bar">
@@ -73,7 +62,7 @@ function ByState() {
           label="Kind"
           options={KINDS.map((name) => [name, `${name}s`] as const)}
           value={kind}
-          onChange={(kind) => choose({ kind: kind === 'client' ? '' : kind })}
+          onChange={(kind) => setFilters({ kind: kind === 'client' ? '' : kind })}
         />
         <Select
           label="State"
@@ -81,9 +70,8 @@ function ByState() {
           options={wordsOf(PERSON)}
           of="personState"
           value={state}
-          onChange={(state) => choose({ state })}
+          onChange={(state) => setFilters({ state })}
         />
-        {mayResolve && <ResolveSelection kind={kind} chosen={chosen} onDone={() => setChosen([])} />}
       </div>
       <List
         name={['people', kind, state]}
@@ -91,26 +79,10 @@ function ByState() {
         empty={emptyList(kind, state)}
         caption={`${kind}s`}
         keyOf={keyOf}
-        columns={mayResolve ? [...COLUMNS, choiceColumn(chosen, setChosen)] : COLUMNS}
+        columns={COLUMNS}
       />
     </>
   );
-}
-
-/** Lets people be chosen, for one action on all of them. */
-function choiceColumn(chosen: readonly Person[], onChange: (chosen: readonly Person[]) => void): Column<Person> {
-  const cell = (person: Person) => {
-    const others = chosen.filter((one) => keyOf(one) !== keyOf(person));
-    return (
-      <input
-        type="checkbox"
-        aria-label={`Choose ${person.externalId}`}
-        checked={others.length < chosen.length}
-        onChange={({ target }) => onChange(target.checked ? [...others, person] : others)}
-      />
-    );
-  };
-  return ['Choose', cell];
 }
 
 function emptyList(kind: Kind, state: Schemas['SyncResponse']['state'] | undefined): string {

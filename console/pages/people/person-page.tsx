@@ -1,6 +1,7 @@
 import { Link, Redirect } from 'wouter';
 import { api, type Schemas } from '../../api/client.js';
 import { useScopes } from '../../api/session.js';
+import { useFilters } from '../../parts/filters.js';
 import { Head, Section } from '../../parts/layout.js';
 import { Loaded, Read, useRead } from '../../parts/read.js';
 import { StateOf } from '../../parts/state.js';
@@ -9,6 +10,7 @@ import { CallHistory } from './call-history.js';
 import { Known, Wanted } from './compared.js';
 import { ExportClient } from './export-client.js';
 import { LegalHold } from './legal-hold.js';
+import { OthersWithEmail } from './other-person.js';
 import { useSearched } from './people-search.js';
 import { nameOf, type PersonKey, personAddress, whyOf } from './person.js';
 import { ResolvePerson } from './resolve-person.js';
@@ -26,6 +28,7 @@ export function PersonPage({ person: { kind, externalId } }: { person: PersonKey
       : api.GET('/v1/providers/{externalId}', { params }),
   );
   const isSearched = useSearched() !== null;
+  const [{ from }] = useFilters('from');
   const scopes = useScopes();
   const mayExport = kind === 'client' && EXPORT_SCOPES.every((scope) => scopes.includes(scope));
   const person = query.data;
@@ -34,7 +37,7 @@ export function PersonPage({ person: { kind, externalId } }: { person: PersonKey
   return (
     <>
       <Head
-        back={isSearched ? ['/people', 'Back to the search'] : [`/people?kind=${kind}`, `All ${kind}s`]}
+        back={backTo(kind, from === 'review', isSearched)}
         title={
           <>
             {(person && nameOf(person)) || externalId}{' '}
@@ -59,6 +62,11 @@ export function PersonPage({ person: { kind, externalId } }: { person: PersonKey
       </Loaded>
     </>
   );
+}
+
+function backTo(kind: string, isReview: boolean, isSearched: boolean): readonly [href: string, words: string] {
+  if (isReview) return [`/review?kind=${kind}`, 'Back to the review'];
+  return isSearched ? ['/people', 'Back to the search'] : [`/people?kind=${kind}`, `All ${kind}s`];
 }
 
 function Traced({ person, trace }: { person: Person; trace: Schemas['TraceResponse'] }) {
@@ -86,6 +94,7 @@ function Traced({ person, trace }: { person: Person; trace: Schemas['TraceRespon
       <div className="cards">
         <Wanted person={person} wanted={trace.wanted} />
         <Known person={person} trace={trace} />
+        {person.sync.error?.code === 'email-taken' && <OthersWithEmail person={person} />}
       </div>
       {person.kind === 'client' && <LegalHold person={person} />}
       <CallHistory calls={trace.history} />

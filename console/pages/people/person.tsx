@@ -31,7 +31,7 @@ export function personOf(pathname: string): PersonKey | undefined {
   }
 }
 
-type Person = Schemas['PersonResponse'];
+export type Person = Schemas['PersonResponse'];
 
 /** The full name; empty once the deletion is requested, or if it cannot be decrypted. */
 export const nameOf = ({ firstName, lastName }: Person): string => [firstName, lastName].filter(Boolean).join(' ');

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { api, type Schemas } from '../../api/client.js';
-import { labelsOf } from '../../api/words.js';
+import { labelsOf, wordOf } from '../../api/words.js';
 import { Choices } from '../../parts/choices.js';
 import { Field } from '../../parts/field.js';
 import { Section } from '../../parts/layout.js';
@@ -29,6 +29,7 @@ export function ResolvePerson(props: { person: Schemas['PersonResponse']; choice
         labels={Object.fromEntries(labelsOf('resolveAction')) as Record<Choice['action'], string>}
         scope="people:write"
         dangerous="delete"
+        recommended={wordOf('personCode', props.person.sync.error?.code ?? '')}
         fields={{ link: <PlatformUserField person={props.person} /> }}
         run={run}
       />

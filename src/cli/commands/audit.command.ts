@@ -32,11 +32,11 @@ export function addAuditCommands(program: Command, api: Api): void {
     options: OPTIONS,
     parameters: { key: 'keyId', since: 'after' },
     limit: 100,
-    row: ({ at, keyName, onBehalfOf, action, outcome, subjects, ranges }) => ({
+    row: ({ at, keyName, onBehalfOf, summary, outcome, subjects, ranges }) => ({
       at,
-      key: keyName,
+      who: keyName,
       'on behalf of': onBehalfOf,
-      action,
+      did: summary,
       outcome,
       about: [
         ...Object.entries(subjects).map(([kind, ids]) => `${kind} ${ids.join(',')}`),

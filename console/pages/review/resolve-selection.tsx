@@ -6,7 +6,7 @@ import { Dialog, useAction } from '../../parts/action.js';
 import { Select } from '../../parts/field.js';
 import { ErrorNote } from '../../parts/notes.js';
 import { number } from '../../parts/values.js';
-import type { Kind } from './person.js';
+import type { Kind } from '../people/person.js';
 
 type Person = Schemas['PersonResponse'];
 type Request = Schemas['ResolveSelectionRequest'];
