@@ -3,7 +3,7 @@ import type { Schemas } from '../api/client.js';
 
 export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'quiet';
 
-/** A state in its own word; the colour only repeats what the word says. */
+/** A state as a word; the colour only repeats it. */
 export function State({ tone = 'quiet', children }: { tone?: Tone; children: string }) {
   return (
     <span className="state" data-tone={tone}>
@@ -79,7 +79,7 @@ export const HEALTH: Tones<Schemas['OverviewResponse']['status']> = {
 /** The words of a table, such as the states that a list can be asked for. */
 export const wordsOf = <W extends string>(table: Readonly<Record<W, unknown>>): W[] => Object.keys(table) as W[];
 
-/** The word of a table that a text is, such as a state of the address. */
+/** The text as a word of a table, such as a state in the URL; undefined if it is none. */
 export const wordIn = <W extends string>(
   table: Readonly<Record<W, unknown>>,
   text: string | undefined,

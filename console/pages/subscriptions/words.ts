@@ -8,14 +8,14 @@ const FAULTS: Record<NonNullable<Answer['fault']>, string> = {
   'error-status': 'it answered with an error',
   'no-answer': 'the connection ended without an answer',
   'no-connection': 'no connection',
-  redirect: 'it redirected, which is not followed',
+  redirect: 'it redirected, and redirects are not followed',
   timeout: 'no answer within 15 seconds',
   tls: 'its certificate is not trusted',
 };
 
-/** What an endpoint answered: `Taken (204)`, or `Failed: it answered with an error (500)`. */
+/** What an endpoint answered: `Accepted (204)`, or `Failed: it answered with an error (500)`. */
 export function answerInWords({ status, fault }: Pick<Answer, 'status' | 'fault'>): string {
-  if (fault === null) return `Taken (${status})`;
+  if (fault === null) return `Accepted (${status})`;
   return `Failed: ${FAULTS[fault]}${status === null ? '' : ` (${status})`}`;
 }
 
@@ -24,5 +24,5 @@ export const PAUSE_REASONS: Record<NonNullable<Schemas['SubscriptionResponse']['
   requested: 'Paused by a user.',
   'endpoint-gone': 'The endpoint answered 410.',
   'no-success': 'No attempt succeeded for five days.',
-  'cursor-expired': 'Events that were not delivered have been deleted.',
+  'cursor-expired': 'Undelivered events were deleted by retention.',
 };
