@@ -5,8 +5,11 @@ import { Moment, number } from '../parts/values.js';
 
 type Cause = Schemas['CauseResponse'];
 
-/** Nothing fails: work that waits for a decision, a hold, which has its own banner, and keys that still work. */
-const isFailure = ({ part, code }: Cause) => part !== 'decisions' && part !== 'sending' && code !== 'keys-expire';
+/** A hold has its own banner, and keys that expire soon still work. */
+const NO_FAILURES: readonly string[] = ['sending-held', 'sending-held-by-setting', 'keys-expire'];
+
+/** False for work that waits for a decision, too. */
+const isFailure = ({ part, code }: Cause) => part !== 'decisions' && !NO_FAILURES.includes(code);
 
 /** What fails, since when, and what to do, at the top of every page. Only operators can do something about it. */
 export function Faults() {

@@ -36,7 +36,7 @@ describeInBrowser('the hold in the console', () => {
     await world.restart({ HOLD_SENDING: 'true' });
     const page = await open(world.url, '/');
     await page.getByText('by the setting HOLD_SENDING').waitFor();
-    await page.getByText('Remove the setting and restart').waitFor();
+    await page.getByText('Remove the setting and restart, then release').waitFor();
     expect(await page.getByRole('button', { name: 'Release', exact: true }).count()).toBe(0);
   });
 });
