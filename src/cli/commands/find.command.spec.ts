@@ -29,9 +29,10 @@ describe('find', () => {
   });
 
   it('reads the text from standard input', async () => {
-    const stdin = jest.replaceProperty(process, 'stdin', Readable.from(['noor@example.org\n']) as typeof process.stdin);
+    const input = Readable.from(['noor@example.org\n']) as typeof process.stdin;
+    const stdin = jest.spyOn(process, 'stdin', 'get').mockReturnValue(input);
     expect((await find({ items: [], more: false }, '-')).sent).toEqual([['/v1/search', { text: 'noor@example.org' }]]);
-    stdin.restore();
+    stdin.mockRestore();
   });
 
   it('says why nothing was found', async () => {
