@@ -43,6 +43,7 @@ const order = {
   recorder: {},
   compliance: {},
   'client-records': {},
+  search: {},
   operations: { start: {}, overview: {} },
   console: {},
   cli: { api: {}, output: {}, import: {}, doctor: {}, contract: {}, data: {}, commands: {} },

@@ -1698,6 +1698,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find what has an id or an email
+         * @description Searches people, sessions, compliance jobs, imports and deliveries, each if the key has the scope to read
+         *     it: `people:read`, `sessions:read`, `compliance`, `imports`, `webhooks`. Only the whole id matches: an external id,
+         *     also a former one, an id of the platform, an email, an appointment, or an id of this service. Names are encrypted, so
+         *     they cannot be searched.
+         *
+         *     Any key will do.
+         */
+        post: operations["Search.find"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/capabilities": {
         parameters: {
             query?: never;
@@ -3360,6 +3385,36 @@ export interface components {
              */
             reason: string;
         };
+        FindRequest: {
+            /**
+             * @description The whole id or email
+             * @example C-1
+             */
+            text: string;
+        };
+        FoundResponse: {
+            /** @enum {string} */
+            kind: "client" | "compliance-job" | "delivery" | "import" | "provider" | "session";
+            /** @description The id by which the API shows it; of a person, the external id */
+            id: string;
+            /**
+             * @description What matched: an id of this service or of the EHR, a former external id, the id of the platform, an email, or an appointment
+             * @enum {string}
+             */
+            matched: "appointment" | "email" | "former-id" | "id" | "platform-id";
+            state: string;
+            /**
+             * Format: date-time
+             * @description Of an import and a delivery, when it arrived
+             */
+            updatedAt: string;
+        };
+        FindResponse: {
+            /** @description At most 10 */
+            items: components["schemas"]["FoundResponse"][];
+            /** @description True if there are more, such as the sessions of one appointment */
+            more: boolean;
+        };
         HealthResponse: {
             /** @description Relevant figures and words */
             facts?: {
@@ -3415,9 +3470,11 @@ export interface components {
             action: string;
             /**
              * Format: date-time
-             * @description When it began, or when this process first noticed it
+             * @description When it began, or when this process first saw it
              */
             since: string;
+            /** @description True if `since` is when it began; false if this process may have seen it late */
+            hasKnownStart: boolean;
             /** @description The other parts that report it, or cannot work because of it */
             affects: string[];
         };
@@ -9352,6 +9409,45 @@ export interface operations {
             404: components["responses"]["404.client-not-found"];
             408: components["responses"]["408.body"];
             409: components["responses"]["409.former-ids"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "Search.find": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FindRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FindResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];

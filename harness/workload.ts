@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import type { Simulator } from '../simulator/app.js';
 import { createSession } from '../simulator/sessions/session-routes.js';
@@ -83,6 +84,8 @@ async function mirrorPeople(service: Service, day: string, people: number): Prom
     await read(`/v1/${list}`);
   }
   await service.call('POST', '/v1/people/search', { body: { email: `c-${day}-1@example.org` } });
+  for (const text of [`c-${day}-1@example.org`, randomUUID(), '42'])
+    await service.call('POST', '/v1/search', { body: { text } });
   await service.call('POST', '/v1/people/trace', { body: { kind: 'client', externalId: `c-${day}-1` } });
 }
 

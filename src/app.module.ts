@@ -18,6 +18,7 @@ import { PeopleModule, PeopleWorkerModule } from './people/people.module.js';
 import { PlatformModule } from './platform/platform.module.js';
 import { RecorderModule } from './recorder/recorder.module.js';
 import { RecordingsModule } from './recordings/recordings.module.js';
+import { SearchModule } from './search/search.module.js';
 import { SendingModule } from './sending/sending.module.js';
 import { SessionsModule, SessionsWorkerModule } from './sessions/sessions.module.js';
 import { SubscriptionsModule, SubscriptionsWorkerModule } from './subscriptions/subscriptions.module.js';
@@ -46,6 +47,7 @@ const MODULES = [
   RecorderModule,
   ComplianceModule,
   ClientRecordsModule,
+  SearchModule,
   OperationsModule,
   ConsoleModule,
 ];

@@ -3,18 +3,18 @@ import { errorOfAnswer, NotebridgeError } from '../../client/notebridge-error.js
 
 export type { Schemas } from '../../client/methods.js';
 
-/** What the browser session needs said with each change; empty until somebody has signed in. Each session has its own. */
+/** The CSRF token of the browser session, which each change must carry; empty before the sign-in. */
 let csrfToken = '';
 
 const CSRF_HEADER = 'x-csrf-token';
 
-/** Told when the service no longer takes the session. */
+/** Called when the service no longer accepts the session. */
 let onSignedOut: () => void = () => undefined;
 
-/** Problems of a request that needs a recent sign-in and a reason. */
+/** The problems of a request that needs a recent sign-in or a reason. */
 const STEP_UPS: ReadonlySet<string> = new Set(['step-up-required', 'purpose-required']);
 
-/** Asks who is there and why. @returns the reason; undefined if the request shall not be repeated */
+/** Asks for a confirmation and a reason. @returns the reason; undefined if the request must not be repeated */
 let onStepUp: (needsSignIn: boolean) => Promise<string | undefined> = async () => undefined;
 
 /** Reads the token again: another tab may have signed in since. */
@@ -43,8 +43,8 @@ export const csrf = (): string => csrfToken;
 export const isSignedOut = (error: unknown): boolean => error instanceof NotebridgeError && error.status === 401;
 
 /**
- * What a call failed with. That the session has ended is told whoever made the call, unless that was asked in the session
- * before: somebody may have signed in again since.
+ * The error of a failed call. Reports the end of the session, unless the call was made in an earlier session: another
+ * user may have signed in since.
  *
  * @param askedBy the token of the session in which the call was made
  */
@@ -54,7 +54,7 @@ export async function refusalOf(response: Response, askedBy: string | null): Pro
   return problem;
 }
 
-/** Sends a request of this session, and again once somebody has confirmed who they are. */
+/** Sends a request of this session, and repeats it after a confirmation if it needs one. */
 async function sendInSession(input: RequestInfo | URL): Promise<Response> {
   const request = new Request(input);
   request.headers.set(CSRF_HEADER, csrfToken);
@@ -75,8 +75,8 @@ async function sendInSession(input: RequestInfo | URL): Promise<Response> {
 }
 
 /**
- * Every call of the API. The queries repeat what fails, and the reader everything else. A call has no time limit, because
- * it may wait for somebody to confirm who they are.
+ * All calls of the API. The queries retry failed reads; other calls are retried by hand. A call has no time limit, because
+ * it may wait for a confirmation.
  */
 export const api = createClient({
   url: location.origin,
@@ -85,7 +85,7 @@ export const api = createClient({
   fetch: sendInSession,
 });
 
-/** What a call answered; that it has a body is known from its type. */
+/** The body of an answer, which the type of the call guarantees. */
 export async function body<T>(call: Promise<{ data: T }>): Promise<T> {
   return (await call).data;
 }

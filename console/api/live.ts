@@ -2,19 +2,19 @@ import { useEffect, useEffectEvent, useRef, useSyncExternalStore } from 'react';
 import { isOnRecord, liveness, queries } from './queries.js';
 import { store } from './store.js';
 
-/** Milliseconds after which a stream that was refused is asked for again. */
+/** How long to wait before a rejected stream is opened again, in milliseconds. */
 const AGAIN_MS = 5_000;
 
-/** Stops and resumes what changes under the reader's eyes. */
+/** Pauses and resumes live updates. */
 export function pauseLive(pause: boolean): void {
   liveness.set(pause ? 'paused' : 'connecting');
   if (!pause) noteChange();
 }
 
-/** When something changed that the page may show, as `Date.now()` gives it. */
+/** When something that the page may show changed, as `Date.now()` returns it. */
 const changedAt = store(0);
 
-/** Something that is on the screen may have changed: it is read again where that is not on record. */
+/** Reads the shown data again after a change, except reads that the audit log records. */
 function noteChange(): void {
   changedAt.set(Date.now());
   void queries.invalidateQueries({
@@ -25,7 +25,7 @@ function noteChange(): void {
 const cache = queries.getQueryCache();
 const onRecordShown = () => cache.findAll({ type: 'active', predicate: isOnRecord });
 
-/** Whether something changed since what the page shows of people and sessions was read. */
+/** True if something changed after the shown people and sessions were read. */
 export function useOutdated(): boolean {
   const since = changedAt.use();
   return useSyncExternalStore(
@@ -34,12 +34,12 @@ export function useOutdated(): boolean {
   );
 }
 
-/** Reads again what the page shows of people and sessions. */
+/** Reads the shown people and sessions again. */
 export const readAgain = (): Promise<void> => queries.refetchQueries({ type: 'active', predicate: isOnRecord });
 
 /**
- * Follows server-sent events for as long as there is an address and the page is seen: each stream takes one of the six
- * connections that a browser has to a host by HTTP/1.1.
+ * Follows server-sent events while there is an address and the page is visible, because each stream takes one of the six
+ * connections that a browser opens to a host with HTTP/1.1.
  *
  * @param name of the events
  */
@@ -66,7 +66,7 @@ export function useEvents<T>(
       opened.addEventListener(name, ({ data }: MessageEvent<string>) => take(JSON.parse(data) as T));
       opened.addEventListener('error', () => {
         broken();
-        // The browser itself asks again unless it was refused: then the session has ended, or the service is away.
+        // The browser reconnects unless it was rejected: then the session has ended, or the service is unavailable.
         if (opened.readyState !== EventSource.CLOSED) return;
         void queries.invalidateQueries({ queryKey: ['session'] });
         again = setTimeout(open, AGAIN_MS);
@@ -86,8 +86,8 @@ export function useEvents<T>(
 }
 
 /**
- * Follows the overview: each event is what the overview page shows, and a change of the feed's cursor means that
- * something else may have changed.
+ * Follows the overview. Each event contains what the overview page and the banner of faults show. A change of the feed's
+ * cursor means that other data may have changed.
  */
 export function useLiveUpdates(isAllowed: boolean): void {
   const isPaused = liveness.use() === 'paused';

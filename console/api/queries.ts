@@ -4,17 +4,16 @@ import { store } from './store.js';
 
 type Liveness = 'live' | 'connecting' | 'paused';
 
-/** Whether what is shown follows the service. */
+/** Whether the shown data follows the service. */
 export const liveness = store<Liveness>('connecting');
 
-/** Milliseconds between two looks at what no event tells of; false while the reader has stopped what changes. */
+/** The interval of a poll for data without events; false while live updates are paused. */
 export function usePolling(ms: number): number | false {
   return liveness.use() !== 'paused' && ms;
 }
 
 /**
- * What shows a person or a session. Each reading of it stands in the audit log, so it is made when somebody asks for
- * it, and never by itself.
+ * Queries of people and sessions. The audit log records each read, so they run only on request, never automatically.
  */
 const ON_RECORD: ReadonlySet<unknown> = new Set([
   'audit',
@@ -32,10 +31,10 @@ const ON_RECORD: ReadonlySet<unknown> = new Set([
 
 export const isOnRecord = ({ queryKey: [name] }: Pick<Query, 'queryKey'>): boolean => ON_RECORD.has(name);
 
-/** Failures that pass by themselves. */
+/** Failures that are worth a retry. */
 const isPassing = (error: Error) => error instanceof NotebridgeError && (error.status === 0 || error.status >= 500);
 
-/** What was read stays for a while when one goes to and fro; what failed for good is not asked again. */
+/** Keeps results for a while, for the way back to a page; does not retry permanent failures. */
 export const queries = new QueryClient({
   defaultOptions: {
     queries: {

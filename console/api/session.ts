@@ -8,7 +8,7 @@ import { loadWords } from './words.js';
 export type Session = Schemas['BrowserSessionResponse'];
 export type Scope = Session['caller']['scopes'][number];
 
-/** How often the page asks whether its session still holds. */
+/** How often the page checks its session, in milliseconds. */
 const LOOK_MS = 30_000;
 
 /** Maximum wait for the end of a session: if the clocks differ by weeks, a timer above 2^31 ms would fire immediately. */
@@ -21,8 +21,8 @@ const SESSION = queryOptions({
 });
 
 /**
- * Who is signed in: null for nobody. That is asked again and again, since a page that reads nothing would not hear of the
- * end; while the reader has stopped what changes, it is asked when the session ends by itself.
+ * The session of the browser; null if it is signed out. It is read regularly, because a page that reads nothing else would
+ * not notice the end. While live updates are paused, it is read when the session expires.
  */
 export function useSession(): UseQueryResult<Session | null> {
   const isPaused = liveness.use() === 'paused';
@@ -52,24 +52,24 @@ async function readSession(signal?: AbortSignal, isInUse = false): Promise<Sessi
   }
 }
 
-/** Tells the service that somebody uses this browser: it ends sessions that nobody uses. */
+/** Tells the service that this browser is in use, because it ends unused sessions. */
 export async function tellUse(): Promise<void> {
   if (queries.getQueryData(SESSION.queryKey)) await readAgain(true).catch(() => undefined);
 }
 
-/** Reads who is signed in now, because another tab may have signed in since. After a sign-out it signs nobody in again. */
+/** Reads the session again, because another tab may have signed in since. After a sign-out it stays signed out. */
 export async function readAgain(isInUse = false): Promise<Session | null> {
   const session = await readSession(undefined, isInUse);
   const before = queries.getQueryData<Session | null>(SESSION.queryKey);
   if (!session || !before) return null;
-  if (idOf(before) !== idOf(session)) forget('Somebody else signed in to this browser.');
+  if (idOf(before) !== idOf(session)) forget('Another user signed in to this browser.');
   become(session);
   return session;
 }
 
 const idOf = ({ caller: { issuer, id } }: Session) => `${issuer} ${id}`;
 
-/** Exchanges a key for a session; the key itself is kept nowhere. @throws {NotebridgeError} also if the cookie is refused */
+/** Exchanges a key for a session; the key is not stored. @throws {NotebridgeError} also if the cookie is rejected */
 export async function signIn(key: string): Promise<void> {
   if (!LIKE_A_KEY.test(key)) throw new NotebridgeError('unauthenticated', 401, NOT_KNOWN);
   const headers = { authorization: `Bearer ${key}` };
@@ -79,26 +79,26 @@ export async function signIn(key: string): Promise<void> {
   become(session);
 }
 
-/** What the service takes for a key at all; what else there is, no browser sends in a header. */
+/** The form of all keys. A browser cannot send other characters in a header. */
 const LIKE_A_KEY = /^[\x21-\x7e]{1,512}$/;
 
 /** In the words of the service. */
 const NOT_KNOWN = 'The key is unknown, expired or revoked. Ask an administrator for another.';
 
-/** Safari takes a cookie with Secure from https alone, also of localhost. */
+/** Safari accepts Secure cookies only over https, also from localhost. */
 const COOKIE_REFUSED =
-  'The key is good, but this browser did not keep the session: by http some take no cookie. Open the console by https, or in Chrome or Firefox on the machine itself, at 127.0.0.1.';
+  'The key is valid, but this browser did not keep the session, because it accepts no cookie over http. Open the console over https, or in Chrome or Firefox on the same machine, at 127.0.0.1.';
 
-/** Why the last session ended, for the page on which one signs in again. */
+/** Why the last session ended, for the sign-in page. */
 export const lastEnd = store<string | undefined>(undefined);
 
-/** Milliseconds until the service is told again of a sign-out that it did not hear of. */
+/** How long to wait before a failed sign-out is sent again, in milliseconds. */
 const TELL_AGAIN_MS = 2_000;
 
 const NOT_TOLD =
-  'This page has forgotten what it showed, but the service could not be told that you signed out. Leave the page open: it tells the service again until that answers.';
+  'This page deleted what it showed, but the service could not be reached to end your session. Leave the page open: it retries until the service answers.';
 
-/** Ends the session here and at the service. What was read is forgotten at once. */
+/** Ends the session here and at the service. Deletes all read data immediately. */
 export async function signOut(why = 'You are signed out.'): Promise<void> {
   forget(why);
   while (!queries.getQueryData(SESSION.queryKey)) {
@@ -109,13 +109,13 @@ export async function signOut(why = 'You are signed out.'): Promise<void> {
   }
 }
 
-/** Whoever is signed in from now on. A look that is under way was taken before: what it finds is of the former session. */
+/** Sets the session. Cancels a read in flight, which would return the earlier session. */
 function become(session: Session | null): void {
   void queries.cancelQueries({ queryKey: SESSION.queryKey });
   queries.setQueryData(SESSION.queryKey, session);
 }
 
-/** The address stays, so that whoever signs in again is on the same page. */
+/** Deletes all read data. The URL stays, so that a new sign-in opens the same page. */
 function forget(why: string): void {
   if (!queries.getQueryData(SESSION.queryKey)) return;
   lastEnd.set(why);
@@ -126,6 +126,6 @@ function forget(why: string): void {
 whenTokenStale(() => readAgain());
 whenSignedOut(() =>
   forget(
-    'Your session has ended: nobody used it for too long, somebody ended it, or its key was revoked. Please sign in again.',
+    'Your session has ended: it was unused for too long, an administrator ended it, or its key was revoked. Please sign in again.',
   ),
 );

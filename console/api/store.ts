@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** One value that several parts of the page show. */
+/** A value that several components share. */
 export function store<T>(first: T): { get(): T; set(next: T): void; use(): T } {
   let value = first;
   const listeners = new Set<() => void>();

@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { queries } from '../api/queries.js';
 import { ErrorNote } from './notes.js';
 
-/** A change at the service; afterwards what is on the screen is read again. */
+/** A change at the service, after which everything on the screen is read again. */
 export function useAction<I = void, T = unknown>(run: (input: I) => Promise<T>): UseMutationResult<T, Error, I> {
   return useMutation({
     mutationFn: run,
@@ -11,7 +11,7 @@ export function useAction<I = void, T = unknown>(run: (input: I) => Promise<T>):
   });
 }
 
-/** A button that does something at once. */
+/** A button that acts immediately. */
 export function ActionButton(props: {
   label: string;
   done?: string;
@@ -36,22 +36,22 @@ export function ActionButton(props: {
   );
 }
 
-/** A button that says what it will do, and asks for what that needs, before it does it. */
+/** A button that opens a dialog, which explains the action and asks for its input. */
 export function ConfirmedAction<T>(props: {
   label: string;
   title: string;
-  /** What will happen, and to how much; fields of a form where something is to be said. */
+  /** What will happen, and to how many; the fields of the form, if any. */
   children: ReactNode;
   /** @param given the fields by their names */
   run: (given: FormData) => Promise<T>;
   onDone?: (result: T) => void;
   isDangerous?: boolean;
-  /** The main thing to do on its page. */
+  /** The main action of its page. */
   isPrimary?: boolean;
 }) {
   const { label, title, children, run, onDone, isDangerous, isPrimary } = props;
   const [isOpen, setOpen] = useState(false);
-  // The result may be shown only once, so it is handed on before the list is read again, which may remove this button.
+  // The result may be shown only once, so it is passed on before the list is read again, which may remove this button.
   const action = useAction(async (given: FormData) => {
     const result = await run(given);
     setOpen(false);
@@ -73,7 +73,7 @@ export function ConfirmedAction<T>(props: {
       {isOpen && (
         <Dialog
           title={title}
-          close="Not now"
+          close="Cancel"
           buttons={
             <button type="submit" className={isDangerous ? 'danger' : 'primary'} disabled={action.isPending}>
               {label}
@@ -90,12 +90,12 @@ export function ConfirmedAction<T>(props: {
   );
 }
 
-/** A modal dialog of the browser's own with a form: it keeps the focus, and Escape closes it unless it is kept. */
+/** A native modal dialog with a form. It keeps the focus, and Escape closes it unless it is kept. */
 export function Dialog(props: {
   title: string;
-  /** What the button is called that closes it, and where it has others, those. */
+  /** The label of the button that closes it. */
   close: string;
-  /** What it shows can't be shown again, so that its button alone closes it. */
+  /** Only its button closes it, because its content cannot be shown again. */
   isKept?: boolean;
   buttons?: ReactNode;
   onClose: () => void;
@@ -109,7 +109,7 @@ export function Dialog(props: {
   useEffect(() => {
     const opener = document.activeElement;
     if (!place.current?.open) place.current?.showModal();
-    // Who uses the keyboard goes on where the dialog was opened.
+    // The focus returns to where the dialog was opened.
     return () => {
       if (opener instanceof HTMLElement) opener.focus();
     };

@@ -3,9 +3,9 @@ import { type Scope, useScopes } from '../api/session.js';
 import { ConfirmedAction } from './action.js';
 import { LacksScope } from './notes.js';
 
-/** The ways to resolve something, each with what it does; for who lacks the scope they are only told. */
+/** The ways to resolve something, each with its effect; without the scope they are only listed. */
 export function Choices<A extends string>(props: {
-  /** What is resolved. */
+  /** The thing to resolve. */
   what: string;
   choices: readonly { action: A; does: string }[];
   labels: Readonly<Record<A, string>>;
@@ -13,7 +13,7 @@ export function Choices<A extends string>(props: {
   dangerous: A;
   /** The choice that is usually right, and when; it comes first. */
   recommended?: { action?: string; why?: string } | undefined;
-  /** The fields that a choice asks for. */
+  /** The fields of each choice. */
   fields: Partial<Record<A, ReactNode>>;
   run: (action: A, given: FormData) => Promise<unknown>;
 }) {

@@ -1,28 +1,32 @@
 import type { ComponentProps } from 'react';
 import { labelOf, type Vocabulary } from '../api/words.js';
+import { zone } from '../api/zone.js';
 
 /**
- * What is typed, under its name: ids and names, which no browser can complete or spell. With the API's `name` for it, an
- * error that is about it calls it by its label.
+ * A text field with its label, without completion and spelling, because it holds ids and names. If `name` is that of the
+ * API, an error about it shows the label. The label of a moment names its zone.
  */
 export function Field({ label, ...input }: { label: string } & ComponentProps<'input'>) {
   return (
     <label className="field">
       {label}
+      {input.type === 'datetime-local' && <ZoneName />}
       <input autoComplete="off" spellCheck={false} {...input} />
     </label>
   );
 }
 
-/** A choice under its name. Without `onChange` it belongs to a form, and `value` is what it begins with. */
+const ZoneName = () => <span className="zone"> {zone.use()}</span>;
+
+/** A choice with its label. Without `onChange` it belongs to a form, and `value` is its first value. */
 export function Select<V extends string>(props: {
   label: string;
   name?: string;
-  /** Values, those that are no words of their own with the words for them. */
+  /** Values, each with a text unless it is its own. */
   options: readonly (V | readonly [value: V, words: string])[];
   /** The vocabulary of the values. */
   of?: Vocabulary | undefined;
-  /** What choosing none of them is called, where that can be. */
+  /** The text for no choice, if that is possible. */
   none?: string;
   value?: V;
   onChange?: (value: V | undefined) => void;
@@ -50,14 +54,10 @@ export function Select<V extends string>(props: {
   );
 }
 
-/** What the page calls the field with a name of the API; undefined where it shows none. */
+/** The label of the field with a name of the API; undefined if the page has none. */
 export function labelOfField(name: string): string | null | undefined {
   const [field] = document.getElementsByName(name);
   if (!(field instanceof HTMLInputElement || field instanceof HTMLSelectElement)) return undefined;
-  // The words of a choice follow in the same label.
+  // The texts of a choice, or a zone, follow in the same label.
   return field.ariaLabel ?? field.labels?.[0]?.firstChild?.textContent;
 }
-
-/** What a `datetime-local` field holds as RFC 3339; undefined where it is empty. */
-export const momentOf = (local: unknown): string | undefined =>
-  local ? new Date(String(local)).toISOString() : undefined;

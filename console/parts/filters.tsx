@@ -1,10 +1,11 @@
 import { useSearchParams } from 'wouter';
 import type { Vocabulary } from '../api/words.js';
-import { Field, momentOf, Select } from './field.js';
+import { fieldMoment, momentOf, zone } from '../api/zone.js';
+import { Field, Select } from './field.js';
 
 /**
- * What a list is filtered by, kept in the address, so that it can be bookmarked and sent to somebody; what is empty is
- * left out. Nothing personal may be a filter: addresses are logged.
+ * The filters of a list, kept in the URL without empty ones, so that the page can be bookmarked and shared. No personal
+ * data may be a filter, because URLs are logged.
  *
  * @param names the parameters of the page
  */
@@ -30,42 +31,42 @@ export function useFilters<N extends string>(
   return [Object.fromEntries(given) as Partial<Record<N, string>>, change];
 }
 
-/** One thing that a list can be asked for. */
+/** A filter of a list. */
 interface Filter<N extends string> {
   name: N;
   label: string;
-  /** What it looks like. */
+  /** An example of a value. */
   example?: string;
   /** All values, with their words. */
   options?: readonly (string | readonly [value: string, words: string])[];
   of?: Vocabulary;
-  /** A moment, shown in the reader's time zone and kept as RFC 3339. */
+  /** A moment, shown in the reader's zone and kept as RFC 3339. */
   isMoment?: boolean;
 }
 
 type Filters<N extends string> = Partial<Record<N, string>>;
 
-/** What a list is asked for, once the form is sent. Ids only: the address of the page holds them. */
+/** The form of a list's filters, which apply when it is sent. Ids only, because they stand in the URL. */
 export function FilterForm<N extends string>(props: {
   fields: readonly Filter<N>[];
   filters: Filters<N>;
   onChange: (filters: Filters<N>) => void;
 }) {
   const { fields, filters, onChange } = props;
-  const change = (said: (field: Filter<N>) => string) =>
-    onChange(Object.fromEntries(fields.map((field) => [field.name, said(field)])) as Filters<N>);
+  const change = (textOf: (field: Filter<N>) => string) =>
+    onChange(Object.fromEntries(fields.map((field) => [field.name, textOf(field)])) as Filters<N>);
   const search = (given: FormData) =>
     change(({ name, isMoment }) => {
       const text = String(given.get(name)).trim();
-      // An untouched moment stays as the address says it, be it to the second or the id of an entry.
-      if (isMoment && text === localMoment(filters[name])) return filters[name] ?? '';
+      // An unchanged moment stays as in the URL, which may be exact to the second, or the id of an entry.
+      if (isMoment && text === fieldMoment(filters[name])) return filters[name] ?? '';
       return (isMoment && momentOf(text)) || text;
     });
   return (
     <search>
       <form
         className="filters"
-        key={JSON.stringify(filters)}
+        key={`${zone.use()} ${JSON.stringify(filters)}`}
         onSubmit={(event) => {
           event.preventDefault();
           search(new FormData(event.currentTarget));
@@ -81,7 +82,7 @@ export function FilterForm<N extends string>(props: {
               name={name}
               type={isMoment ? 'datetime-local' : 'text'}
               placeholder={example}
-              defaultValue={isMoment ? localMoment(filters[name]) : filters[name]}
+              defaultValue={isMoment ? fieldMoment(filters[name]) : filters[name]}
             />
           ),
         )}
@@ -98,11 +99,4 @@ export function FilterForm<N extends string>(props: {
       </form>
     </search>
   );
-}
-
-/** A moment as a field of the browser has it, in the reader's time zone; empty for what is no moment. */
-function localMoment(iso: string | undefined): string {
-  const date = new Date(iso ?? '');
-  if (Number.isNaN(date.getTime())) return '';
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }

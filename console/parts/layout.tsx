@@ -1,7 +1,7 @@
 import { type ReactNode, useId } from 'react';
 import { Link } from 'wouter';
 
-/** How a page begins: the way back, its name, and what can be done on it. */
+/** The head of a page: a link back, the title and the actions. */
 export function Head(props: { back?: readonly [href: string, words: string]; title: ReactNode; children?: ReactNode }) {
   const { back, title, children } = props;
   return (
@@ -19,7 +19,7 @@ export function Head(props: { back?: readonly [href: string, words: string]; tit
   );
 }
 
-/** A part of a page that its heading names; what can be done with it stands beside the heading. */
+/** A part of a page with a heading, next to which its actions stand. */
 export function Section(props: { title: string; card?: boolean; aside?: ReactNode; children: ReactNode }) {
   const { title, card = false, aside, children } = props;
   const id = useId();
@@ -39,7 +39,7 @@ export function Section(props: { title: string; card?: boolean; aside?: ReactNod
   );
 }
 
-/** Facts about one thing, each by its name; what is empty is shown as a dash. */
+/** Facts about one thing, each with its name; an empty one is shown as a dash. */
 export function Facts({ facts }: { facts: Readonly<Record<string, ReactNode>> }) {
   return (
     <dl className="facts">
@@ -54,8 +54,8 @@ export function Facts({ facts }: { facts: Readonly<Record<string, ReactNode>> })
 }
 
 /**
- * Its title, and what a cell shows; the first column names its row. Numbers stand to the right, sentences and lists of
- * ids have more room.
+ * A title, and the content of a cell; the first column names its row. Numbers are aligned to the right, and sentences and
+ * lists of ids are wider.
  */
 export type Column<T> = readonly [title: string, cell: (row: T) => ReactNode, holds?: 'number' | 'text'];
 

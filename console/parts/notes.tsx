@@ -3,7 +3,7 @@ import { NotebridgeError } from '../../client/notebridge-error.js';
 import { labelOfField } from './field.js';
 import { ScriptMissing } from './script.js';
 
-/** What went wrong, in the sentence of whoever refused it; that something is not there is no fault to be tried again. */
+/** An error in the words of the service. A missing thing is not retried. */
 export function ErrorNote({ error, onRetry }: { error: Error; onRetry?: () => void }) {
   const isAbsent = error instanceof NotebridgeError && error.status === 404;
   const retry = error instanceof ScriptMissing ? () => location.reload() : onRetry;
@@ -19,23 +19,23 @@ export function ErrorNote({ error, onRetry }: { error: Error; onRetry?: () => vo
   );
 }
 
-/** A field is called what the page calls it; what the page has no field for, as the API does. */
+/** Names the field by its label, if the page has it. */
 function sentenceOf(error: Error): string {
   const [fault] = (error instanceof NotebridgeError && error.more.errors) || [];
   const label = fault && labelOfField(fault.pointer.slice(1));
   return label ? `The field “${label}” is not acceptable: ${fault.detail}.` : error.message;
 }
 
-/** Said instead of what somebody may not see or do. */
+/** Shown instead of a page or an action for which the caller lacks a scope. */
 export function LacksScope({ scope }: { scope: string }) {
   return (
     <p className="note">
-      You may not see this page: it needs the scope <code>{scope}</code>. Ask your administrator.
+      You may not use this: it needs the scope <code>{scope}</code>. Ask your administrator.
     </p>
   );
 }
 
-/** Said until something is there. */
+/** Shown until the content is loaded. */
 export function Waiting() {
   return <p className="quiet waiting">Loading…</p>;
 }

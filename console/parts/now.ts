@@ -1,19 +1,19 @@
 import { useEffect } from 'react';
 import { store } from '../api/store.js';
 
-/** Milliseconds between two moments in which the page says anew how long ago something was. */
+/** How often the page updates ages, in milliseconds. */
 const TICK_MS = 20_000;
 
 const ticked = store(Date.now());
 
-/** Now, as `Date.now()` gives it; whoever uses it is shown again as time goes by. */
+/** The current time, as `Date.now()` returns it; a component that uses it is rendered again regularly. */
 export function useNow(): number {
   ticked.use();
-  // What has just come would lie ahead of the last tick.
+  // A new event would be later than the last tick.
   return Date.now();
 }
 
-/** Lets time go by while the page is seen, also where the reader has stopped what changes. */
+/** Updates ages while the page is visible, also while live updates are paused. */
 export function usePassingTime(): void {
   useEffect(() => {
     const tick = () => {

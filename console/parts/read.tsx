@@ -14,7 +14,7 @@ import { number } from './values.js';
 
 type Reading<T> = Pick<UseQueryResult<T>, 'data' | 'error' | 'refetch'>;
 
-/** Reads one thing of the API. @param name what it is called among what was read */
+/** Reads one thing of the API. @param name the key of the query */
 export function useRead<T>(
   name: readonly unknown[],
   call: () => Promise<{ data: T }>,
@@ -23,7 +23,7 @@ export function useRead<T>(
   return useQuery({ queryKey: name, queryFn: () => body(call()), ...options });
 }
 
-/** What was read, once it is there; what was read before stays beside an error. */
+/** Shows the result of a query once it is loaded; an earlier result stays visible below an error. */
 export function Loaded<T>({ query, children }: { query: Reading<T>; children: (data: T) => ReactNode }) {
   const { data, error, refetch } = query;
   return (
@@ -49,12 +49,12 @@ interface Page<T> {
 }
 
 interface Source<T> {
-  /** The list and what it is filtered by. */
+  /** The list and its filters. */
   name: readonly unknown[];
   read: (cursor: string | undefined) => Promise<{ data: Page<T> }>;
-  /** Milliseconds after which it is read again, where the change feed tells nothing of it. */
+  /** How often to read it, in milliseconds, if the change feed has no events about it. */
   everyMs?: number;
-  /** Said instead of a list without rows. */
+  /** Shown instead of an empty list. */
   empty: ReactNode;
 }
 
@@ -78,7 +78,7 @@ export function Paged<T>(props: Source<T> & { children: (rows: T[]) => ReactNode
         <>
           {rows.length === 0 ? <p className="quiet">{empty}</p> : children(rows)}
           <p className="help" aria-live="polite">
-            {rows.length > 0 && `${number(rows.length)} shown${hasNextPage ? ', there are more' : ', which is all'}. `}
+            {rows.length > 0 && `${number(rows.length)} shown${hasNextPage ? '; there are more' : ''}. `}
             {hasNextPage && (
               <button type="button" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
                 {isFetchingNextPage ? 'Loading…' : 'Show more'}

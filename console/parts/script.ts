@@ -1,6 +1,6 @@
 /**
- * A script of the console did not come. Only a reload mends that: React and some browsers keep a load that failed, and
- * after an upgrade the page asks for a script that is no more.
+ * A script of the console failed to load. Only a reload fixes that, because React and some browsers keep the failed load,
+ * and after an upgrade the script no longer exists.
  */
 export class ScriptMissing extends Error {
   constructor(cause: unknown) {

@@ -4,7 +4,7 @@ import { labelOf, type Vocabulary } from '../api/words.js';
 
 export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'quiet';
 
-/** A state; the colour only repeats what its words say. */
+/** A state as a word; the colour only repeats it. */
 export function State({ tone = 'quiet', children }: { tone?: Tone | undefined; children: string }) {
   return (
     <span className="state" data-tone={tone}>
@@ -101,7 +101,7 @@ export function StateOf(props: { of: keyof typeof TONES; state: string }) {
 /** The words of a table, such as the states that a list can be asked for. */
 export const wordsOf = <W extends string>(table: Readonly<Record<W, unknown>>): W[] => Object.keys(table) as W[];
 
-/** The word of a table that a text is, such as a state of the address. */
+/** The text as a word of a table, such as a state in the URL; undefined if it is none. */
 export const wordIn = <W extends string>(
   table: Readonly<Record<W, unknown>>,
   text: string | undefined,

@@ -1,7 +1,7 @@
 import { Fragment, useState } from 'react';
+import { zone } from '../api/zone.js';
 import { useNow } from './now.js';
 
-const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
 const NUMBER = new Intl.NumberFormat();
 
@@ -39,22 +39,46 @@ export function estimate(minSeconds: number, maxSeconds: number): string {
 export function Moment({ at, exact = false }: { at: string | null | undefined; exact?: boolean }) {
   if (!at) return null;
   if (!exact) return <Ago at={at} />;
+  return <Exact at={at} />;
+}
+
+function Exact({ at }: { at: string }) {
   return (
     <time dateTime={at} title={relative(at, Date.now())}>
-      {full(at)}
+      {full(at, zone.use())}
     </time>
   );
 }
 
 function Ago({ at }: { at: string }) {
   return (
-    <time dateTime={at} title={full(at)}>
+    <time dateTime={at} title={full(at, zone.use())}>
       {relative(at, useNow())}
     </time>
   );
 }
 
-const full = (at: string): string => FULL.format(new Date(at));
+const FULL = { dateStyle: 'medium', timeStyle: 'long' } as const;
+const TIME = { hour: '2-digit', minute: '2-digit', timeZoneName: 'short' } as const;
+
+/** Formats by their zones: making one is slow. */
+const formats = { full: new Map<string, Intl.DateTimeFormat>(), time: new Map<string, Intl.DateTimeFormat>() };
+
+function format(kind: 'full' | 'time', at: string, timeZone: string): string {
+  const known = formats[kind].get(timeZone);
+  const made = known ?? new Intl.DateTimeFormat(undefined, { ...(kind === 'full' ? FULL : TIME), timeZone });
+  formats[kind].set(timeZone, made);
+  return made.format(new Date(at));
+}
+
+/** A date and time with its zone, such as 28 Nov 2026, 09:12:05 GMT+1. */
+const full = (at: string, timeZone: string): string => format('full', at, timeZone);
+
+/** A time of day with its zone. */
+export function TimeOfDay({ at }: { at: string }) {
+  return <time dateTime={at}>{format('time', at, zone.use())}</time>;
+}
+
 const relative = (at: string, now: number): string => distance((Date.parse(at) - now) / 1_000);
 
 /** An id or a secret with a button that copies it. */

@@ -5,11 +5,11 @@ import { ErrorBoundary, LacksScope, Waiting } from '../parts/notes.js';
 import { Loaded } from '../parts/read.js';
 import { Faults } from './faults.js';
 import { Frame } from './frame.js';
-import { PAGES, type PageEntry } from './pages.js';
+import { PAGES, type PageEntry, pagesFor } from './pages.js';
 import { SignedIn, SignIn } from './sign-in.js';
 import { titleOf } from './title.js';
 
-/** Faults of the service above the sign-in, or above the page of the address. */
+/** The faults of the service, then the sign-in or the page of the address. */
 export function App() {
   return (
     <>
@@ -36,9 +36,9 @@ function Signed() {
           <SignedIn />
         </Route>
         <Route>
-          <title>No such page · notebridge</title>
-          <h1>There is no such page</h1>
-          <p>The address leads nowhere; the navigation has all pages.</p>
+          <title>Page not found · notebridge</title>
+          <h1>Page not found</h1>
+          <p>No page has this address. Choose one in the navigation.</p>
         </Route>
       </Switch>
     </Frame>
@@ -50,7 +50,7 @@ function Opened({ entry, session }: { entry: PageEntry; session: Session }) {
   const [at] = useLocation();
   const { scopes } = session.caller;
   const isMissing = scope !== undefined && !scopes.includes(scope);
-  const first = PAGES.find((other) => other.scope === undefined || scopes.includes(other.scope));
+  const [first] = pagesFor(scopes);
   if (isMissing && path === '/' && first) return <Redirect to={first.path} replace />;
   return (
     <>

@@ -2,7 +2,7 @@ import { Link } from 'wouter';
 import { useSending } from '../parts/sending.js';
 import { Moment } from '../parts/values.js';
 
-/** Shows on every page that sending is held. */
+/** Shows a hold of sending on every page. */
 export function HoldBanner({ mayRelease }: { mayRelease: boolean }) {
   const { data } = useSending();
   if (!data?.held) return null;
@@ -18,7 +18,7 @@ export function HoldBanner({ mayRelease }: { mayRelease: boolean }) {
             since <Moment at={since} exact /> by <code>{by}</code> (<code>{reason}</code>)
           </>
         )}
-        : everything is received and read, and only lookups go to the platform.{' '}
+        . Only lookups go to the platform; changes wait.{' '}
         {mayRelease && <Link href="/">Release it on the overview</Link>}
       </p>
     </div>

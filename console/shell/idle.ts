@@ -3,23 +3,25 @@ import { signOut, tellUse } from '../api/session.js';
 
 const SIGNS = ['keydown', 'pointerdown', 'pointermove', 'wheel', 'touchstart'] as const;
 
-/** Where all tabs of a browser note when it was last used, at most once in this many milliseconds. */
+/** Where all tabs of a browser store when it was last used. */
 const LAST_SIGN = 'notebridge.last-sign';
+
+/** Minimum interval of that, in milliseconds. */
 const NOTE_MS = 1_000;
 
-/** The service is told of use at most once in this many milliseconds. */
+/** Minimum interval in which the service is told about use, in milliseconds. */
 const TELL_MS = 60_000;
 
 const lastSign = () => Number(localStorage.getItem(LAST_SIGN));
 
-/** Notes that somebody uses this browser now. */
+/** Stores that this browser is in use now. */
 export function noteUse(): void {
   if (Date.now() - lastSign() > NOTE_MS) localStorage.setItem(LAST_SIGN, String(Date.now()));
 }
 
 /**
- * Tells the service of use, which ends the session without it, and signs out a browser that nobody used in any of its tabs:
- * the service may be down, and what is shown must go nevertheless (45 CFR 164.312(a)(2)(iii)).
+ * Tells the service about use, without which it ends the session, and signs out a browser that was unused in all its tabs:
+ * the service may be down, and the shown data must go nevertheless (45 CFR 164.312(a)(2)(iii)).
  */
 export function useAutomaticLogoff(idleMinutes: number): void {
   useEffect(() => {
@@ -33,7 +35,7 @@ export function useAutomaticLogoff(idleMinutes: number): void {
     };
     const looking = setInterval(() => {
       if (Date.now() - lastSign() > idleMinutes * 60_000)
-        void signOut(`Nobody used this browser for ${idleMinutes} minutes, so it was signed out.`);
+        void signOut(`You were signed out, because this browser was unused for ${idleMinutes} minutes.`);
     }, 10_000);
     for (const sign of SIGNS) addEventListener(sign, take, { passive: true });
     return () => {

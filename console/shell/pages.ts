@@ -6,7 +6,7 @@ export interface PageEntry {
   /** Below /console; the pages of one feature begin alike. */
   path: string;
   title: string;
-  /** What somebody needs to see it; undefined for everybody. */
+  /** The scope that it needs; undefined if it needs none. */
   scope: Scope | undefined;
   /** Loaded when it is first opened. */
   Page: ComponentType;
@@ -22,7 +22,7 @@ const page = (
   Page: lazy(() => script(load)),
 });
 
-/** What the navigation shows, in its order. */
+/** All pages, in the order of the navigation. */
 export const PAGES: readonly PageEntry[] = [
   page('/', 'Overview', 'operations', () => import('../pages/overview/overview-page.js')),
   page('/imports', 'Imports', 'imports', () => import('../pages/imports/imports-page.js')),
@@ -40,3 +40,7 @@ export const PAGES: readonly PageEntry[] = [
   page('/keys', 'Keys', 'admin', () => import('../pages/keys/keys-page.js')),
   page('/browsers', 'Browsers', undefined, () => import('../pages/browsers/browsers-page.js')),
 ];
+
+/** The pages that a caller may use. */
+export const pagesFor = (scopes: readonly Scope[]): PageEntry[] =>
+  PAGES.filter(({ scope }) => scope === undefined || scopes.includes(scope));

@@ -7,16 +7,16 @@ import { signInAddress } from '../api/step-up.js';
 import { ErrorNote } from '../parts/notes.js';
 import { Read } from '../parts/read.js';
 
-/** Why the provider did not sign somebody in, by the codes of the service. */
+/** Why a sign-in at the provider failed, by the codes of the service. */
 const REFUSALS: Readonly<Record<string, string>> = {
   expired: 'This sign-in was started in another browser, or took longer than ten minutes. Please try again.',
-  'no-scopes': 'You are known, but none of your groups may use notebridge. Ask your administrator to add you to one.',
-  'not-configured': 'Sign-in at a provider is not set up here: OIDC_ISSUER or PUBLIC_URL is missing.',
+  'no-scopes': 'None of your groups may use notebridge. Ask your administrator to add you to one.',
+  'not-configured': 'Sign-in at a provider is not configured: OIDC_ISSUER or PUBLIC_URL is missing.',
   'provider-refused': 'The provider did not sign you in. Please try again, or ask your administrator.',
   'provider-unavailable': 'The provider does not answer. Please try again later.',
 };
 
-/** How somebody signs in: at the OpenID provider, or with a key. */
+/** The sign-in: at the OpenID provider, or with a key. */
 export function SignIn() {
   const why = lastEnd.use();
   return (
@@ -62,7 +62,7 @@ function Refusal() {
   );
 }
 
-/** A link and no button: the provider is another site, and the browser leaves this page. */
+/** A link, not a button, because the browser leaves this page for the provider's. */
 function ProviderLink({ provider }: { provider: string }) {
   const [at] = useLocation();
   const search = useSearch();
@@ -76,7 +76,7 @@ function ProviderLink({ provider }: { provider: string }) {
   );
 }
 
-/** Takes an API key once; from then on a cookie that no script can read stands for it. */
+/** Exchanges an API key for a cookie that no script can read. */
 function KeyForm({ isFirst }: { isFirst: boolean }) {
   const [at, navigate] = useLocation();
   const attempt = useMutation({ mutationFn: signIn, onSuccess: () => at === '/sign-in' && navigate('/') });
@@ -104,7 +104,7 @@ function KeyForm({ isFirst }: { isFirst: boolean }) {
         aria-describedby="key-help"
       />
       <p id="key-help" className="help">
-        The pages show what its scopes allow. The demo prints its key;{' '}
+        Its scopes decide which pages you can use. The demo prints its key;{' '}
         <code>npx notebridge keys create NAME --scopes …</code> creates one.
       </p>
       <button type="submit" className={isFirst ? 'primary' : undefined} disabled={attempt.isPending}>

@@ -6,13 +6,13 @@ import { Dialog } from '../parts/action.js';
 import { Field } from '../parts/field.js';
 import { ErrorNote } from '../parts/notes.js';
 
-/** Milliseconds between two looks whether somebody has signed in in the other tab. */
+/** How often to check for a sign-in in the other tab, in milliseconds. */
 const LOOK_MS = 2_000;
 
-/** What the service takes as a reason. */
+/** The form of a reason. */
 const PURPOSE = '[A-Za-z0-9._:\\/\\|\\-]{1,128}';
 
-/** Asks who is there and why, before a request that needs it is repeated. */
+/** Asks for a confirmation and a reason, then lets the request be repeated. */
 export function StepUpDialog({ session }: { session: Session }) {
   const asked = stepUp.use();
   return asked && <Confirmation key={String(asked.needsSignIn)} asked={asked} session={session} />;
@@ -42,7 +42,7 @@ function Confirmation({ asked: { needsSignIn, answer }, session }: { asked: Aske
   });
   return (
     <Dialog
-      title={needsSignIn ? 'Confirm that it is you' : 'Give a reason'}
+      title={needsSignIn ? 'Confirm your identity' : 'Give a reason'}
       close="Cancel"
       buttons={
         <button type="submit" className="primary" disabled={attempt.isPending || (isPerson && !isConfirmed)}>
@@ -71,7 +71,7 @@ function Confirmation({ asked: { needsSignIn, answer }, session }: { asked: Aske
           required
           maxLength={128}
           pattern={PURPOSE}
-          title="Letters, digits and . _ : / | - without blanks"
+          title="Letters, digits and . _ : / | - without spaces"
           aria-describedby="purpose-help"
         />
         <span id="purpose-help" className="help">

@@ -28,6 +28,7 @@ export async function drivePeople(ehr: PrivateEhr): Promise<void> {
   }
   await ehr.get('POST', '/v1/people/search', { body: { email: person('C1').email } });
   await ehr.get('POST', '/v1/people/search', { body: { email: person('Nobody').email } });
+  await ehr.get('POST', '/v1/search', { body: { text: person('C1').email } });
   await ehr.get('POST', '/v1/people/trace', { body: { kind: 'client', externalId: 'c-1' } });
   await refusedPeople(ehr);
 }

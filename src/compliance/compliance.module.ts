@@ -15,7 +15,7 @@ import { ComplianceProcessor, ResultRefresher } from './result-refresher.js';
   imports: [PlatformModule],
   controllers: [ComplianceController],
   providers: [ComplianceJobs, ComplianceSeal, JobsRepository, JobOutcomes, JobEventsHandler, ComplianceHealth],
-  exports: [ComplianceSeal, JobOutcomes],
+  exports: [ComplianceSeal, JobOutcomes, JobsRepository],
 })
 export class ComplianceModule {}
 

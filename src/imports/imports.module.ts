@@ -54,7 +54,7 @@ import { UploadsService } from './upload/uploads.service.js';
     UploadConnectionPool,
     UploadsService,
   ],
-  exports: [ImportRunner],
+  exports: [ImportRunner, ImportsRepository],
 })
 export class ImportsModule {}
 

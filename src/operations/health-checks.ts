@@ -81,7 +81,7 @@ export class HealthChecks implements OnApplicationBootstrap {
 
   /** Logs each cause once when it appears, and once when it ends. */
   private logChanges({ causes }: HealthReport): void {
-    for (const { cause: msg, since, ...facts } of causes) {
+    for (const { cause: msg, since, hasKnownStart: _, ...facts } of causes) {
       if (this.known.has(facts.code)) continue;
       this.known.set(facts.code, since);
       this.log.warn({ msg, ...facts });

@@ -29,6 +29,7 @@ import { ResolvedPartiesRepository } from './store/resolved-parties.js';
 import { UpcomingPeople } from './store/upcoming-people.js';
 
 const shared = [
+  PeopleLookup,
   PeopleService,
   PersonRecords,
   ProfileSeal,
@@ -55,7 +56,6 @@ const shared = [
     ...shared,
     IdentityService,
     MergedClientsRepository,
-    PeopleLookup,
     PeopleMonitoring,
     PeopleSelection,
     UserCreatedHandler,

@@ -17,7 +17,7 @@ import { WebhooksController } from './webhooks.controller.js';
   controllers: [DeliveriesController],
   // Nest must not register the route of WebhooksController.
   providers: [DeliveriesService, EventHandlers, InboxAppender, InboxWriterRepository, Rejections, WebhooksController],
-  exports: [EventHandlers],
+  exports: [DeliveriesService, EventHandlers],
 })
 export class WebhooksModule {}
 

@@ -121,6 +121,7 @@ const TABLE: Record<
   'any key': `
     GET /v1/capabilities
     GET /v1/words
+    POST /v1/search
     GET /v1/sending
     GET POST DELETE /v1/browser-session
     POST /v1/browser-session/step-up

@@ -239,7 +239,13 @@ test.each<Row>([
     'a service without a worker',
     async () => {
       const since = '2026-03-01T10:02:03.000Z';
-      const cause = { cause: 'No worker is running.', action: 'Start one.', since, affects: ['people'] };
+      const cause = {
+        cause: 'No worker is running.',
+        action: 'Start one.',
+        since,
+        hasKnownStart: true,
+        affects: ['people'],
+      };
       return doctor('Service', {}, await answering(200, JSON.stringify({ status: 'degraded', causes: [cause] })));
     },
     /✗.*is degraded/,

@@ -101,7 +101,7 @@ describeInBrowser('every page of the console', () => {
     ];
     expect(await faultsOf(page, details)).toEqual([]);
     for (const [place, name] of [
-      ['/keys', 'Make a key'],
+      ['/keys', 'Create key'],
       ['/deliveries', 'Replay a selection'],
       [`/imports/${plan}`, 'Apply'],
       [`/people/client/${LONG}`, 'Link'],

@@ -126,7 +126,7 @@ describeInBrowser('the console', () => {
     const now = Math.min(Number(await page.evaluate('Date.now()')), world.now().getTime());
     await page.clock.install({ time: now - 40 * 86_400_000 });
     await page.goto('/console/deliveries');
-    await page.getByText('Nothing was delivered yet').waitFor();
+    await page.getByText('No webhook has arrived yet').waitFor();
     const asked = page.waitForRequest(/webhook-deliveries/);
     await page.clock.runFor('01:00');
     await asked;
@@ -145,20 +145,20 @@ describeInBrowser('the console', () => {
     const page = await browser.open(world.url, '/keys');
     const dialog = page.getByRole('dialog');
     const confirm = (name: string) => dialog.getByRole('button', { name }).click();
-    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByLabel('Name').fill('on-call');
-    await confirm('Make a key');
+    await confirm('Create key');
     await page.getByText('Choose at least one scope.').waitFor();
     await page.getByLabel('operations').check();
     await page.getByLabel('Expires').fill('2020-01-31T08:00');
-    await confirm('Make a key');
+    await confirm('Create key');
     await giveReason(page);
     // The page still shows the earlier error until the answer is there.
     await page.getByText('The field “Expires (empty: in a year)” is not acceptable: must lie in the future.').waitFor();
     await page.getByLabel('Expires').fill('');
-    await confirm('Make a key');
+    await confirm('Create key');
     await giveReason(page);
-    await page.getByText('It is shown this once').waitFor();
+    await page.getByText('It is shown only once').waitFor();
     const shown = dialog.locator('code');
     const made = await shown.textContent();
     expect(await ask('GET', '/v1/capabilities', bearer(made))).toBe(200);
@@ -166,7 +166,7 @@ describeInBrowser('the console', () => {
       await page.keyboard.press('Escape');
       expect(await shown.isVisible()).toBe(true);
     }
-    await confirm('I have it');
+    await confirm('Done');
     await shown.waitFor({ state: 'detached' });
     const row = page.getByRole('row').filter({ hasText: 'on-call' });
     await row.getByRole('button', { name: 'Rotate' }).click();
@@ -175,7 +175,7 @@ describeInBrowser('the console', () => {
     await page.route('**/v1/sending', () => undefined);
     await confirm('Rotate');
     await giveReason(page);
-    await confirm('I have it');
+    await confirm('Done');
     expect(await ask('GET', '/v1/capabilities', bearer(made))).toBe(401);
     await row.getByRole('button', { name: 'Revoke' }).first().click();
     await confirm('Revoke');

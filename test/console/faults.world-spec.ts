@@ -1,11 +1,64 @@
+import type { NewApiKeyResponse } from '../../src/access/keys/api-keys.dto.js';
+import { breakerOf } from '../../src/people/model/circuit-breaker.js';
 import { startBehindProxy } from '../support/behind-proxy.js';
 import { describeInBrowser, useBrowser } from '../support/browser.js';
 import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
 
+/** The parts of a moment in UTC. */
+const timeOf = (ms: number) => {
+  const [hour, minute] = new Date(ms).toISOString().slice(11).split(':');
+  return { hour, minute };
+};
+
+/** Opens the circuit breaker of one operation an hour ago: a part fails on which no other depends. */
+async function failPart(): Promise<void> {
+  const now = world.now().getTime();
+  const block = {
+    ...{ code: 'platform-unauthorized', status: 403, failures: 1, probe: null, person: null },
+    ...{ openedAt: now - 3_600_000, since: now, until: now + 600_000 },
+  };
+  await world.sql('INSERT INTO circuit_breakers (operation, state) VALUES ($1, $2)', [
+    'createClient',
+    { ...breakerOf({}, 'createClient'), block },
+  ]);
+}
+
 describeInBrowser('the console', () => {
-  const { open } = useBrowser();
+  const { open, enter } = useBrowser();
+
+  test('shows on an open page which part fails, since when and what to do, and removes that when it works again', async () => {
+    const page = await open(world.url, '/keys', undefined, { timezoneId: 'UTC', locale: 'en-GB' });
+    const faults = page.getByRole('region', { name: 'Faults' });
+    expect(await faults.count()).toBe(0);
+    await failPart();
+    await faults.getByText('The platform rejects PLATFORM_API_KEY: createClient').waitFor();
+    const [text, { hour, minute }] = [await faults.textContent(), timeOf(world.now().getTime() - 3_600_000)];
+    expect(text).toMatch(/^people The platform rejects .+Correct the key and restart.+ Since /);
+    expect(text).toContain(` ${hour}:${minute}:`);
+    expect(text).toContain('UTC.');
+    await world.sql('DELETE FROM circuit_breakers');
+    await faults.waitFor({ state: 'detached' });
+  });
+
+  test('tells other callers only that something fails, and shows no banner for open decisions', async () => {
+    const body = { name: 'k', scopes: ['imports'] };
+    const { key } = (await world.call<NewApiKeyResponse>('POST', '/v1/api-keys', { body })).body;
+    await world.sql(
+      `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, state, due_at) VALUES ('s', 'b', 0, 0, 'dead', NULL)`,
+    );
+    const page = await open(world.url, '/imports', key);
+    await page.getByRole('heading', { name: 'Imports' }).waitFor();
+    expect(await page.getByRole('region', { name: 'Faults' }).count()).toBe(0);
+    await failPart();
+    for (const each of [page, await enter(world.url)]) {
+      await each.reload();
+      const faults = each.getByRole('region', { name: 'Faults' });
+      await faults.getByText('Some parts of notebridge do not work.').waitFor();
+      expect(await faults.textContent()).not.toMatch(/platform|createClient/i);
+    }
+  });
 
   test('names a missing worker at the top of every page', async () => {
     const api = await world.startAnother({ ROLES: 'api' });

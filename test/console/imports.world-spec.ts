@@ -142,10 +142,10 @@ describeInBrowser('imports in the console', () => {
     });
     await imports.imported('kind=providers', providers(3));
     await world.advance('3 s');
-    await button('Changed: read again').waitFor();
+    await button('Updated: reload').waitFor();
     expect(reads).toEqual([]);
     const read = page.waitForRequest(/\/rows/);
-    await button('Changed: read again').click();
+    await button('Updated: reload').click();
     await read;
   });
 

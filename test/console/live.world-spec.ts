@@ -30,7 +30,7 @@ describeInBrowser('an open page of the console', () => {
     sessions.toEnd(sessions.newSession({ noteTemplateIds: [SOAP] }));
     await world.settle();
     await world.advance('3 s');
-    const again = button(page, 'Changed: read again');
+    const again = button(page, 'Updated: reload');
     await again.waitFor();
     expect(reads).toEqual([]);
     const read = page.waitForRequest(/\/notes$/);
@@ -61,7 +61,7 @@ describeInBrowser('an open page of the console', () => {
     }
     await idle.clock.fastForward('31:00');
     await idle.clock.runFor('00:30');
-    await idle.getByText('Nobody used this browser for 30 minutes').waitFor();
+    await idle.getByText('this browser was unused for 30 minutes').waitFor();
     await used.getByLabel('API key').waitFor();
   });
 
@@ -72,7 +72,7 @@ describeInBrowser('an open page of the console', () => {
       route.request().method() === 'DELETE' ? route.abort() : route.continue(),
     );
     await button(page, 'Sign out').click();
-    await page.getByText('the service could not be told').waitFor();
+    await page.getByText('the service could not be reached to end your session').waitFor();
     expect(await statusOf(context)).toBe(200);
     await context.unroute('**/v1/browser-session');
     await page.getByText('You are signed out.').waitFor();

@@ -44,7 +44,7 @@ describeInBrowser('people and the audit log in the console', () => {
     await dialog.getByText('Already linked to client C-1').waitFor();
     await dialog.getByRole('button', { name: 'Link' }).click();
     await dialog.getByText('This platform user is linked to another person').waitFor();
-    await dialog.getByRole('button', { name: 'Not now' }).click();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
     await page.locator('button:focus', { hasText: 'Link' }).waitFor();
     await page.getByRole('button', { name: 'Ignore' }).click();
     await dialog.getByText('Stops syncing this person').waitFor();

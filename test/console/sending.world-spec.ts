@@ -22,7 +22,7 @@ describeInBrowser('the hold in the console', () => {
     expect(await sending()).toMatchObject({ held: true, reason: 'CASE-7', restored: true });
 
     await page.getByRole('link', { name: 'Imports' }).click();
-    await page.getByText('by admin (CASE-7): everything is received').waitFor();
+    await page.getByText('by admin (CASE-7). Only lookups go to the platform').waitFor();
     await page.getByRole('link', { name: 'Release it on the overview' }).click();
     await page.getByRole('button', { name: 'Release', exact: true }).click();
     expect(await dialog.getByLabel('The database was restored').isChecked()).toBe(true);
@@ -36,7 +36,7 @@ describeInBrowser('the hold in the console', () => {
     await world.restart({ HOLD_SENDING: 'true' });
     const page = await open(world.url, '/');
     await page.getByText('by the setting HOLD_SENDING').waitFor();
-    await page.getByText('remove the setting and restart before').waitFor();
+    await page.getByText('Remove the setting and restart, then release').waitFor();
     expect(await page.getByRole('button', { name: 'Release', exact: true }).count()).toBe(0);
   });
 });

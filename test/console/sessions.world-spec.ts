@@ -119,7 +119,7 @@ describeInBrowser('a session with two revisions of its notes', () => {
     await dialog.getByLabel('State').selectOption('processed');
     await dialog.getByRole('button', { name: 'Count' }).click();
     await dialog.getByRole('button', { name: `Replay ${count}` }).click();
-    await dialog.getByText(`${count} deliveries are processed again.`).waitFor();
+    await dialog.getByText(`Replaying ${count} deliveries.`).waitFor();
     expect(await processedAfter(before)).toBe(count);
   });
 });

@@ -30,8 +30,9 @@ describeInBrowser('people in the console', () => {
     const cleo = await signedIn('cleo', '/people?kind=provider');
     await heading(cleo, 'People');
     expect(new URL(cleo.url()).search).toBe('?kind=provider');
-    await cleo.getByRole('link', { name: 'Keys' }).click();
-    await cleo.getByText('You may not see this page').waitFor();
+    expect(await cleo.getByRole('link', { name: 'Keys' }).count()).toBe(0);
+    await cleo.goto('/console/keys');
+    await cleo.getByText('You may not use this').waitFor();
     await cleo.getByRole('link', { name: 'Browsers' }).click();
     await cleo.getByText('this browser').waitFor();
 
@@ -81,11 +82,11 @@ describeInBrowser('people in the console', () => {
   test('confirm their identity in another tab before they create a key, and keep their input', async () => {
     const ada = await signedIn('ada', '/keys');
     await world.advance('6 min');
-    await button(ada, 'Make a key').click();
+    await button(ada, 'Create key').click();
     await ada.getByLabel('Name').fill('on-call');
     await ada.getByLabel('operations').check();
-    await ada.getByRole('dialog').getByRole('button', { name: 'Make a key' }).click();
-    const dialog = ada.getByRole('dialog').filter({ hasText: 'Confirm that it is you' });
+    await ada.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+    const dialog = ada.getByRole('dialog').filter({ hasText: 'Confirm your identity' });
     await dialog.getByLabel('Reason').fill('TICKET-7');
     expect(await button(ada, 'Continue').isDisabled()).toBe(true);
     const opened = ada.waitForEvent('popup');
@@ -93,8 +94,8 @@ describeInBrowser('people in the console', () => {
     await signInAgain(await opened);
     await dialog.getByText('You are confirmed.').waitFor();
     await button(ada, 'Continue').click();
-    await ada.getByText('It is shown this once').waitFor();
-    await button(ada, 'I have it').click();
+    await ada.getByText('It is shown only once').waitFor();
+    await button(ada, 'Done').click();
     await ada.getByRole('row').filter({ hasText: 'on-call' }).getByRole('button', { name: 'Revoke' }).click();
     await signInAgain(await ada.context().newPage());
     await ada.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
@@ -123,11 +124,11 @@ describeInBrowser('people in the console', () => {
   test('show their key again if they signed in with one', async () => {
     const page = await browser.open(world.url, '/keys');
     await world.advance('6 min');
-    await button(page, 'Make a key').click();
+    await button(page, 'Create key').click();
     await page.getByLabel('Name').fill('on-call');
     await page.getByLabel('operations').check();
-    await page.getByRole('dialog').getByRole('button', { name: 'Make a key' }).click();
-    const dialog = page.getByRole('dialog').filter({ hasText: 'Confirm that it is you' });
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+    const dialog = page.getByRole('dialog').filter({ hasText: 'Confirm your identity' });
     await dialog.getByLabel('API key').fill('nb_wrong');
     await dialog.getByLabel('Reason').fill('no blanks');
     await button(page, 'Continue').click();
@@ -137,6 +138,6 @@ describeInBrowser('people in the console', () => {
     expect(await axeFindings(page)).toEqual([]);
     await dialog.getByLabel('API key').fill(ADMIN_KEY);
     await button(page, 'Continue').click();
-    await page.getByText('It is shown this once').waitFor();
+    await page.getByText('It is shown only once').waitFor();
   });
 });

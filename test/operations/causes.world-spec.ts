@@ -39,7 +39,7 @@ function expectOneCause({ health, overview, status, doctor }: Awaited<ReturnType
   expect(status.split('\n').slice(0, 3)).toEqual([
     `✗ notebridge is ${health.status}`,
     `  ✗ ${cause}`,
-    expect.stringContaining(`    ${action} Since 20`),
+    expect.stringMatching(/^ {4}.+ (Since|First seen) 20/),
   ]);
   expect(doctor.state).toBe('faulty');
   expect(doctor.advice.slice(0, 2)).toEqual([cause, expect.stringContaining(action)]);
@@ -102,7 +102,11 @@ test('a worker reports that no api process is running', async () => {
 test('an open breaker is a cause with its operation and its next probe', async () => {
   const block = {
     ...{ code: 'platform-unauthorized', status: null, failures: 1, probe: null, person: null },
-    ...{ since: world.now().getTime(), until: world.now().getTime() + 60_000 },
+    ...{
+      openedAt: world.now().getTime() - 3_600_000,
+      since: world.now().getTime(),
+      until: world.now().getTime() + 60_000,
+    },
   };
   await world.sql('INSERT INTO circuit_breakers (operation, state) VALUES ($1, $2)', [
     'createClient',
@@ -110,6 +114,7 @@ test('an open breaker is a cause with its operation and its next probe', async (
   ]);
   const all = await reportsOf(world);
   expectOneCause(all, 'platform-unauthorized');
+  expect(all.health.causes).toMatchObject([{ since: new Date(block.openedAt).toISOString(), hasKnownStart: true }]);
   const probe = utc(new Date(block.until));
   expect(all.status).toContain(`rejects PLATFORM_API_KEY: createClient (next probe at ${probe}).`);
 });

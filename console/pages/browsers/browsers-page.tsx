@@ -8,7 +8,7 @@ import { Moment } from '../../parts/values.js';
 
 type Browser = Schemas['ListedSessionResponse'];
 
-/** Browsers that are signed in to the console, and since when. */
+/** The browsers that are signed in to the console. */
 export default function BrowsersPage() {
   const isAll = useScopes().includes('admin');
   return (
@@ -17,7 +17,7 @@ export default function BrowsersPage() {
       <p className="quiet">
         {isAll
           ? 'All browsers that are signed in to this console.'
-          : 'Browsers in which you are signed in. Those of others need the scope admin.'}
+          : 'Browsers in which you are signed in. The browsers of other users need the scope admin.'}
       </p>
       <List
         name={['browsers']}
@@ -26,7 +26,7 @@ export default function BrowsersPage() {
         caption="Signed-in browsers, newest first"
         keyOf={({ id }) => id}
         columns={[
-          ['Who', ({ caller }) => <strong>{caller.name}</strong>],
+          ['User', ({ caller }) => <strong>{caller.name}</strong>],
           ['With', ({ caller: { issuer } }) => (issuer === null ? 'API key' : new URL(issuer).host)],
           ['Signed in', ({ createdAt }) => <Moment at={createdAt} />],
           ['Last used', ({ lastSeenAt }) => <Moment at={lastSeenAt} />],
@@ -47,7 +47,7 @@ function End({ browser: { id, caller, isCurrent } }: { browser: Browser }) {
       isDangerous
       run={() => api.DELETE('/v1/browser-sessions/{id}', { params: { path: { id } } })}
     >
-      <p>That browser is signed out immediately. Whoever uses it can sign in again.</p>
+      <p>That browser is signed out immediately. Its user can sign in again.</p>
     </ConfirmedAction>
   );
 }

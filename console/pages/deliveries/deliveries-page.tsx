@@ -11,17 +11,17 @@ import { DeliveryActions, DeliveryDetail } from './delivery-detail.js';
 import { Rejections } from './rejections.js';
 import { ReplaySelection } from './replay-selection.js';
 
-/** The change feed does not tell of deliveries. */
+/** How often to read the list, because the change feed has no deliveries. */
 const POLL_MS = 5_000;
 
-/** The inbox of webhooks: what arrived, what became of it, and what was refused at the door. */
+/** The webhooks of the platform: received ones with their outcomes, and rejected requests. */
 export default function DeliveriesPage() {
   const [, params] = useRoute<{ id: string }>('/deliveries/:id');
   if (!params) return <Deliveries />;
   return params.id === 'refused' ? <Rejections /> : <DeliveryDetail id={params.id} />;
 }
 
-/** Deliveries, the newest first, by state. */
+/** Deliveries, newest first, by state. */
 function Deliveries() {
   const [filters, setFilters] = useFilters('state');
   const state = wordIn(DELIVERY, filters.state);
@@ -39,8 +39,8 @@ function Deliveries() {
         <ReplaySelection state={state} />
       </Head>
       <p className="help">
-        {state ? wordOf('deliveryState', state)?.hint : 'Each webhook of the platform, the newest first.'} What it said
-        is personal and never shown. <Link href="/deliveries/refused">Refused requests</Link>
+        {state ? wordOf('deliveryState', state)?.hint : 'Webhooks of the platform, newest first.'} Payloads contain
+        personal data and are never shown. <Link href="/deliveries/refused">Rejected requests</Link>
       </p>
       <List
         name={['deliveries', state]}
@@ -49,14 +49,14 @@ function Deliveries() {
         empty={
           state
             ? `No delivery has the state “${labelOf('deliveryState', state)}”.`
-            : 'Nothing was delivered yet. The platform sends its webhooks to /webhooks/platform of this service, signed with PLATFORM_WEBHOOK_SECRET.'
+            : 'No webhook has arrived yet. The platform sends them to /webhooks/platform of this service, signed with PLATFORM_WEBHOOK_SECRET.'
         }
         caption="Webhook deliveries"
         keyOf={({ id }) => id}
         columns={[
           ['Delivery', ({ id }) => <Link href={`/deliveries/${id}`}>{id}</Link>],
           ['State', (delivery) => <StateOf of="deliveryState" state={delivery.state} />],
-          ['Event', ({ eventType }) => <Breakable name={eventType ?? 'not known'} />],
+          ['Event', ({ eventType }) => <Breakable name={eventType ?? 'unknown'} />],
           ['Received', ({ receivedAt }) => <Moment at={receivedAt} />],
           ['Failed', ({ attempts }) => number(attempts), 'number'],
           ['Reason', ({ error }) => error?.message],

@@ -11,7 +11,7 @@ type Delivery = Schemas['DeliveryResponse'];
 
 const POLL_MS = 2_000;
 
-/** One delivery, without what it said. */
+/** One delivery, without its payload. */
 export function DeliveryDetail({ id }: { id: string }) {
   const everyMs = usePolling(POLL_MS);
   const query = useRead(['delivery', id], () => api.GET('/v1/webhook-deliveries/{id}', { params: { path: { id } } }), {
@@ -46,7 +46,7 @@ function Shown({ delivery }: { delivery: Delivery }) {
           'Sent by the platform': <Moment at={delivery.sentAt} exact />,
           Received: <Moment at={delivery.receivedAt} exact />,
           Processed: <Moment at={delivery.processedAt} exact />,
-          'Looked at next': <Moment at={delivery.dueAt} />,
+          'Next attempt': <Moment at={delivery.dueAt} />,
           'Failed attempts': number(delivery.attempts),
           'Exact repeats': number(delivery.repeats),
           'Signed with': <Breakable name={`secret ${number(secretIndex + 1)} of PLATFORM_WEBHOOK_SECRET`} />,
@@ -56,7 +56,7 @@ function Shown({ delivery }: { delivery: Delivery }) {
   );
 }
 
-/** What can be done with one delivery. */
+/** The actions on a delivery. */
 export function DeliveryActions({ delivery: { id, state } }: { delivery: Schemas['DeliveryResponse'] }) {
   const params = { path: { id } };
   return (
@@ -66,7 +66,7 @@ export function DeliveryActions({ delivery: { id, state } }: { delivery: Schemas
         title={`Replay delivery ${id}?`}
         run={() => api.POST('/v1/webhook-deliveries/{id}/replay', { params })}
       >
-        <p>This one is processed again, whatever became of it before.</p>
+        <p>It is processed again, also if it was processed before.</p>
       </ConfirmedAction>
       {state === 'not-understood' && (
         <ConfirmedAction
@@ -74,7 +74,7 @@ export function DeliveryActions({ delivery: { id, state } }: { delivery: Schemas
           title={`Dismiss delivery ${id}?`}
           run={() => api.POST('/v1/webhook-deliveries/{id}/dismiss', { params })}
         >
-          <p>Nobody waits for this one any more: it is ignored from now on, and dropped when it is old.</p>
+          <p>It is marked as ignored, and deleted when its retention period ends.</p>
         </ConfirmedAction>
       )}
     </div>

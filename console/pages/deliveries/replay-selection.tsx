@@ -1,15 +1,16 @@
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, body, type Schemas } from '../../api/client.js';
+import { momentOf } from '../../api/zone.js';
 import { Dialog, useAction } from '../../parts/action.js';
-import { Field, momentOf, Select } from '../../parts/field.js';
+import { Field, Select } from '../../parts/field.js';
 import { ErrorNote } from '../../parts/notes.js';
 import { DELIVERY, wordIn, wordsOf } from '../../parts/state.js';
 import { number } from '../../parts/values.js';
 
 type Selection = Omit<Schemas['ReplayRequest'], 'dryRun' | 'plan'>;
 
-/** Each of the API's, so that one that joins it is missed by the compiler. */
+/** All event types of the API; the compiler reports a missing one. */
 const EVENT_TYPES: Record<NonNullable<Selection['eventType']>, true> = {
   SESSION_CREATED: true,
   SESSION_PROCESSING_STARTED: true,
@@ -25,7 +26,7 @@ const EVENT_TYPES: Record<NonNullable<Selection['eventType']>, true> = {
   USER_CREATED: true,
 };
 
-/** Has many deliveries processed again: they are counted first, then exactly those are. */
+/** Replays a selection of deliveries: it is counted first, then exactly these are replayed. */
 export function ReplaySelection({ state }: { state: Selection['state'] | undefined }) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -88,7 +89,7 @@ function ReplayDialog({ first, onClose }: { first: Selection['state']; onClose: 
         <Field label="Received before (empty: now)" name="receivedBefore" type="datetime-local" />
       </div>
       <div role="status">
-        {run.data && <p>{number(run.data.count)} deliveries are processed again.</p>}
+        {run.data && <p>Replaying {number(run.data.count)} deliveries.</p>}
         {plan && !run.data && <p>{sentenceOf(plan.count)}</p>}
       </div>
       {error && <ErrorNote error={error} />}
@@ -97,6 +98,6 @@ function ReplayDialog({ first, onClose }: { first: Selection['state']; onClose: 
 }
 
 function sentenceOf(count: number): string {
-  if (count === 0) return 'No delivery is selected; choose others.';
-  return `${number(count)} ${count === 1 ? 'delivery is' : 'deliveries are'} selected. Exactly these are processed again; if they change meanwhile, nothing is done.`;
+  if (count === 0) return 'No delivery matches. Change the selection.';
+  return `${number(count)} ${count === 1 ? 'delivery matches' : 'deliveries match'}. Exactly these are replayed, or none if the selection has changed.`;
 }

@@ -11,7 +11,7 @@ import { NewKey, RotateKey } from './new-key.js';
 type Key = Schemas['ApiKeyResponse'];
 type MadeKey = Schemas['NewApiKeyResponse'];
 
-/** The keys of the API: who may call, with which scopes, until when. */
+/** The API keys with their scopes and expiry. */
 export default function KeysPage() {
   const [made, setMade] = useState<MadeKey>();
   const now = useNow();
@@ -24,7 +24,7 @@ export default function KeysPage() {
       <List
         name={['keys']}
         read={(cursor) => api.GET('/v1/api-keys', { params: { query: { cursor } } })}
-        empty="There is no key but ADMIN_API_KEY. Make one for the EHR, with the scopes that it needs."
+        empty="There is no key except ADMIN_API_KEY. Create one for the EHR, with the scopes that it needs."
         caption="API keys"
         keyOf={({ id }) => id}
         columns={[
@@ -33,7 +33,7 @@ export default function KeysPage() {
           ['Note', ({ warnings }) => warnings.map((warning) => NOTES[warning]).join('; '), 'text'],
           ['Begins with', ({ prefix }) => <code>{prefix}…</code>],
           ['Scopes', ({ scopes }) => scopes.join(', '), 'text'],
-          ['Made', ({ createdAt }) => <Moment at={createdAt} />],
+          ['Created', ({ createdAt }) => <Moment at={createdAt} />],
           ['Last used', ({ lastUsedAt }) => <Moment at={lastUsedAt} />],
           ['Expires', ({ expiresAt }) => <Moment at={expiresAt} />],
           ['Actions', (key) => stateOf(key, now) === 'in use' && <Actions apiKey={key} onMade={setMade} />],
@@ -53,7 +53,7 @@ function Actions({ apiKey, onMade }: { apiKey: Key; onMade: (made: MadeKey) => v
         isDangerous
         run={() => api.DELETE('/v1/api-keys/{id}', { params: { path: { id: apiKey.id } } })}
       >
-        <p>Whoever uses it is refused at once, in every process, and browsers that signed in with it are signed out.</p>
+        <p>All processes reject it immediately, and browsers that signed in with it are signed out.</p>
       </ConfirmedAction>
     </div>
   );
@@ -77,11 +77,11 @@ function KeyState({ apiKey, now }: { apiKey: Key; now: number }) {
   return <State tone={TONES[state]}>{apiKey.rotatedTo && state === 'in use' ? 'rotated' : state}</State>;
 }
 
-/** A key that was just made; the service itself can not show it again. */
+/** A key that was just created; the service cannot show it again. */
 function ShownOnce({ made, onClose }: { made: MadeKey; onClose: () => void }) {
   return (
-    <Dialog title={`The key of ${made.name}`} close="I have it" isKept onClose={onClose}>
-      <p>It is shown this once. Put it where its user finds it, and nowhere else.</p>
+    <Dialog title={`The key of ${made.name}`} close="Done" isKept onClose={onClose}>
+      <p>It is shown only once. Copy it to its user's secret store now.</p>
       <p>
         <Copyable text={made.key} name="the key" />
       </p>

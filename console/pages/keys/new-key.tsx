@@ -1,7 +1,8 @@
 import { api, body, type Schemas } from '../../api/client.js';
 import { type Scope, useScopes } from '../../api/session.js';
+import { momentOf } from '../../api/zone.js';
 import { ConfirmedAction } from '../../parts/action.js';
-import { Field, momentOf, Select } from '../../parts/field.js';
+import { Field, Select } from '../../parts/field.js';
 
 type OnMade = (made: Schemas['NewApiKeyResponse']) => void;
 
@@ -12,15 +13,15 @@ async function make(given: FormData): Promise<Schemas['NewApiKeyResponse']> {
   return body(api.POST('/v1/api-keys', { body: { name: String(given.get('name')), scopes, expiresAt } }));
 }
 
-/** Makes a key with scopes that the caller's own key has. */
+/** Creates a key with scopes that the caller has. */
 export function NewKey({ onMade }: { onMade: OnMade }) {
   const allowed = useScopes();
   return (
-    <ConfirmedAction label="Make a key" title="Make a key" isPrimary run={make} onDone={onMade}>
+    <ConfirmedAction label="Create key" title="Create key" isPrimary run={make} onDone={onMade}>
       <div className="fields">
         <Field label="Name" name="name" required maxLength={100} aria-describedby="key-name-help" />
         <span id="key-name-help" className="help">
-          The audit log names it: say what uses it, such as “ehr” or “on-call”.
+          What uses the key, such as “ehr” or “on-call”. The audit log shows it.
         </span>
         <fieldset className="checks">
           <legend>Scopes</legend>
@@ -37,7 +38,7 @@ export function NewKey({ onMade }: { onMade: OnMade }) {
   );
 }
 
-/** When a key ends that was rotated, in seconds from then. */
+/** Seconds until a rotated key ends. */
 const OVERLAPS = [
   ['0', 'immediately'],
   ['3600', 'in an hour'],
@@ -45,7 +46,7 @@ const OVERLAPS = [
   ['604800', 'in a week'],
 ] as const;
 
-/** Makes the successor of a key, beside which the old one lives on for a while. */
+/** Creates the successor of a key; the old one is accepted alongside it for a while. */
 export function RotateKey({ apiKey: { id, name }, onMade }: { apiKey: Schemas['ApiKeyResponse']; onMade: OnMade }) {
   const rotate = (given: FormData) => {
     const overlapSeconds = Number(given.get('overlapSeconds'));
@@ -53,7 +54,7 @@ export function RotateKey({ apiKey: { id, name }, onMade }: { apiKey: Schemas['A
   };
   return (
     <ConfirmedAction label="Rotate" title={`Rotate ${name}`} run={rotate} onDone={onMade}>
-      <p>A new key with the same name and scopes takes its place. Hand it to whoever uses the old one.</p>
+      <p>A new key with the same name and scopes replaces it. Give it to the user of the old one.</p>
       <Select label="The old key ends" name="overlapSeconds" options={OVERLAPS} value="86400" />
     </ConfirmedAction>
   );

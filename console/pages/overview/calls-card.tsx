@@ -1,6 +1,6 @@
 import type { Schemas } from '../../api/client.js';
 import { DataTable } from '../../parts/layout.js';
-import { Moment, number } from '../../parts/values.js';
+import { Moment, number, TimeOfDay } from '../../parts/values.js';
 import { Figures } from './figures.js';
 
 /** How much of the platform's limit is in use, and the last six hours. */
@@ -34,8 +34,6 @@ type Interval = Schemas['CallIntervalResponse'];
 const BAR = 10;
 const HEIGHT = 100;
 
-const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
-
 /** Calls in each five minutes; failed ones are at the foot of each bar. A table below has the data. */
 function CallsChart({ history }: { history: readonly Interval[] }) {
   const highest = Math.max(1, ...history.map(({ calls }) => calls));
@@ -58,7 +56,9 @@ function CallsChart({ history }: { history: readonly Interval[] }) {
         ))}
       </svg>
       <div className="axis">
-        <span>{TIME.format(new Date(first.at))}</span>
+        <span>
+          <TimeOfDay at={first.at} />
+        </span>
         <span>Peak: {number(highest)} in 5 min</span>
         <span>now</span>
       </div>
@@ -71,7 +71,7 @@ function CallsChart({ history }: { history: readonly Interval[] }) {
             rows={history.filter(({ calls }) => calls > 0)}
             keyOf={({ at }) => at}
             columns={[
-              ['From', ({ at }) => TIME.format(new Date(at))],
+              ['From', ({ at }) => <TimeOfDay at={at} />],
               ['Calls', ({ calls }) => number(calls), 'number'],
               ['Rejected', ({ refused }) => number(refused), 'number'],
               ['Without an answer', ({ failed }) => number(failed), 'number'],

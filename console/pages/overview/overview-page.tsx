@@ -10,10 +10,10 @@ import { SendingCard } from './sending-card.js';
 import { WaitingCard } from './waiting-card.js';
 import { InboxCard, NotesCard, OldestWorkCard } from './work-cards.js';
 
-/** What an operator has to see at a glance. The stream of `api/live.ts` keeps it up to date. */
+/** The state of the service at a glance. The stream of `api/live.ts` keeps it up to date. */
 export default function OverviewPage() {
   const health = useHealth().data;
-  // The stream ends with the database, so that its last figures would look healthy.
+  // Without the database the stream ends, so its last figures would look healthy.
   if (health?.causes.some(({ status }) => status === 'down')) {
     return (
       <>

@@ -5,7 +5,7 @@ import { Field } from '../../parts/field.js';
 import { Section } from '../../parts/layout.js';
 import { useSending } from '../../parts/sending.js';
 
-/** Holds and releases what goes to the platform. Only administrators may. */
+/** Holds and releases sending to the platform. Only for administrators. */
 export function SendingCard() {
   const mayChange = useScopes().includes('admin');
   const { data } = useSending();
@@ -16,17 +16,17 @@ export function SendingCard() {
     <Section card title="Sending">
       <p>
         {heldBySetting
-          ? 'HOLD_SENDING is true: remove the setting and restart before the release.'
+          ? 'HOLD_SENDING is true. Remove the setting and restart, then release.'
           : held
             ? restored
-              ? 'The database was restored. Look people up, let the EHR send everyone again, then release.'
-              : 'Lookups go to the platform; everything else waits for the release.'
+              ? 'The database was restored. Let the EHR send everyone again, check the people, then release.'
+              : 'Only lookups go to the platform until the release.'
             : 'People, sessions and files go to the platform.'}
       </p>
       {!since && (
         <ConfirmedAction
           label="Hold sending"
-          title="Hold everything that goes to the platform?"
+          title="Hold all sending to the platform?"
           isDangerous
           run={(given) =>
             set({
@@ -36,13 +36,13 @@ export function SendingCard() {
             })
           }
         >
-          <p>Everything is still received and read. People and requests wait; recorder and uploads are refused.</p>
+          <p>Webhooks and requests are still accepted. People and requests wait; recorder and uploads are rejected.</p>
           <Field
             label="Reason"
             name="reason"
             required
             pattern="\s*[A-Za-z0-9._:\/\|\-]{1,128}\s*"
-            title="The id of a case or a ticket, or a code; no name"
+            title="A ticket id or a code; no names"
           />
           <Restored isRestored={false} />
         </ConfirmedAction>
@@ -50,11 +50,11 @@ export function SendingCard() {
       {held && !heldBySetting && (
         <ConfirmedAction
           label="Release"
-          title="Release what waits for the platform?"
+          title="Release sending to the platform?"
           isDangerous
           run={(given) => set({ held: false, restored: given.has('restored') })}
         >
-          <p>What waited goes to the platform now. It cannot be taken back.</p>
+          <p>All waiting changes go to the platform now. This cannot be undone.</p>
           <Restored isRestored={restored} />
         </ConfirmedAction>
       )}
@@ -66,7 +66,7 @@ function Restored({ isRestored }: { isRestored: boolean }) {
   return (
     <label>
       <input type="checkbox" name="restored" defaultChecked={isRestored} /> The database was restored: the EHR has to
-      read the feed anew
+      read the feed from the beginning
     </label>
   );
 }

@@ -11,7 +11,7 @@ type Subscription = Schemas['SubscriptionResponse'];
 
 const POLL_MS = 5_000;
 
-/** Where the events of the feed are pushed to, and how far each endpoint is. */
+/** The endpoints to which events of the feed are pushed, and how far each is behind. */
 export default function SubscriptionsPage() {
   return (
     <>
@@ -105,13 +105,13 @@ function Actions({ subscription }: { subscription: Subscription }) {
       {state !== 'altered' && <TestPush id={id} />}
       {(state === 'active' || state === 'retrying') && (
         <ConfirmedAction label="Pause" title={`Pause the pushes to ${host}?`} run={() => change({ paused: true })}>
-          <p>Events wait until it is resumed. None is lost.</p>
+          <p>Events wait until you resume it. None are lost.</p>
         </ConfirmedAction>
       )}
       {state === 'paused' && (
         <ConfirmedAction label="Resume" title={`Resume the pushes to ${host}?`} run={() => change({ paused: false })}>
           <p>
-            It continues after the last event that the endpoint took. Events that wait, of all types: {number(behind)}.
+            It continues after the last event that the endpoint accepted. Pending events of all types: {number(behind)}.
           </p>
         </ConfirmedAction>
       )}
@@ -121,14 +121,12 @@ function Actions({ subscription }: { subscription: Subscription }) {
           title={`Where should ${host} continue?`}
           run={(given) => change({ after: given.get('after') === 'latest' ? 'latest' : '0' })}
         >
-          <p>
-            Events that were not delivered have been deleted. Let the EHR read the current state of what it mirrors.
-          </p>
+          <p>Undelivered events were deleted by retention. Let the EHR read the current state from the API.</p>
           <label>
-            <input type="radio" name="after" value="0" defaultChecked /> With the oldest event that is left
+            <input type="radio" name="after" value="0" defaultChecked /> From the oldest stored event
           </label>
           <label>
-            <input type="radio" name="after" value="latest" /> With the events from now on
+            <input type="radio" name="after" value="latest" /> From new events only
           </label>
         </ConfirmedAction>
       )}
@@ -139,7 +137,7 @@ function Actions({ subscription }: { subscription: Subscription }) {
           isDangerous
           run={() => api.POST('/v1/subscriptions/{id}/skip', { params, body: { cursor: next.cursor } })}
         >
-          <p>This one event is never pushed to this endpoint. The feed still has it: GET /v1/events.</p>
+          <p>Only this event is not pushed to this endpoint. The feed still has it: GET /v1/events.</p>
         </ConfirmedAction>
       )}
       <ConfirmedAction
@@ -148,7 +146,7 @@ function Actions({ subscription }: { subscription: Subscription }) {
         isDangerous
         run={() => api.DELETE('/v1/subscriptions/{id}', { params })}
       >
-        <p>Nothing more is pushed there. The feed keeps its events.</p>
+        <p>No more events are pushed there. The feed keeps them.</p>
       </ConfirmedAction>
     </div>
   );

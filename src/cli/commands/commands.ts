@@ -6,6 +6,7 @@ import { addAuditCommands } from './audit.command.js';
 import { addClientCommands } from './client.command.js';
 import { addContractCommands } from './contract.command.js';
 import { addDeliveryCommands } from './deliveries.command.js';
+import { addFindCommand } from './find.command.js';
 import { addKeyCommands } from './keys.command.js';
 import { addPeopleCommands } from './people.command.js';
 import { addRequestCommands } from './requests.command.js';
@@ -20,6 +21,7 @@ export function addCommands(program: Command, api: Api): void {
   addContractCommands(program);
   addImportCommands(program, api);
   addPeopleCommands(program, api);
+  addFindCommand(program, api);
   addTraceCommand(program, api);
   addClientCommands(program, api);
   addRequestCommands(program, api);

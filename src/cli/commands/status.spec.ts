@@ -7,6 +7,7 @@ const CAUSE: Status['health']['causes'][number] = {
   cause: 'No process with the role worker is running.',
   action: 'Start one.',
   since: '2026-03-01T10:02:03.456Z',
+  hasKnownStart: true,
   affects: ['people', 'sessions'],
 };
 

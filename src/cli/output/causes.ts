@@ -8,9 +8,9 @@ export type ServiceHealth = Pick<HealthReport, 'status' | 'checks'> & {
 
 /** The causes in the words of the service, each followed by what to do and what follows from it. */
 export function causeLines({ causes }: ServiceHealth): [cause: string, ...more: string[]][] {
-  return causes.map(({ cause, action, since, affects }) => [
+  return causes.map(({ cause, action, since, hasKnownStart, affects }) => [
     cause,
-    `${action} Since ${utc(new Date(since))}.`,
+    `${action} ${hasKnownStart ? 'Since' : 'First seen'} ${utc(new Date(since))}.`,
     ...(affects.length > 0 ? [`Affected: ${affects.join(', ')}.`] : []),
   ]);
 }

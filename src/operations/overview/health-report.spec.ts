@@ -56,6 +56,7 @@ describe('the report', () => {
         status: 'down',
         ...HEALTH_TEXTS['database-unavailable'],
         since: SEEN,
+        hasKnownStart: false,
         affects: ['inbox', 'people', 'platform', 'worker'],
       },
     ]);
@@ -75,7 +76,7 @@ describe('the report', () => {
       worker: failing('degraded', { code: 'no-worker', since }),
       people: failing('degraded', { code: 'sessions-late', follows: true }),
     });
-    expect(causes).toMatchObject([{ code: 'no-worker', since, affects: ['people', 'platform'] }]);
+    expect(causes).toMatchObject([{ code: 'no-worker', since, hasKnownStart: true, affects: ['people', 'platform'] }]);
     expect(checks.people).toEqual({ status: 'degraded', causedBy: 'worker' });
   });
 

@@ -17,7 +17,10 @@ export interface Cause {
   cause: string;
   /** What to do. */
   action: string;
+  /** When it began, or else when this process first saw it. */
   since: Date;
+  /** True if `since` is when it began. */
+  hasKnownStart: boolean;
   /** The other parts that report it, or that cannot work because of it. */
   affects: string[];
 }
@@ -72,6 +75,7 @@ export function reportOf(answers: readonly Answer[], sinceOf: (code: ReasonCode)
     const followers = parts.filter(({ root }) => root && reporters.includes(root)).map(({ answer }) => answer);
     const affects = [...new Set([...reporters, ...followers].map(({ name }) => name))];
     const reasons = [first, ...others].map(({ reason }) => reason);
+    const began = earliest(reasons.flatMap(({ since }) => since ?? []));
     const [cause, action] = healthText(
       code,
       reasons.map(({ values = {} }) => values),
@@ -82,7 +86,8 @@ export function reportOf(answers: readonly Answer[], sinceOf: (code: ReasonCode)
       status: reporters.some(({ health }) => health.status === 'down') ? ('down' as const) : ('degraded' as const),
       cause,
       action,
-      since: earliest(reasons.flatMap(({ since }) => since ?? [])) ?? sinceOf(code),
+      since: began ?? sinceOf(code),
+      hasKnownStart: began !== undefined,
       affects: affects.filter((name) => name !== first.answer.name),
     };
   });

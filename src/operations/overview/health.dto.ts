@@ -19,8 +19,10 @@ export class CauseResponse implements Cause {
   cause!: string;
   /** What to do */
   action!: string;
-  /** When it began, or when this process first noticed it */
+  /** When it began, or when this process first saw it */
   since!: Date;
+  /** True if `since` is when it began; false if this process may have seen it late */
+  hasKnownStart!: boolean;
   /** The other parts that report it, or cannot work because of it */
   affects!: string[];
 }

@@ -5,6 +5,7 @@ import { Problem } from '../../http/problem/problem.js';
 import { platformKey } from '../../platform/contract/wire-types.js';
 import { openBlocks } from '../model/circuit-breaker.js';
 import { PERSON_KINDS } from '../model/person.js';
+import { isEmailAddress } from '../model/person-field-rules.js';
 import { type PersonKey, ProfileSeal } from '../model/profile.js';
 import { BreakersRepository } from '../store/breakers.repository.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
@@ -18,6 +19,12 @@ import { traceOf, traceOfUpcoming } from './trace.js';
 
 /** Maximum people that a search returns. */
 const SEARCH_MAX = 200;
+
+/** A person, and which of its ids a text is. */
+interface NamedPerson {
+  matched: 'id' | 'former-id' | 'platform-id' | 'email';
+  person: PersonResponse;
+}
 
 /** Finds and explains people. Changes nothing. */
 @Injectable()
@@ -53,6 +60,30 @@ export class PeopleLookup {
   /** Finds people of both kinds by email or external id. */
   async search({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
     for (const kind of PERSON_KINDS) await this.formerIds.refuse(kind, externalId === undefined ? [] : [externalId]);
+    return this.matching({ email, externalId });
+  }
+
+  /** Finds people by a whole id of any kind, also a former one, or by email. */
+  async named(text: string): Promise<NamedPerson[]> {
+    const found: NamedPerson[] = [];
+    const add = (matched: NamedPerson['matched'], people: PersonResponse[]) =>
+      found.push(...people.map((person) => ({ matched, person })));
+    add('id', await this.matching({ externalId: text }));
+    if (isEmailAddress(text)) add('email', await this.matching({ email: text }));
+    for (const kind of PERSON_KINDS) {
+      const successor = (await this.formerIds.find(kind, [text])).get(text);
+      if (successor) add('former-id', await this.current({ kind, externalId: successor.current }));
+    }
+    const { person } = await this.users.describe(platformKey(text));
+    if (person) add('platform-id', await this.current(person));
+    return found;
+  }
+
+  private async current({ kind, externalId }: PersonKey): Promise<PersonResponse[]> {
+    return (await this.matching({ externalId })).filter((person) => person.kind === kind);
+  }
+
+  private async matching({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
     const fingerprints = email === undefined ? null : this.seal.emailFingerprints(email);
     const people = await this.people.search(fingerprints, externalId, SEARCH_MAX);
     const known = new Set(people.map((row) => `${row.kind}/${row.externalId}`));

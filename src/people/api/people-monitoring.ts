@@ -13,9 +13,9 @@ import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import type { StuckPersonResponse } from './person-view.js';
 
 /** Why an operation is stopped for everyone, and when it is tried again. */
-const reasonOf = ({ operation, code, status, until }: ReturnType<typeof openBlocks>[number]): Reason => {
+const reasonOf = ({ operation, code, status, openedAt, until }: ReturnType<typeof openBlocks>[number]): Reason => {
   const detail = [status, `next probe at ${utc(new Date(until))}`].filter((known) => known !== null).join(', ');
-  return { code, values: { operations: operation, detail } };
+  return { code, values: { operations: operation, detail }, since: new Date(openedAt) };
 };
 
 /** The same in the words of health. */

@@ -34,6 +34,8 @@ interface Block {
   status: number | null;
   /** Consecutive failures, which lengthen the block. */
   failures: number;
+  /** When it opened; probes that fail do not change it. */
+  openedAt: number;
   /** The operation is blocked from `since` until `until`; then one probe may go out. */
   since: number;
   until: number;
@@ -171,7 +173,9 @@ export function afterCall(
   const failures = block?.code === code ? block.failures + 1 : 1;
   const until = now + blockMs(operation, signal, failures, fraction);
   const { probe, person } = block ?? { probe: null, person: call.person };
-  const opened = { ...failed, streak: null, block: { code, status, failures, since: now, until, probe, person } };
+  const openedAt = block?.openedAt ?? now;
+  const next = { code, status, failures, openedAt, since: now, until, probe, person };
+  const opened = { ...failed, streak: null, block: next };
   if (block || signal.kind !== 'rate-limited') return { breaker: opened };
   return { breaker: opened, retryAfterMs: signal.retryAfterMs ?? null };
 }

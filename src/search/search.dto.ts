@@ -1,0 +1,44 @@
+import { Transform } from 'class-transformer';
+import { fieldRule } from '../http/request/fields.js';
+import { isEmailAddress, isExternalId } from '../people/model/person-field-rules.js';
+
+/** What a search finds, by the kinds of what the console shows. */
+export type FoundKind = 'provider' | 'client' | 'session' | 'compliance-job' | 'import' | 'delivery';
+
+const IsSearchable = fieldRule(
+  'isSearchable',
+  (value) => isExternalId(value) || isEmailAddress(value),
+  'must be an id or an email address without control characters, of at most 200 characters',
+);
+
+/** `POST /v1/search`. In the body, because an email must not appear in a URL. */
+export class FindRequest {
+  /**
+   * The whole id or email
+   *
+   * @example C-1
+   */
+  @Transform(({ value }) => (typeof value === 'string' ? value.trim() : value))
+  @IsSearchable()
+  text!: string;
+}
+
+/** What has the id or the email. */
+export class FoundResponse {
+  kind!: FoundKind;
+  /** The id by which the API shows it; of a person, the external id */
+  id!: string;
+  /** What matched: an id of this service or of the EHR, a former external id, the id of the platform, an email, or an appointment */
+  matched!: 'id' | 'former-id' | 'platform-id' | 'email' | 'appointment';
+  state!: string;
+  /** Of an import and a delivery, when it arrived */
+  updatedAt!: Date;
+}
+
+/** What a search found. */
+export class FindResponse {
+  /** At most 10 */
+  items!: FoundResponse[];
+  /** True if there are more, such as the sessions of one appointment */
+  more!: boolean;
+}
