@@ -28,6 +28,7 @@ export const PAGES: readonly PageEntry[] = [
   page('/imports', 'Imports', 'imports', () => import('../pages/imports/imports-page.js')),
   page('/people', 'People', 'people:read', () => import('../pages/people/people-page.js')),
   page('/sessions', 'Sessions', 'sessions:read', () => import('../pages/sessions/sessions-page.js')),
+  page('/compliance', 'Compliance', 'compliance', () => import('../pages/compliance/compliance-page.js')),
   page('/deliveries', 'Deliveries', 'webhooks', () => import('../pages/deliveries/deliveries-page.js')),
   page(
     '/subscriptions',
