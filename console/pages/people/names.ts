@@ -1,4 +1,4 @@
-import { useQueries } from '@tanstack/react-query';
+import { useQueries, useQuery } from '@tanstack/react-query';
 import { api, body } from '../../api/client.js';
 import { useScopes } from '../../api/session.js';
 import { keyOf, nameOf, type PersonKey } from './person.js';
@@ -47,19 +47,23 @@ async function namesOf(people: readonly PersonKey[]): Promise<Map<string, string
   return names;
 }
 
-/** The names of people in their order: undefined until read, and for a caller who may not read them; empty without one. */
+const queryOf = (person: PersonKey, enabled: boolean) => ({
+  queryKey: ['people', 'name', keyOf(person)],
+  queryFn: () => readName(person),
+  enabled,
+  // The page shows the ids meanwhile.
+  retry: false,
+});
+
+/** The name of a person: undefined until read, and for a caller who may not read it; empty without one. */
+export function useName(person: PersonKey): string | undefined {
+  return useQuery(queryOf(person, useScopes().includes('people:read'))).data;
+}
+
+/** The names of people in their order, each as `useName` gives it. */
 export function useNames(people: readonly PersonKey[]): (string | undefined)[] {
   const mayRead = useScopes().includes('people:read');
-  return useQueries({
-    queries: people.map((person) => ({
-      queryKey: ['people', 'name', keyOf(person)],
-      queryFn: () => readName(person),
-      enabled: mayRead,
-      // The page shows the ids meanwhile.
-      retry: false,
-    })),
-    combine: namesIn,
-  });
+  return useQueries({ queries: people.map((person) => queryOf(person, mayRead)), combine: namesIn });
 }
 
 const namesIn = (results: readonly { data: string | undefined }[]) => results.map(({ data }) => data);
