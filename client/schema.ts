@@ -509,6 +509,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List providers, by state; deleted ones only on request
+         * @description Needs a key with the scope `people:read`.
+         */
+        get: operations["Providers.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/providers/{externalId}": {
         parameters: {
             query?: never;
@@ -537,26 +557,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/providers": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List people, by state; deleted people only on request
-         * @description Needs a key with the scope `people:read`.
-         */
-        get: operations["Providers.list"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/providers/{externalId}/resolve": {
         parameters: {
             query?: never;
@@ -571,6 +571,26 @@ export interface paths {
          * @description Needs a key with the scope `people:write`.
          */
         post: operations["Providers.resolve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List clients, by state and provider; deleted ones only on request
+         * @description Needs a key with the scope `people:read`.
+         */
+        get: operations["Clients.list"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -618,26 +638,6 @@ export interface paths {
          * @description Needs a key with the scope `people:write`.
          */
         put: operations["Clients.putProviders"];
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/clients": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List people, by state; deleted people only on request
-         * @description Needs a key with the scope `people:read`.
-         */
-        get: operations["Clients.list"];
-        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -755,13 +755,35 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resolve a selection of people manually
+         * Resolves a selection of people that the service could not settle
          * @description Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
          *       that do not accept the action. To link people, import a CSV file with the column `platformUserId`.
          *
          *     Needs a key with the scope `people:write`.
          */
         post: operations["People.resolve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/people/names": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The names of people by external id
+         * @description Unknown and deleted people are absent.
+         *
+         *     Needs a key with the scope `people:read`.
+         */
+        post: operations["People.names"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1714,7 +1736,7 @@ export interface paths {
          *     also a former one, an id of the platform, an email, an appointment, or an id of this service. Names are encrypted, so
          *     they cannot be searched.
          *
-         *     Any key will do.
+         *     Any valid key is accepted.
          */
         post: operations["Search.find"];
         delete?: never;
@@ -1752,7 +1774,7 @@ export interface paths {
         };
         /**
          * Get the words for states and codes, by vocabulary
-         * @description Any key will do.
+         * @description Any valid key is accepted.
          */
         get: operations["Operations.words"];
         put?: never;
@@ -2393,14 +2415,6 @@ export interface components {
             items: components["schemas"]["RejectionResponse"][];
             nextCursor: string | null;
         };
-        ProviderRequest: {
-            /** @example ada.osei@example.org */
-            email: string;
-            /** @example Ada */
-            firstName: string;
-            /** @example Osei */
-            lastName: string;
-        };
         LegalHoldResponse: {
             /** Format: date-time */
             since: string;
@@ -2453,6 +2467,14 @@ export interface components {
         PersonPageResponse: {
             items: components["schemas"]["PersonResponse"][];
             nextCursor: string | null;
+        };
+        ProviderRequest: {
+            /** @example ada.osei@example.org */
+            email: string;
+            /** @example Ada */
+            firstName: string;
+            /** @example Osei */
+            lastName: string;
         };
         ResolveRequest: {
             /** @description The platform user to link to; only with `link` */
@@ -2579,6 +2601,22 @@ export interface components {
             /** @description True if more people match than one request resolves: repeat it */
             more: boolean;
         };
+        NamesRequest: {
+            /** @description External ids of providers */
+            providers?: string[];
+            /** @description External ids of clients */
+            clients?: string[];
+        };
+        PersonNameResponse: {
+            /** @enum {string} */
+            kind: "client" | "provider";
+            externalId: string;
+            firstName: string | null;
+            lastName: string | null;
+        };
+        NamesResponse: {
+            items: components["schemas"]["PersonNameResponse"][];
+        };
         TraceRequest: {
             externalId: string;
             /** @enum {string} */
@@ -2673,6 +2711,12 @@ export interface components {
             /** @description The id of the client to restore */
             externalId: string;
         };
+        NoteTemplateResponse: {
+            /** @description The platform's id */
+            id: string;
+            /** @description By `noteTemplates` of the contract file; null if it has none */
+            name: string | null;
+        };
         RequestChoiceResponse: {
             /** @enum {string} */
             action: "abandon" | "create" | "link";
@@ -2706,6 +2750,8 @@ export interface components {
             clientUserIds: string[];
             /** @description Empty without `sessions:read` */
             noteTemplateIds: string[];
+            /** @description The same with their names. Empty without `sessions:read` */
+            noteTemplates: components["schemas"]["NoteTemplateResponse"][];
             /** @description Null without `sessions:read` */
             date: string | null;
             /** @description Null without `sessions:read` */
@@ -2852,6 +2898,8 @@ export interface components {
              */
             documentId: string;
             noteTemplateId: string;
+            /** @description By `noteTemplates` of the contract file; null if it has none */
+            noteTemplateName: string | null;
             /** @description Counts the fetched versions of the document */
             revision: number;
         };
@@ -2933,6 +2981,8 @@ export interface components {
              */
             documentId: string;
             noteTemplateId: string;
+            /** @description By `noteTemplates` of the contract file; null if it has none */
+            noteTemplateName: string | null;
             /** @description True if a line, its category or its formatting could not be read */
             incomplete: boolean;
             /**
@@ -2989,6 +3039,8 @@ export interface components {
             /** Format: uuid */
             documentId: string;
             noteTemplateId: string;
+            /** @description By `noteTemplates` of the contract file; null if it has none */
+            noteTemplateName: string | null;
             /** @description Newest first */
             items: components["schemas"]["RevisionResponse"][];
             nextCursor: string | null;
@@ -3262,6 +3314,12 @@ export interface components {
             criteria?: ("attendees" | "care_delivery_method" | "client_location" | "client_name_and_dob" | "client_response_to_interventions" | "current_symptoms_and_behaviors" | "date_of_service" | "diagnostic_statement_present" | "goals_addressed_in_session" | "intensive_level_of_care" | "interventions_utilized" | "measurable_goals" | "mental_status_examination" | "plan" | "presenting_problem" | "progress_towards_goals" | "provider_name_and_credentials" | "provider_signature_and_date" | "risk_assessment" | "service_modality" | "session_start_and_stop_times" | "specific_services_rendered")[] | null;
             criteriaGroups?: "therapy_notes"[] | null;
         };
+        JobChoiceResponse: {
+            /** @enum {string} */
+            action: "abandon" | "create" | "link";
+            /** @description The effect of the action */
+            does: string;
+        };
         JobErrorResponse: {
             /** @example submission-unknown */
             code: string;
@@ -3276,6 +3334,8 @@ export interface components {
             } | null;
             /** @description Why the platform rejected the job, in its words. Absent without `notes:read` */
             platformMessage?: string | null;
+            /** @description The ways to resolve it now; empty: none */
+            choices: components["schemas"]["JobChoiceResponse"][];
             /** @description The platform's id */
             jobId: string | null;
             /** @enum {string} */
@@ -4153,6 +4213,18 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
+        /** @description not-found, provider-not-found */
+        "404.provider-not-found": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @enum {unknown} */
+                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:provider-not-found";
+                } & components["schemas"]["Problem"];
+            };
+        };
         /** @description merged, renamed */
         "301.merged.renamed": {
             headers: {
@@ -4174,18 +4246,6 @@ export interface components {
                 "application/problem+json": {
                     /** @enum {unknown} */
                     type?: "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, provider-not-found */
-        "404.provider-not-found": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:provider-not-found";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -6192,6 +6252,44 @@ export interface operations {
             default: components["responses"]["others"];
         };
     };
+    "Providers.list": {
+        parameters: {
+            query?: {
+                /** @description Items on a page */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+                state?: "deleted" | "deleting" | "failed" | "needs-review" | "pending" | "synced" | "waiting";
+            };
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonPageResponse"];
+                };
+            };
+            400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.provider-not-found"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
+            507: components["responses"]["507.caller"];
+            default: components["responses"]["others"];
+        };
+    };
     "Providers.get": {
         parameters: {
             query?: never;
@@ -6333,44 +6431,6 @@ export interface operations {
             default: components["responses"]["others"];
         };
     };
-    "Providers.list": {
-        parameters: {
-            query?: {
-                /** @description Items on a page */
-                limit?: number;
-                /** @description nextCursor of the page before */
-                cursor?: string;
-                state?: "deleted" | "deleting" | "failed" | "needs-review" | "pending" | "synced" | "waiting";
-            };
-            header?: {
-                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
-                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit log */
-                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PersonPageResponse"];
-                };
-            };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.provider-not-found"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
-            default: components["responses"]["others"];
-        };
-    };
     "Providers.resolve": {
         parameters: {
             query?: never;
@@ -6412,6 +6472,46 @@ export interface operations {
             422: components["responses"]["422.bad-platform-user-id.platform-user-id-needed"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "Clients.list": {
+        parameters: {
+            query?: {
+                /** @description Items on a page */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+                /** @description External id of a provider: only its clients */
+                provider?: string;
+                state?: "deleted" | "deleting" | "failed" | "needs-review" | "pending" | "synced" | "waiting";
+            };
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonPageResponse"];
+                };
+            };
+            400: components["responses"]["400.caller.bad-cursor"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404.client-not-found"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.caller"];
             507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
@@ -6609,44 +6709,6 @@ export interface operations {
             422: components["responses"]["422.unknown-provider"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
-            default: components["responses"]["others"];
-        };
-    };
-    "Clients.list": {
-        parameters: {
-            query?: {
-                /** @description Items on a page */
-                limit?: number;
-                /** @description nextCursor of the page before */
-                cursor?: string;
-                state?: "deleted" | "deleting" | "failed" | "needs-review" | "pending" | "synced" | "waiting";
-            };
-            header?: {
-                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
-                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit log */
-                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PersonPageResponse"];
-                };
-            };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
             507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
@@ -6880,6 +6942,46 @@ export interface operations {
             404: components["responses"]["404"];
             408: components["responses"]["408.body"];
             409: components["responses"]["409.plan-changed"];
+            413: components["responses"]["413.body"];
+            415: components["responses"]["415.body"];
+            429: components["responses"]["429.caller"];
+            503: components["responses"]["503.body.caller"];
+            507: components["responses"]["507.caller"];
+            default: components["responses"]["others"];
+        };
+    };
+    "People.names": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NamesRequest"];
+            };
+        };
+        responses: {
+            /** @description Unknown and deleted people are absent. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamesResponse"];
+                };
+            };
+            400: components["responses"]["400.body.caller"];
+            401: components["responses"]["401.caller"];
+            403: components["responses"]["403.caller"];
+            404: components["responses"]["404"];
+            408: components["responses"]["408.body"];
             413: components["responses"]["413.body"];
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];

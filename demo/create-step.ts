@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Schemas } from '../client/methods.js';
 import { finishedSession } from './finished-session.js';
 import { toneRecording } from './recording.js';
@@ -7,6 +6,8 @@ import { type Stage, tell, title } from './stage.js';
 type Input = Schemas['CreateSessionRequest']['input'];
 
 const CLIENT = 'C-1002';
+/** A note template that simulator/contract.json names. */
+const TEMPLATE = '11111111-1111-4111-8111-111111111111';
 const RECORDING_SECONDS = 20;
 const TEXT = 'Came with better sleep. Went through the plan for the week; will call if the nights get worse.';
 
@@ -28,7 +29,7 @@ export async function createSessions(stage: Stage): Promise<void> {
 }
 
 async function create(stage: Stage, provider: string, appointment: string, input: Input): Promise<void> {
-  const wish = { provider, client: CLIENT, noteTemplateIds: [randomUUID()], partnerAppointmentId: appointment, input };
+  const wish = { provider, client: CLIENT, noteTemplateIds: [TEMPLATE], partnerAppointmentId: appointment, input };
   const { id, state } = (await stage.ehr.POST('/v1/sessions', { body: wish })).data;
   tell(`EHR       POST /v1/sessions (${appointment}): ${state}, /v1/sessions/${id}`);
   const { state: end, notesRevision } = await finishedSession(stage, appointment);

@@ -18,6 +18,7 @@ export function usePolling(ms: number): number | false {
 const ON_RECORD: ReadonlySet<unknown> = new Set([
   'audit',
   'browsers',
+  'compliance',
   'import-rows',
   'insights',
   'notes',

@@ -29,6 +29,7 @@ export const PAGES: readonly PageEntry[] = [
   page('/people', 'People', 'people:read', () => import('../pages/people/people-page.js')),
   page('/review', 'Review', 'people:read', () => import('../pages/review/review-page.js')),
   page('/sessions', 'Sessions', 'sessions:read', () => import('../pages/sessions/sessions-page.js')),
+  page('/compliance', 'Compliance', 'compliance', () => import('../pages/compliance/compliance-page.js')),
   page('/deliveries', 'Deliveries', 'webhooks', () => import('../pages/deliveries/deliveries-page.js')),
   page(
     '/subscriptions',

@@ -6,7 +6,7 @@ import { Problem } from '../http/problem/problem.js';
 import type { Page } from '../http/request/page.js';
 import { afterCommit, pollUntil, type Wait } from '../http/request/waiting.js';
 import { SpellingsRepository } from '../platform/http/spellings.repository.js';
-import { RequestResolver } from '../platform/send/request-resolver.js';
+import { RequestResolver, type ResolveAction } from '../platform/send/request-resolver.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { HELD, HELD_MESSAGE } from '../sending/hold-code.js';
 import { Sending } from '../sending/sending.js';
@@ -19,7 +19,7 @@ import type {
 } from './compliance.dto.js';
 import { type ComplianceRequest, ComplianceSeal, JOB_TABLE, type JobRow } from './job.js';
 import { JobOutcomes } from './job-outcomes.repository.js';
-import { isSettled, UNSETTLED } from './job-rules.js';
+import { isSettled, resolveActions, UNSETTLED } from './job-rules.js';
 import { JobsRepository } from './jobs.repository.js';
 
 const MESSAGES: Record<string, string> = {
@@ -35,6 +35,12 @@ const MESSAGES: Record<string, string> = {
   gone: 'The platform does not know this job; the lookup is retried automatically. If it stays unknown, resolve it with "link" to another job, "create" or "abandon".',
   'platform-rejected':
     'The platform rejected this job. See platformMessage, if the platform sent one and this key may read it.',
+};
+
+const EFFECTS: Record<ResolveAction, string> = {
+  link: 'Links this submission to the given job of the platform and fetches its result. Nothing is sent.',
+  create: 'Submits the files again. If the platform did create the job, there will be two.',
+  abandon: 'Ends the job without a result. To have the files checked, submit them again.',
 };
 
 const SUBMISSION_POSTPONED = 'The job could not be submitted yet; it is submitted again automatically.';
@@ -141,7 +147,8 @@ export class ComplianceJobs {
     const result = ifReadable(() => this.seal.result.open(row.id, row.result));
     const platformMessage = ifReadable(() => this.seal.message.open(row.id, row.message)) || null;
     const empty = [...unreadable, ...(result === undefined ? ['result'] : [])];
-    return { ...job, result: result ?? null, platformMessage, ...(empty.length > 0 && { unreadable: empty }) };
+    const choices = resolveActions(row).map((action) => ({ action, does: EFFECTS[action] }));
+    return { ...job, result: result ?? null, platformMessage, choices, ...(empty.length > 0 && { unreadable: empty }) };
   }
 
   private listed(row: JobRow): ListedJobResponse {

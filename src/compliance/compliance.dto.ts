@@ -94,6 +94,13 @@ export class ListedJobResponse {
   unreadable?: string[];
 }
 
+/** A way to resolve a job. */
+export class JobChoiceResponse {
+  action!: 'link' | 'create' | 'abandon';
+  /** The effect of the action */
+  does!: string;
+}
+
 export class ComplianceJobResponse extends ListedJobResponse {
   /** As the platform returned it */
   @VisibleTo('notes:read')
@@ -102,6 +109,8 @@ export class ComplianceJobResponse extends ListedJobResponse {
   /** Why the platform rejected the job, in its words */
   @VisibleTo('notes:read')
   platformMessage?: string | null;
+  /** The ways to resolve it now; empty: none */
+  choices!: JobChoiceResponse[];
 }
 
 export class ComplianceJobPageResponse extends PageResponse {

@@ -1,5 +1,12 @@
 import type { JobEnd } from './job.js';
-import { afterEvent, afterLongWait, afterLookup, type JobFacts, type JobFeedEvent } from './job-rules.js';
+import {
+  afterEvent,
+  afterLongWait,
+  afterLookup,
+  type JobFacts,
+  type JobFeedEvent,
+  resolveActions,
+} from './job-rules.js';
 
 type Rules = Pick<typeof import('./job-rules.js'), 'afterEvent' | 'afterLookup' | 'afterLongWait'>;
 type Change = ReturnType<Rules['afterEvent']>;
@@ -130,4 +137,17 @@ test('Completed overrides Failed until the result is read', () => {
 
 test('an abandoned job stays abandoned', () => {
   expect(afterEvent({ ...SUBMITTED, state: 'Abandoned' }, 'Completed', true)).toBeUndefined();
+});
+
+test('a job can be resolved as its submission and the lookups allow', () => {
+  const stored = { result: null, fault: null, request: Buffer.from('x'), leaseOwner: null };
+  const all = ['link', 'create', 'abandon'];
+  expect(resolveActions({ ...stored, state: 'Unknown' })).toEqual(all);
+  expect(resolveActions({ ...stored, state: 'Unknown', request: null })).toEqual(['link', 'abandon']);
+  expect(resolveActions({ ...stored, state: 'Requested' })).toEqual(['abandon']);
+  expect(resolveActions({ ...stored, state: 'Requested', leaseOwner: 'w-1' })).toEqual([]);
+  expect(resolveActions({ ...stored, state: 'Submitted' })).toEqual([]);
+  expect(resolveActions({ ...stored, state: 'Completed', fault: 'gone' })).toEqual(all);
+  expect(resolveActions({ ...stored, state: 'Failed', fault: 'maybe-gone' })).toEqual(['link', 'abandon']);
+  expect(resolveActions({ ...stored, state: 'Completed', fault: 'gone', result: Buffer.from('x') })).toEqual([]);
 });

@@ -1,4 +1,5 @@
 import type { ComplianceJob } from '../platform/clients/platform-client.js';
+import type { ResolveAction } from '../platform/send/request-resolver.js';
 import type { JobEnd, JobRow, JobState, Review } from './job.js';
 
 /** The facts that decide what news of a job change. */
@@ -94,6 +95,17 @@ function isUnsettled({ state, result, fault }: Pick<JobRow, 'state' | 'result' |
 /** `isUnsettled` in SQL. */
 export const UNSETTLED = `(state = 'Unknown'
   OR state IN ('Submitted', 'Completed', 'Failed') AND fault IN ('gone', 'maybe-gone') AND result IS NULL)`;
+
+/** How an operator may resolve a job now. */
+export function resolveActions(
+  job: Pick<JobRow, 'state' | 'result' | 'fault' | 'request' | 'leaseOwner'>,
+): ResolveAction[] {
+  if (job.state === 'Requested') return job.leaseOwner === null ? ['abandon'] : [];
+  if (!isUnsettled(job)) return [];
+  // While only the URL of the lookup may be wrong, the platform may have the job.
+  const isResendable = job.request !== null && job.fault !== 'maybe-gone';
+  return ['link', ...(isResendable ? (['create'] as const) : []), 'abandon'];
+}
 
 /** True if nothing changes automatically any longer: the job has its result, or an operator must act. */
 export function isSettled(job: JobRow): boolean {

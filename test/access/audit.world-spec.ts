@@ -113,6 +113,7 @@ function rowsFor(ids: Awaited<ReturnType<typeof createEach>>): Row[] {
     [`GET /v1/people/platform-users/${user}`, 'ok', { 'platform-user': [user], provider: [P] }],
     ['POST /v1/people/search', 'ok', { client: [C] }, { body: { email: 'c-1@example.org' } }],
     ['POST /v1/search', 'ok', { client: [C] }, { body: { text: 'c-1@example.org' } }],
+    ['POST /v1/people/names', 'ok', { provider: [P], client: [C] }, { body: { providers: [P], clients: [C, 'c-?'] } }],
     ['POST /v1/people/resolve', 'ok', {}, { body: { action: 'retry', code: 'rejected', dryRun: true } }],
     ['POST /v1/people/trace', 'ok', { client: [C] }, { body: { kind: 'client', externalId: C } }],
     ['POST /v1/imports?kind=providers&dryRun=true', 'ok', { import: ANY, provider: ['p-y'] }, csv('p-y')],

@@ -19,6 +19,7 @@ const TABLE: Record<
     GET /v1/people/unknown-to-ehr
     GET /v1/people/platform-users/{platformUserId}
     POST /v1/people/search
+    POST /v1/people/names
     POST /v1/people/trace
   `,
   'people:write': `

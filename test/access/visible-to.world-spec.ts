@@ -181,6 +181,7 @@ test('without sessions:read, a requested session has no facts, also in a replaye
   for (const { status, body } of answers) {
     expect([status, body.sessionId]).toEqual([201, expect.any(String)]);
     expect(body).toMatchObject({ provider: null, clients: [], providerUserId: null, clientUserIds: [], date: null });
+    expect(body.noteTemplates).toEqual([]);
   }
   expect(answers[1]?.headers.get('idempotent-replayed')).toBe('true');
 });

@@ -113,7 +113,9 @@ describe('a submission', () => {
     world.platform.injectFault({ operation: SUBMIT, kind: 'forbid', count: null });
     const { body } = await post([file()], { wait: 0 });
     await world.settle();
-    expect((await resolve(body.id, { action: 'abandon' })).body.state).toBe('Abandoned');
+    expect((await show(body.id)).choices.map(({ action }) => action)).toEqual(['abandon']);
+    const abandoned = (await resolve(body.id, { action: 'abandon' })).body;
+    expect([abandoned.state, abandoned.choices]).toEqual(['Abandoned', []]);
     world.platform.release();
     await later('1 h');
     expect(onPlatform()).toEqual([]);
@@ -427,6 +429,7 @@ describe('a submission without an answer', () => {
   test('needs a review and is never sent again, also under its Idempotency-Key', async () => {
     const [job] = await unknownJob('lost-1');
     expect(job.error?.code).toBe('submission-unknown');
+    expect(job.choices.map(({ action }) => action)).toEqual(['link', 'create', 'abandon']);
     await later('1 h');
     const again = await post([file()], { idempotencyKey: 'lost-1' });
     expect([again.status, again.body.id, again.body.state]).toEqual([202, job.id, 'Unknown']);

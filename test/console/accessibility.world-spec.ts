@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import type { NewApiKeyResponse } from '../../src/access/keys/api-keys.dto.js';
+import { submittedJobs } from '../compliance/submitted-jobs.js';
 import { importsIn } from '../imports/imports.js';
 import { useArrivingSessions } from '../sessions/arriving-sessions.js';
 import { axeFindings, describeInBrowser, useBrowser } from '../support/browser.js';
@@ -8,6 +9,7 @@ import { useWorld } from '../world/use-world.js';
 const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
 const sessions = useArrivingSessions(world);
 const imports = importsIn(world);
+const jobs = submittedJobs(world);
 
 /** One word, as long as a name may be. */
 const LONG = 'Wolfeschlegelsteinhausenbergerdorff'.repeat(2);
@@ -55,6 +57,7 @@ describeInBrowser('every page of the console', () => {
     const session = sessions.newSession();
     sessions.toEnd(session);
     await sessions.read(session, 1);
+    await jobs.unknownJob();
     const person = { firstName: LONG, lastName: LONG, email: 'noor@example.org', providers: ['p-1'] };
     for (const id of ['C-1', LONG]) await world.call('PUT', `/v1/clients/${id}`, { body: person });
     const { body } = await world.call<{ id: string }>('POST', '/v1/subscriptions', {
@@ -96,6 +99,7 @@ describeInBrowser('every page of the console', () => {
       `/people/client/${LONG}`,
       '/people/client/nobody',
       `/sessions/${await idOf('sessions')}`,
+      `/compliance/${await idOf('compliance_jobs')}`,
       `/deliveries/${await idOf("webhook_deliveries WHERE state = 'not-understood'")}`,
       `/audit?entry=${await idOf('audit_entries')}`,
     ];
@@ -105,6 +109,7 @@ describeInBrowser('every page of the console', () => {
       ['/deliveries', 'Replay a selection'],
       [`/imports/${plan}`, 'Apply'],
       [`/people/client/${LONG}`, 'Link'],
+      [`/compliance/${await idOf('compliance_jobs')}`, 'Link'],
     ] as const) {
       await page.goto(`/console${place}`);
       await page.getByRole('button', { name, exact: true }).click();

@@ -12,6 +12,15 @@ const sessions = useArrivingSessions(world);
 const newKey = async (...scopes: string[]) =>
   (await world.call<NewApiKeyResponse>('POST', '/v1/api-keys', { body: { name: 'browser', scopes } })).body.key;
 
+/** Gives the provider and the client of the sessions their names. */
+async function nameTheirPeople(): Promise<void> {
+  const ada = { firstName: 'Ada', lastName: 'Osei', email: 'ada@example.test' };
+  const noor = { firstName: 'Noor', lastName: 'Haddad', providers: ['p-1'] };
+  await world.call('PUT', '/v1/providers/p-1', { body: ada });
+  await world.call('PUT', '/v1/clients/c-1', { body: noor });
+  await world.settle();
+}
+
 describeInBrowser('a session with two revisions of its notes', () => {
   const browser = useBrowser();
   let id: string;
@@ -44,10 +53,97 @@ describeInBrowser('a session with two revisions of its notes', () => {
     for (const text of texts(first)) await note.getByText(text, { exact: true }).first().waitFor();
     await page.getByText('Transcript').click();
     await page.getByText('Good to see you again').waitFor();
-    await page.getByText('A is provider p-1', { exact: true }).waitFor();
+    await page.getByText('Speaker A: p-1 (provider)').waitFor();
     await page.getByText('Insights').click();
-    await page.getByText(`${sessions.client} is client c-1`, { exact: true }).waitFor();
+    await page.getByRole('table', { name: 'Talking ratio' }).getByRole('link', { name: 'c-1' }).waitFor();
     expect(await axeFindings(page)).toEqual([]);
+  });
+
+  test('names its people with links to their pages, by one request for a page of rows', async () => {
+    await nameTheirPeople();
+    const page = await browser.open(world.url);
+    const names: string[] = [];
+    page.on('request', (request) => request.url().endsWith('/v1/people/names') && names.push(request.url()));
+    sessions.toEnd(sessions.newSession());
+    await world.settle();
+    await page.goto('/console/sessions');
+    await page.getByRole('link', { name: 'Ada Osei' }).nth(1).waitFor();
+    expect(await page.getByRole('link', { name: 'Noor Haddad' }).count()).toBe(2);
+    expect(names).toHaveLength(1);
+
+    await page.getByRole('link', { name: id }).click();
+    const facts = page.getByRole('region', { name: 'Facts' });
+    await facts.getByText('c-1', { exact: true }).waitFor();
+    await facts.getByText('SOAP note').waitFor();
+    await page.getByRole('article', { name: 'Notes by template SOAP note' }).waitFor();
+    await facts.getByRole('link', { name: 'Noor Haddad' }).click();
+    await page.getByRole('heading', { name: 'Noor Haddad' }).waitFor();
+    await page.getByRole('link', { name: 'Sessions', exact: true }).last().click();
+    await page.waitForURL(/sessions\?client=c-1/);
+    await page.getByRole('link', { name: id }).waitFor();
+    await page.goBack();
+    await page.getByRole('link', { name: 'Ada Osei' }).click();
+    await page.getByRole('heading', { name: 'Ada Osei' }).waitFor();
+    const clients = page.getByRole('region', { name: 'Clients' });
+    await clients.getByRole('row').filter({ hasText: 'Noor Haddad' }).getByRole('link', { name: 'c-1' }).click();
+    await page.getByRole('heading', { name: 'Noor Haddad' }).waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+  });
+
+  test('shows the ids of its people if their names cannot be read, or only to others', async () => {
+    await nameTheirPeople();
+    const reader = await browser.open(world.url, '/', await newKey('sessions:read', 'notes:read'));
+    const page = await browser.open(world.url);
+    const asked: string[] = [];
+    reader.on('request', (request) => asked.push(request.url()));
+    await page.route('**/v1/people/names', (route) => route.fulfill({ status: 500, json: {} }));
+    for (const each of [reader, page]) {
+      await each.goto(`/console/sessions/${id}`);
+      await each.getByRole('region', { name: 'Facts' }).getByText('c-1', { exact: true }).waitFor();
+      await each.getByText('Transcript').click();
+      await each.locator('.spoken').getByText('p-1').first().waitFor();
+      expect(await each.getByText('Haddad').count()).toBe(0);
+    }
+    await page.getByRole('region', { name: 'Facts' }).getByRole('link', { name: 'p-1' }).waitFor();
+    expect(await reader.getByRole('region', { name: 'Facts' }).getByRole('link').count()).toBe(0);
+    expect(asked.filter((url) => url.includes('/people/'))).toEqual([]);
+  });
+
+  test('shows its insights by person, with bars, and everything that is not known', async () => {
+    await nameTheirPeople();
+    const page = await browser.open(world.url, `/sessions/${id}`);
+    await page.route('**/insights', async (route) => {
+      const answer = await route.fetch();
+      const { analyticsSummary, topics, ...more } = await answer.json();
+      const unknown = { laughter: { [sessions.client]: { loudness: 'warm' } }, version: 'v-7' };
+      const insights = { ...more, analyticsSummary: { ...analyticsSummary, ...unknown }, topics };
+      insights.topics[0].mood = 'calm';
+      await route.fulfill({ response: answer, json: insights });
+    });
+    await page.getByText('Insights').click();
+    const ratio = page
+      .getByRole('table', { name: 'Talking ratio' })
+      .getByRole('row')
+      .filter({ hasText: 'Ada Osei' })
+      .locator('td')
+      .nth(1);
+    const share = await ratio.locator('meter').evaluate((meter) => (meter as unknown as { value: number }).value);
+    expect(share).toBeGreaterThan(0);
+    expect(Number(await ratio.textContent())).toBeCloseTo(share, 2);
+    await page.getByRole('table', { name: 'Laughter' }).getByText('warm').waitFor();
+    for (const text of ['v-7', 'calm']) await page.getByText(text, { exact: true }).first().waitFor();
+    await page
+      .getByRole('region', { name: 'Topics' })
+      .getByText(/^\d+:\d\d–\d+:\d\d/)
+      .first()
+      .waitFor();
+    await page.getByText('As the platform returned it').click();
+    await page.locator('pre', { hasText: '"loudness": "warm"' }).waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.setViewportSize({ width: 375, height: 900 });
+    expect(await axeFindings(page)).toEqual([]);
+    expect(await page.evaluate('document.documentElement.scrollWidth > innerWidth')).toBe(false);
   });
 
   test('stores nothing that it shows in the browser', async () => {
@@ -140,7 +236,7 @@ describeInBrowser('an unsettled request or delivery', () => {
     const reader = await browser.open(world.url, `/sessions/${asked.id}`, await newKey('sessions:read'));
     await reader.getByRole('button', { name: 'the appointment' }).waitFor();
     await reader.getByText('sessions:write').waitFor();
-    expect(await reader.getByRole('button', { name: 'Send it again' }).count()).toBe(0);
+    expect(await reader.getByRole('button', { name: 'Send again' }).count()).toBe(0);
 
     const page = await browser.open(world.url, '/sessions?state=Unknown');
     await page.getByRole('link', { name: asked.id }).click();

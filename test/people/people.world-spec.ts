@@ -1,5 +1,5 @@
 import type { Page } from '../../src/http/request/page.js';
-import type { PersonResponse } from '../../src/people/api/person-view.js';
+import type { NamesResponse, PersonResponse } from '../../src/people/api/person-view.js';
 import type { TraceResponse } from '../../src/people/api/trace.dto.js';
 import { useWorld } from '../world/use-world.js';
 
@@ -359,6 +359,38 @@ describe('people are found', () => {
     expect(await search({ email: ' mixed@example.ORG ' })).toEqual(['client both']);
     expect((await search({ externalId: 'both' })).sort()).toEqual(['client both', 'provider both']);
     expect(await search({ email: 'nobody@example.org' })).toEqual([]);
+  });
+
+  test('by their provider, page by page', async () => {
+    await syncedProvider('p-many');
+    await syncedProvider('p-other');
+    for (const id of ['m-1', 'm-2', 'm-3']) await syncedClient(id, id === 'm-2' ? ['p-other'] : ['p-other', 'p-many']);
+    type People = Page<PersonResponse>;
+    const first = (await world.call<People>('GET', '/v1/clients?provider=p-many&limit=1')).body;
+    const rest = (await world.call<People>('GET', `/v1/clients?provider=p-many&cursor=${first.nextCursor}`)).body;
+    const ids = [...first.items, ...rest.items].map(({ externalId }) => externalId);
+    expect([ids, rest.nextCursor]).toEqual([['m-1', 'm-3'], null]);
+    const deleted = await world.call<People>('GET', '/v1/clients?provider=p-many&state=deleted');
+    const unknown = await world.call<People>('GET', '/v1/clients?provider=p-unknown');
+    expect([deleted.body.items, unknown.body.items]).toEqual([[], []]);
+  });
+
+  test('by name, for many ids in one request; unknown and deleted ones are absent', async () => {
+    await syncedProvider('n-1');
+    await syncedClient('n-1', ['n-1'], { firstName: 'Noor', lastName: 'Haddad' });
+    await syncedClient('n-2', ['n-1']);
+    await world.call('DELETE', '/v1/clients/n-2', { wait: 60 });
+    const names = async (body: object) => (await world.call<NamesResponse>('POST', '/v1/people/names', { body })).body;
+    const { items } = await names({ providers: ['n-1', 'n-?'], clients: ['n-2', 'n-1', 'n-1'] });
+    const client = { kind: 'client', externalId: 'n-1', firstName: 'Noor', lastName: 'Haddad' };
+    expect(items).toEqual(expect.arrayContaining([client, expect.objectContaining({ kind: 'provider' })]));
+    expect(items).toHaveLength(2);
+    expect((await names({})).items).toEqual([]);
+    await world.sql("UPDATE people SET profile = 'x' WHERE kind = 'client' AND external_id = 'n-1'");
+    const unreadable = (await names({ clients: ['n-1'] })).items;
+    expect(unreadable).toEqual([{ ...client, firstName: null, lastName: null }]);
+    const many = await world.call('POST', '/v1/people/names', { body: { clients: Array(201).fill('n-1') } });
+    expect(many.status).toBe(400);
   });
 
   test('in a trace with state, next step and history, which makes no call', async () => {

@@ -91,6 +91,7 @@ it('people: their names and addresses are only on the platform', async () => {
   await world.settle();
   expect(world.platform.usersOf('c-8')).toMatchObject([{ firstName: canary('FirstC') }]);
   await ask('POST', '/v1/people/search', { email: person('C').email });
+  await ask('POST', '/v1/people/names', { providers: ['p-8'], clients: ['c-8', canary('NoClient')] });
   await ask('PUT', '/v1/clients/c-9', { ...person('Twin'), email: person('C').email, providers: ['p-8'] });
   await ask('PUT', '/v1/clients/c-9', { ...person('Wrong'), phone: canary('Phone'), providers: [] });
   await ask('PUT', '/v1/clients/c-9', `{"firstName": "${canary('Broken')}`);

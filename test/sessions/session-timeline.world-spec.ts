@@ -70,6 +70,7 @@ describe('the timeline of a session', () => {
       `notes ${SOAP} 2`,
     ]);
     expect(entries.at(-1)).toBe('Requested');
+    expect(items.find((item) => item.notes)?.notes?.noteTemplateName).toBe('SOAP note');
     const event = items.find((item) => item.event)?.event;
     const sent = 'SELECT sent_at::float8 FROM webhook_deliveries WHERE id = $1';
     const [stored] = await world.sql<{ sent_at: number }>(sent, [event?.deliveryId]);

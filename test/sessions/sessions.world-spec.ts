@@ -29,6 +29,10 @@ describe('a session that arrives by webhooks', () => {
       providerUserId: sessions.provider,
       clientUserIds: [sessions.client],
       noteTemplateIds: [SOAP, DAP],
+      noteTemplates: [
+        { id: SOAP, name: 'SOAP note' },
+        { id: DAP, name: 'Progress note' },
+      ],
       aiNotesEnabled: true,
       aiNotesFinal: true,
       error: null,
@@ -40,8 +44,8 @@ describe('a session that arrives by webhooks', () => {
     expect(await show(view.id)).toEqual(view);
     const { documents } = await notesOf(view.id);
     expect(documents).toMatchObject([
-      { noteTemplateId: SOAP, revision: 1 },
-      { noteTemplateId: DAP, revision: 1 },
+      { noteTemplateId: SOAP, noteTemplateName: 'SOAP note', revision: 1 },
+      { noteTemplateId: DAP, noteTemplateName: 'Progress note', revision: 1 },
     ]);
     const transcript = await world.call<{ utterances: unknown[] }>('GET', `/v1/sessions/${view.id}/transcript`);
     expect(transcript.body.utterances.length).toBeGreaterThan(5);

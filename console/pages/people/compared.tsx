@@ -1,9 +1,9 @@
 import type { ReactNode } from 'react';
-import { Link } from 'wouter';
 import type { Schemas } from '../../api/client.js';
 import { Facts, Section } from '../../parts/layout.js';
 import { Copyable, Moment, number } from '../../parts/values.js';
-import { nameOf, personAddress } from './person.js';
+import { nameOf } from './person.js';
+import { PersonLink } from './person-link.js';
 
 type Person = Schemas['PersonResponse'];
 type Trace = Schemas['TraceResponse'];
@@ -31,7 +31,7 @@ function providers(all: Trace['wanted']['providers']): ReactNode {
     <ul className="plain">
       {all.map(({ externalId, mirrored }) => (
         <li key={externalId}>
-          <Link href={personAddress({ kind: 'provider', externalId })}>{externalId}</Link>
+          <PersonLink withId person={{ kind: 'provider', externalId }} />
           {!mirrored && ' (not on the platform yet)'}
         </li>
       ))}

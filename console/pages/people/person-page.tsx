@@ -7,6 +7,7 @@ import { Loaded, Read, useRead } from '../../parts/read.js';
 import { StateOf } from '../../parts/state.js';
 import { Moment } from '../../parts/values.js';
 import { CallHistory } from './call-history.js';
+import { ClientsOf } from './clients-of.js';
 import { Known, Wanted } from './compared.js';
 import { ExportClient } from './export-client.js';
 import { LegalHold } from './legal-hold.js';
@@ -46,6 +47,9 @@ export function PersonPage({ person: { kind, externalId } }: { person: PersonKey
         }
       >
         {mayExport && <ExportClient externalId={externalId} />}
+        {scopes.includes('sessions:read') && (
+          <Link href={`/sessions?${new URLSearchParams({ [kind]: externalId })}`}>Sessions</Link>
+        )}
         {scopes.includes('admin') && (
           <Link href={`/audit?${new URLSearchParams({ [kind]: externalId })}`}>{`Who saw this ${kind}`}</Link>
         )}
@@ -96,7 +100,7 @@ function Traced({ person, trace }: { person: Person; trace: Schemas['TraceRespon
         <Known person={person} trace={trace} />
         {person.sync.error?.code === 'email-taken' && <OthersWithEmail person={person} />}
       </div>
-      {person.kind === 'client' && <LegalHold person={person} />}
+      {person.kind === 'client' ? <LegalHold person={person} /> : <ClientsOf provider={person.externalId} />}
       <CallHistory calls={trace.history} />
     </>
   );

@@ -34,7 +34,8 @@ export function personOf(pathname: string): PersonKey | undefined {
 export type Person = Schemas['PersonResponse'];
 
 /** The full name; empty once the deletion is requested, or if it cannot be decrypted. */
-export const nameOf = ({ firstName, lastName }: Person): string => [firstName, lastName].filter(Boolean).join(' ');
+export const nameOf = ({ firstName, lastName }: Pick<Person, 'firstName' | 'lastName'>): string =>
+  [firstName, lastName].filter(Boolean).join(' ');
 
 /** Why a person is not settled, in our words and the platform's. */
 export const whyOf = (error: Person['sync']['error']): string | undefined =>

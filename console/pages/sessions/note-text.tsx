@@ -21,6 +21,11 @@ export function NoteText({ version: { notes, removedAt, unreadable } }: { versio
   ));
 }
 
+/** A note template by its name, or by its id without one. */
+export function Template({ id, name }: { id: string; name: string | null }) {
+  return name === null ? <code>{id}</code> : <span title={id}>{name}</span>;
+}
+
 /** Paragraphs, with adjacent list items in one list. */
 function Items({ items }: { items: readonly OutlineItem[] }) {
   const blocks: OutlineItem[][] = [];

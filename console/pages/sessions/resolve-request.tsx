@@ -6,7 +6,7 @@ import { Copyable } from '../../parts/values.js';
 
 type Action = Schemas['ResolveSessionRequest']['action'];
 
-const LABELS: Record<Action, string> = { link: 'Link', create: 'Send it again', abandon: 'Abandon it' };
+const LABELS: Record<Action, string> = { link: 'Link', create: 'Send again', abandon: 'Abandon request' };
 
 /** A request without an answer: the appointment to look for on the platform, and the choices with their effects. */
 export function ResolveRequest({ session }: { session: Schemas['SessionResponse'] }) {

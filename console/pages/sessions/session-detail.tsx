@@ -4,10 +4,10 @@ import { ActionButton } from '../../parts/action.js';
 import { Head, Section } from '../../parts/layout.js';
 import { LacksScope } from '../../parts/notes.js';
 import { Loaded, useRead } from '../../parts/read.js';
+import { SessionTexts } from './content/session-texts.js';
 import { ResolveRequest } from './resolve-request.js';
 import { SessionFacts } from './session-facts.js';
 import { SessionNotes } from './session-notes.js';
-import { SessionTexts } from './session-texts.js';
 import { SessionTimeline } from './session-timeline.js';
 
 /** One session: its facts, the choices for a request without an answer, its notes and its timeline. */
@@ -24,8 +24,8 @@ export function SessionDetail({ id }: { id: string }) {
       >
         {sessionId && scopes.includes('sessions:write') && (
           <ActionButton
-            label="Fetch it again"
-            done="The session will be fetched soon."
+            label="Refresh"
+            done="The session will be refreshed soon."
             run={() => api.POST('/v1/sessions/refreshes', { body: { session: id } })}
           />
         )}

@@ -2,18 +2,34 @@ import type { Schemas } from '../../api/client.js';
 import { Facts } from '../../parts/layout.js';
 import { StateOf } from '../../parts/state.js';
 import { Copyable, duration, Moment, number } from '../../parts/values.js';
+import { PersonLink, PersonLinks } from '../people/person-link.js';
+import { Template } from './note-text.js';
 
 type Session = Schemas['SessionResponse'];
 
-const SOURCES = { platform: 'newest answer', events: 'events' } as const;
+const SOURCES = { platform: 'according to the platform', events: 'according to its events' } as const;
 
 /** The facts of a session, without its texts. */
 export function SessionFacts({ session }: { session: Session }) {
-  const { id, sessionId, state, stateFrom, error, goneAt, unreadable, incomplete, notesRevision } = session;
+  const {
+    id,
+    sessionId,
+    provider,
+    providerUserId,
+    clients,
+    noteTemplates,
+    state,
+    stateFrom,
+    error,
+    goneAt,
+    unreadable,
+    incomplete,
+    notesRevision,
+  } = session;
   return (
     <section className="card" aria-label="Facts">
       <p>
-        <StateOf of="sessionState" state={state} /> {stateFrom && `according to the platform’s ${SOURCES[stateFrom]}`}
+        <StateOf of="sessionState" state={state} /> {stateFrom && SOURCES[stateFrom]}
       </p>
       {error && (
         <p>
@@ -37,23 +53,44 @@ export function SessionFacts({ session }: { session: Session }) {
       )}
       <Facts
         facts={{
-          Id: <Copyable text={id} name="the id" />,
-          'Id on the platform': sessionId && <Copyable text={sessionId} name="the platform’s id" />,
+          Clients: <PersonLinks withId people={clients.map((externalId) => ({ kind: 'client', externalId }))} />,
+          Provider: provider ? (
+            <PersonLink withId person={{ kind: 'provider', externalId: provider }} />
+          ) : (
+            providerUserId && (
+              <>
+                Unknown to the EHR. Platform user: <Copyable text={providerUserId} name="the platform user" />
+              </>
+            )
+          ),
+          Date: <Moment at={session.date} exact />,
           Appointment: session.partnerAppointmentId,
-          Provider: session.provider,
-          Clients: session.clients.join(', '),
-          'Note templates': session.noteTemplateIds.join(', '),
-          Held: <Moment at={session.date} exact />,
-          Recording: length(session.recordingDurationMs),
-          Session: length(session.sessionDurationMs),
+          'Note templates': <Templates templates={noteTemplates} />,
+          'Session length': length(session.sessionDurationMs),
+          'Recording length': length(session.recordingDurationMs),
           'AI notes': aiNotes(session),
           Notes: notesRevision === 0 ? 'none yet' : `revision ${number(notesRevision)}`,
           'Last event': <Moment at={session.lastEventAt} />,
           'Last fetched': <Moment at={session.fetchedAt} />,
           Changed: <Moment at={session.updatedAt} />,
+          Id: <Copyable text={id} name="the id" />,
+          'Id on the platform': sessionId && <Copyable text={sessionId} name="the platform’s id" />,
         }}
       />
     </section>
+  );
+}
+
+function Templates({ templates }: { templates: Session['noteTemplates'] }) {
+  if (templates.length === 0) return null;
+  return (
+    <ul className="plain">
+      {templates.map(({ id, name }) => (
+        <li key={id}>
+          <Template id={id} name={name} />
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { api, type Schemas } from '../../api/client.js';
 import { Read } from '../../parts/read.js';
 import { Moment, number } from '../../parts/values.js';
-import { NoteText } from './note-text.js';
+import { NoteText, Template } from './note-text.js';
 import { Revisions } from './revisions.js';
 
 /** The notes of a session, one document for each template. */
@@ -21,13 +21,14 @@ export function SessionNotes({ id }: { id: string }) {
 }
 
 function DocumentShown({ id, document }: { id: string; document: Schemas['DocumentResponse'] }) {
-  const { documentId, noteTemplateId, revision, fetchedAt, supersededAt, incomplete } = document;
+  const { documentId, noteTemplateId, noteTemplateName, revision, fetchedAt, supersededAt, incomplete } = document;
   const [isCompared, setCompared] = useState(false);
   return (
-    <article className="card" aria-label={`Notes by template ${noteTemplateId}`}>
+    <article className="card" aria-label={`Notes by template ${noteTemplateName ?? noteTemplateId}`}>
       <div className="bar">
         <h3>
-          Template <code>{noteTemplateId}</code>
+          {noteTemplateName === null && 'Template '}
+          <Template id={noteTemplateId} name={noteTemplateName} />
         </h3>
         {revision > 1 && (
           <button type="button" aria-expanded={isCompared} onClick={() => setCompared(!isCompared)}>

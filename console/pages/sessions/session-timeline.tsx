@@ -6,6 +6,7 @@ import { Section } from '../../parts/layout.js';
 import { List } from '../../parts/read.js';
 import { State, StateOf } from '../../parts/state.js';
 import { Breakable, Moment, number } from '../../parts/values.js';
+import { Template } from './note-text.js';
 
 type Entry = Schemas['TimelineEntryResponse'];
 
@@ -28,8 +29,8 @@ export function SessionTimeline({ id }: { id: string }) {
         columns={[
           ['When', ({ at }) => <Moment at={at} exact />],
           ['Entry', entryOf, 'text'],
-          ['Outcome', outcomeOf],
-          ['More', (entry) => moreOf(entry, maySeeDeliveries), 'text'],
+          ['Result', outcomeOf],
+          ['Details', (entry) => moreOf(entry, maySeeDeliveries), 'text'],
         ]}
       />
     </Section>
@@ -59,7 +60,7 @@ function moreOf({ event, notes }: Entry, maySeeDeliveries: boolean): ReactNode {
   if (!notes) return null;
   return (
     <>
-      by template <code>{notes.noteTemplateId}</code>
+      by template <Template id={notes.noteTemplateId} name={notes.noteTemplateName} />
     </>
   );
 }

@@ -5,6 +5,7 @@ import { Head } from '../../parts/layout.js';
 import { List } from '../../parts/read.js';
 import { SESSION, StateOf, wordIn, wordsOf } from '../../parts/state.js';
 import { Moment, number } from '../../parts/values.js';
+import { PersonLink, PersonLinks } from '../people/person-link.js';
 import { SessionDetail } from './session-detail.js';
 import './sessions.css';
 
@@ -43,10 +44,16 @@ function Sessions() {
         columns={[
           ['Session', ({ id }) => <Link href={`/sessions/${id}`}>{id}</Link>, 'text'],
           ['State', ({ state }) => <StateOf of="sessionState" state={state} />],
-          ['Provider', ({ provider }) => provider],
-          ['Clients', ({ clients }) => clients.join(', ')],
+          [
+            'Clients',
+            ({ clients }) => <PersonLinks people={clients.map((id) => ({ kind: 'client', externalId: id }))} />,
+          ],
+          [
+            'Provider',
+            ({ provider }) => provider && <PersonLink person={{ kind: 'provider', externalId: provider }} />,
+          ],
           ['Appointment', ({ partnerAppointmentId }) => partnerAppointmentId],
-          ['Held', ({ date }) => <Moment at={date} exact />],
+          ['Date', ({ date }) => <Moment at={date} exact />],
           ['Revision', ({ notesRevision }) => notesRevision > 0 && number(notesRevision), 'number'],
           ['Changed', ({ updatedAt }) => <Moment at={updatedAt} />],
         ]}

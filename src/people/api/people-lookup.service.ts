@@ -3,6 +3,7 @@ import { Audit } from '../../audit/audit.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { platformKey } from '../../platform/contract/wire-types.js';
+import { ifReadable } from '../../vault/unreadable-value.js';
 import { openBlocks } from '../model/circuit-breaker.js';
 import { PERSON_KINDS } from '../model/person.js';
 import { isEmailAddress } from '../model/person-field-rules.js';
@@ -12,8 +13,9 @@ import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import { UpcomingPeople } from '../store/upcoming-people.js';
+import type { NamesRequest } from './people.dto.js';
 import { isHere, PeopleService } from './people.service.js';
-import type { PersonResponse, PlatformUserResponse } from './person-view.js';
+import type { PersonNameResponse, PersonResponse, PlatformUserResponse } from './person-view.js';
 import type { TraceResponse } from './trace.dto.js';
 import { traceOf, traceOfUpcoming } from './trace.js';
 
@@ -25,6 +27,8 @@ interface NamedPerson {
   matched: 'id' | 'former-id' | 'platform-id' | 'email';
   person: PersonResponse;
 }
+
+const NO_NAME = { firstName: null, lastName: null };
 
 /** Finds and explains people. Changes nothing. */
 @Injectable()
@@ -90,6 +94,16 @@ export class PeopleLookup {
     const upcoming = await this.upcoming.search(fingerprints, externalId);
     const unknown = upcoming.filter((person) => !known.has(`${person.kind}/${person.externalId}`));
     return [...people.map((row) => this.views.view(row)), ...unknown.map((person) => this.views.viewUpcoming(person))];
+  }
+
+  /** The names of people who are known and not deleted. */
+  async names({ providers = [], clients = [] }: NamesRequest): Promise<PersonNameResponse[]> {
+    const people = await this.people.profiles(providers, clients);
+    return people.map(({ id, kind, externalId, profile }) => {
+      this.audit.about(kind, externalId);
+      const { firstName, lastName } = ifReadable(() => this.seal.open({ id }, profile)) ?? NO_NAME;
+      return { kind, externalId, firstName, lastName };
+    });
   }
 
   /** Explains the state of a person; sends nothing. @throws {Problem} 404 */

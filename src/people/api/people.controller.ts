@@ -21,42 +21,26 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { mergeMap } from 'rxjs';
 import { Scopes } from '../../access/identity/scopes.js';
 import { StepUp } from '../../access/identity/step-up.js';
-import { Audit } from '../../audit/audit.js';
 import { Problems } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
-import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
+import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { RouteOptions } from '../../http/request/route-options.js';
 import { documenting } from '../../http/request/route-parameter.js';
 import { ApiPrefer, disconnectOf, PreferWait, type Wait, waitOf } from '../../http/request/waiting.js';
 import type { PersonKind } from '../model/person.js';
 import { EXTERNAL_ID_MAX, isExternalId } from '../model/person-field-rules.js';
 import { FORMER_ID_PROBLEMS } from '../store/former-ids.repository.js';
-import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import {
   CLIENT_BODY_LIMIT,
   ClientProvidersRequest,
   ClientRequest,
+  ClientsQuery,
   PeopleQuery,
   ProviderRequest,
   ResolveRequest,
-  ResolveSelectionRequest,
-  ResolveSelectionResponse,
-  SELECTION_BODY_LIMIT,
-  SearchRequest,
-  TraceRequest,
 } from './people.dto.js';
 import { PeopleService } from './people.service.js';
-import { PeopleLookup } from './people-lookup.service.js';
-import { PeopleMonitoring } from './people-monitoring.js';
-import { PeopleSelection } from './people-selection.service.js';
-import {
-  PersonPageResponse,
-  PersonResponse,
-  PlatformUserResponse,
-  StuckPersonPageResponse,
-  UnknownPlatformUserPageResponse,
-} from './person-view.js';
-import { TraceResponse } from './trace.dto.js';
+import { PersonPageResponse, PersonResponse } from './person-view.js';
 
 const externalIdPipe: PipeTransform<unknown, string> = {
   transform(value) {
@@ -93,6 +77,15 @@ export class SettledInterceptor implements NestInterceptor<PersonResponse> {
   }
 }
 
+/** Decorates a route that lists people. */
+const ListsPeople = (): MethodDecorator =>
+  applyDecorators(
+    Get(),
+    Scopes('people:read'),
+    Problems({ 400: ['bad-cursor'] }),
+    ApiOkResponse({ type: PersonPageResponse }),
+  );
+
 /** Decorates a route that changes a person and answers with it. */
 export const ChangesPerson = (done: string, kept?: string): MethodDecorator =>
   applyDecorators(
@@ -123,14 +116,9 @@ export abstract class PersonController {
     return this.people.show({ kind: this.kind, externalId }, seconds, signal);
   }
 
-  @Get()
-  @ApiOperation({ summary: 'List people, by state; deleted people only on request' })
-  @Scopes('people:read')
-  @Problems({ 400: ['bad-cursor'] })
-  @ApiOkResponse({ type: PersonPageResponse })
-  async list(@Query() { cursor, state, limit }: PeopleQuery): Promise<Page<PersonResponse>> {
+  protected async page({ cursor, limit, ...filter }: ClientsQuery): Promise<Page<PersonResponse>> {
     const [after] = decodeCursor<[string]>(cursor, 'string') ?? [];
-    const rows = await this.people.list(this.kind, state, limit + 1, after);
+    const rows = await this.people.list(this.kind, filter, limit + 1, after);
     return pageOf(
       rows,
       limit,
@@ -174,6 +162,12 @@ export class ProvidersController extends PersonController {
     super(people, 'provider');
   }
 
+  /** List providers, by state; deleted ones only on request */
+  @ListsPeople()
+  async list(@Query() query: PeopleQuery): Promise<Page<PersonResponse>> {
+    return this.page(query);
+  }
+
   /** Create or update a provider */
   @Put(':externalId')
   @ChangesPerson('Synced', 'Accepted; not synced yet')
@@ -192,6 +186,12 @@ export class ProvidersController extends PersonController {
 export class ClientsController extends PersonController {
   constructor(people: PeopleService) {
     super(people, 'client');
+  }
+
+  /** List clients, by state and provider; deleted ones only on request */
+  @ListsPeople()
+  async list(@Query() query: ClientsQuery): Promise<Page<PersonResponse>> {
+    return this.page(query);
   }
 
   /** Create or update a client */
@@ -216,85 +216,5 @@ export class ClientsController extends PersonController {
     @Body() { providers }: ClientProvidersRequest,
   ): Promise<PersonResponse> {
     return this.people.putClientProviders(externalId, providers);
-  }
-}
-
-/** Queries about people of both kinds. They call nothing on the platform. */
-@ApiTags('people')
-@Controller('v1/people')
-@Scopes('people:read')
-export class PeopleController {
-  constructor(
-    private readonly people: PeopleLookup,
-    private readonly users: PlatformUsersRepository,
-    private readonly monitoring: PeopleMonitoring,
-    private readonly selection: PeopleSelection,
-    private readonly audit: Audit,
-  ) {}
-
-  /** List people who have been in one state for too long, oldest first */
-  @Get('stuck')
-  @Problems({ 400: ['bad-cursor'] })
-  async stuck(@Query() { cursor, limit }: PageQuery): Promise<StuckPersonPageResponse> {
-    const [since, id] = decodeCursor<[string, string]>(cursor, 'time', 'uuid') ?? [];
-    const people = await this.monitoring.stuck(limit + 1, since && id ? { since, id } : undefined);
-    return pageOf(
-      people,
-      limit,
-      (person) => [person.since, person.id],
-      ({ id: _, ...person }) => {
-        this.audit.about(person.kind, person.externalId);
-        return person;
-      },
-    );
-  }
-
-  /** List platform users that the EHR does not know */
-  @Get('unknown-to-ehr')
-  @Problems({ 400: ['bad-cursor'] })
-  async unknownToEhr(@Query() { cursor, limit }: PageQuery): Promise<UnknownPlatformUserPageResponse> {
-    const [after] = decodeCursor<[string]>(cursor, 'string') ?? [''];
-    const page = pageOf(await this.users.list(limit + 1, after), limit, (user) => [user.platformUserId]);
-    this.audit.about('platform-user', ...page.items.map((user) => user.platformUserId));
-    return page;
-  }
-
-  /** Get a platform user and its person */
-  @Get('platform-users/:platformUserId')
-  @Problems({ 404: ['unknown-platform-user'] })
-  async platformUser(@Param('platformUserId') platformUserId: string): Promise<PlatformUserResponse> {
-    return this.people.platformUser(platformUserId);
-  }
-
-  /** Find people by email or external id */
-  @Post('search')
-  @HttpCode(200)
-  @ApiOkResponse({ type: PersonPageResponse })
-  @Problems(FORMER_ID_PROBLEMS)
-  async search(@Body() dto: SearchRequest): Promise<Page<PersonResponse>> {
-    return { items: await this.people.search(dto), nextCursor: null };
-  }
-
-  /**
-   * Resolve a selection of people manually
-   *
-   * @remarks Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
-   *   that do not accept the action. To link people, import a CSV file with the column `platformUserId`.
-   */
-  @Post('resolve')
-  @RouteOptions({ bodyLimit: SELECTION_BODY_LIMIT })
-  @HttpCode(200)
-  @Scopes('people:write')
-  @Problems({ 409: ['plan-changed'] })
-  resolve(@Body() dto: ResolveSelectionRequest): Promise<ResolveSelectionResponse> {
-    return this.selection.resolve(dto);
-  }
-
-  /** Trace a person: its state, next step and reasons; sends nothing */
-  @Post('trace')
-  @HttpCode(200)
-  @Problems(FORMER_ID_PROBLEMS, { 404: ['client-not-found', 'provider-not-found'] })
-  async trace(@Body() dto: TraceRequest): Promise<TraceResponse> {
-    return this.people.trace(dto);
   }
 }

@@ -1,3 +1,4 @@
+import { applyDecorators } from '@nestjs/common';
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform, Type } from 'class-transformer';
 import {
@@ -14,7 +15,7 @@ import {
   ValidateIf,
   ValidateNested,
 } from 'class-validator';
-import { fieldRule, OneOf, OptionalOneOf } from '../../http/request/fields.js';
+import { fieldRule, OneOf, OptionalOneOf, OptionalText } from '../../http/request/fields.js';
 import { PageQuery } from '../../http/request/page.js';
 import { IsLinkTarget } from '../../platform/contract/is-platform-id.js';
 import { PERSON_KINDS, PERSON_STATES, type PersonKind, type PersonState } from '../model/person.js';
@@ -101,6 +102,38 @@ export class ClientRequest extends ClientProvidersRequest {
 export class PeopleQuery extends PageQuery {
   @OptionalOneOf(PERSON_STATES)
   state?: PersonState;
+}
+
+/** `GET /v1/clients` */
+export class ClientsQuery extends PeopleQuery {
+  /** External id of a provider: only its clients */
+  @OptionalText(EXTERNAL_ID_MAX)
+  provider?: string;
+}
+
+/** Maximum external ids of each kind in a request for names: a page of sessions. */
+const NAMES_MAX = 200;
+
+/** Maximum bytes of a request for names: the most ids of both kinds, the longest, every character escaped. */
+export const NAMES_BODY_LIMIT = 2 * NAMES_MAX * (6 * EXTERNAL_ID_MAX + 3) + 1_024;
+
+const OptionalExternalIds = (): PropertyDecorator =>
+  applyDecorators(
+    IsOptional(),
+    IsArray({ message: 'must be a list of external ids' }),
+    ArrayMaxSize(NAMES_MAX),
+    IsExternalId({ each: true }),
+  );
+
+/** `POST /v1/people/names`. In the body, because a URL is too short for them. */
+export class NamesRequest {
+  /** External ids of providers */
+  @OptionalExternalIds()
+  providers?: string[];
+
+  /** External ids of clients */
+  @OptionalExternalIds()
+  clients?: string[];
 }
 
 /** `POST /v1/people/search`: at least one of the two. In the body, because an email must not appear in a URL. */

@@ -12,7 +12,7 @@ import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { HELD } from '../../sending/hold-code.js';
 import { Sending } from '../../sending/sending.js';
 import { traceparentOf } from '../../tracing/trace.js';
-import { becameListable, type Person, type PersonKind, type PersonState, RESET_ON_WRITE } from '../model/person.js';
+import { becameListable, type Person, type PersonKind, RESET_ON_WRITE } from '../model/person.js';
 import { LEGAL_HOLD } from '../model/person-codes.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
 import { applyLink, applyResolve, checkResolve, type ResolveAction } from '../model/resolve-rule.js';
@@ -20,6 +20,7 @@ import { PlatformPeople } from '../reconcile/platform-people.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { linkedFields, type MoreFields, PeopleRepository } from '../store/people.repository.js';
+import type { PeopleFilter } from '../store/people-reader.repository.js';
 import type { PersonRow, ShownPerson } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import { UpcomingPeople, type UpcomingPerson } from '../store/upcoming-people.js';
@@ -192,8 +193,8 @@ export class PeopleService {
   }
 
   /** One page of people, ordered by external id. Deleted people only with state `deleted`. */
-  async list(kind: PersonKind, state: PersonState | undefined, limit: number, after = ''): Promise<ShownPerson[]> {
-    return this.people.page(kind, state, limit, after);
+  async list(kind: PersonKind, filter: PeopleFilter, limit: number, after = ''): Promise<ShownPerson[]> {
+    return this.people.page(kind, filter, limit, after);
   }
 
   /** Changes the desired or known state of a person, decides its next step again, and notifies. */

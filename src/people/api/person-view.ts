@@ -69,6 +69,18 @@ export class PersonPageResponse extends PageResponse {
   items!: PersonResponse[];
 }
 
+/** The name of a person; null if unreadable. */
+export class PersonNameResponse {
+  kind!: PersonKind;
+  externalId!: string;
+  firstName!: string | null;
+  lastName!: string | null;
+}
+
+export class NamesResponse {
+  items!: PersonNameResponse[];
+}
+
 /** A person who has been in one state for too long. */
 export class StuckPersonResponse {
   kind!: PersonKind;

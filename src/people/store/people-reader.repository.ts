@@ -4,7 +4,7 @@ import { type Database, prepared } from '../../database/database.js';
 import { IS_RESTORE_PENDING } from '../../sending/sending.js';
 import type { PersonKind, PersonState } from '../model/person.js';
 import { ALL_BREAKERS, type BreakersRepository } from './breakers.repository.js';
-import { type PersonRow, SHOWN_FIELDS, type ShownPerson, toPersonRow } from './person-row.js';
+import { type PersonRow, SHOWN_FIELDS, type ShownPerson, type StoredPerson, toPersonRow } from './person-row.js';
 import { ROLES } from './platform-users.repository.js';
 
 /** SQL condition: a merged client is shown only while its account is being deleted. */
@@ -55,6 +55,23 @@ const READ_SHOWN = `
 const READ = read('NULL');
 const READ_TO_DECIDE = read(ALL_BREAKERS);
 
+/** SQL condition: person `p` is a client of the provider $5. */
+const IS_CLIENT_OF = `p.id IN (SELECT cp.client_id FROM client_providers cp JOIN people q ON q.id = cp.provider_id
+  WHERE q.kind = 'provider' AND q.external_id = $5)`;
+
+const PROFILES = `SELECT id, kind, external_id AS "externalId", profile FROM people
+  WHERE (kind = 'provider' AND external_id = ANY ($1::text[]) OR kind = 'client' AND external_id = ANY ($2::text[]))
+    AND wanted AND profile IS NOT NULL`;
+
+/** The people of a list. */
+export interface PeopleFilter {
+  state?: PersonState;
+  /** External id of a provider; only its clients. */
+  provider?: string;
+}
+
+type NamedProfile = Pick<StoredPerson, 'id' | 'kind' | 'externalId'> & { profile: Buffer };
+
 /** Names one person. */
 export type PersonFilter = { id?: string; kind?: PersonKind; externalId?: string; platformUserId?: string };
 
@@ -80,10 +97,19 @@ export abstract class PeopleReader {
   }
 
   /** One page of people of one kind, ordered by external id; without a state, those that are not deleted. */
-  async page(kind: PersonKind, state: PersonState | undefined, limit: number, after: string): Promise<ShownPerson[]> {
+  async page(kind: PersonKind, filter: PeopleFilter, limit: number, after: string): Promise<ShownPerson[]> {
+    const { state, provider } = filter;
     const isShown = state === undefined ? "$3::text IS NULL AND state <> 'deleted'" : 'state = $3';
-    const condition = `kind = $1 AND external_id > $2 AND ${isShown} AND ${IS_SHOWN_MERGED} ORDER BY external_id LIMIT $4`;
-    return this.readShown(condition, [kind, after, state ?? null, limit]);
+    const isTheirs = provider === undefined ? '$5::text IS NULL' : IS_CLIENT_OF;
+    const condition = `kind = $1 AND external_id > $2 AND ${isShown} AND ${isTheirs} AND ${IS_SHOWN_MERGED}
+      ORDER BY external_id LIMIT $4`;
+    return this.readShown(condition, [kind, after, state ?? null, limit, provider ?? null]);
+  }
+
+  /** The profiles of people who are not deleted, by external id. */
+  async profiles(providers: readonly string[], clients: readonly string[]): Promise<NamedProfile[]> {
+    const { rows } = await this.database.pool.query<NamedProfile>(prepared(PROFILES, [providers, clients]));
+    return rows;
   }
 
   /** Finds people of both kinds that are not deleted. Names the kinds, so that the index on external ids is used. */

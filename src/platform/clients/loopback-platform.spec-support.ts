@@ -60,6 +60,7 @@ export const FULL_CONTRACT = {
     submitComplianceJob: { method: 'POST', path: '/compliance/job' },
     getComplianceJob: { response: { state: '/status' }, states: { completed: ['ok'], failed: ['bad'] } },
   },
+  noteTemplates: { soap: 'SOAP note' },
 };
 
 interface Heard {

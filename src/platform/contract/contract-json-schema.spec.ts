@@ -28,6 +28,8 @@ test.each([
   [{ apiKey: {} }],
   [{ apiKey: { header: 'X', scheme: 'two words' } }],
   [{ events: { SESSION_CREATED: {} } }],
+  [{ noteTemplates: { soap: 1 } }],
+  [{ noteTemplates: ['soap'] }],
   [{ operations: null }],
   [[]],
 ])('rejects what the service rejects: %j', (file) => {

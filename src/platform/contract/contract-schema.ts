@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { isJsonPointer, POINTER, readPointer } from './json-pointer.js';
 import { factsOf, HTTP_METHODS, OPERATION_NAMES, type OperationName } from './operations.js';
+import { isPlatformId } from './wire-types.js';
 
 export type ContractFile = v.InferOutput<ReturnType<typeof contractSchema>>;
 export type OperationSettings = v.InferOutput<OperationSchema>;
@@ -16,6 +17,9 @@ const OWN_HEADERS = /^(connection|content-length|expect|host|keep-alive|te|trail
 
 /** Placeholders that describe the file to be uploaded; `{size}` is in bytes. */
 export const FILE_PARAMETERS = ['fileName', 'contentType', 'size'] as const;
+
+/** Maximum characters of the name of a note template. */
+const TEMPLATE_NAME_MAX = 200;
 
 /** Before the names that are known at a place. */
 const KNOWN = ', known: ';
@@ -113,6 +117,10 @@ export function contractSchema(file: unknown) {
         PROCESSING_SESSION_NOTES_FINISHED: v.optional(pointers(['sessionId', 'processingId'])),
       }),
     ),
+    noteTemplates: maybe(
+      'The names of note templates by their ids on the platform, as you want them shown. A template without one is shown by its id.',
+      texts(text(templateNameFaults), text(templateIdFaults)),
+    ),
   });
 }
 
@@ -154,6 +162,15 @@ function operationSchema(name: OperationName, file: unknown) {
     ),
   };
   return settings('must be an object', entries, known);
+}
+
+function templateIdFaults(id: string): string[] {
+  return isPlatformId(id) ? [] : ['must be the id of a note template'];
+}
+
+function templateNameFaults(name: string): string[] {
+  const isName = name.trim() !== '' && name.length <= TEMPLATE_NAME_MAX && !/[\p{Cc}\p{Cs}]/u.test(name);
+  return isName ? [] : [`must be a name of 1 to ${TEMPLATE_NAME_MAX} characters on one line`];
 }
 
 function pathFaults(path: string, parameters: readonly string[], elsewhere: string): string[] {

@@ -57,6 +57,19 @@ describe('the contract file', () => {
     expect(faultsOf({ events: [] })).toEqual(['events: must be an object of event types']);
   });
 
+  it('names note templates; UUIDs are compared in lower case', () => {
+    const id = '6F1C2F0E-7D6F-4A0E-9F0A-3F3A5F1F9A01';
+    const contract = contractOf({ noteTemplates: { [id]: ' SOAP note ', plain: 'Plain' } });
+    const names = [id, id.toLowerCase(), 'plain', 'PLAIN', 'constructor'].map((each) => contract.templateName(each));
+    expect(names).toEqual(['SOAP note', 'SOAP note', 'Plain', null, null]);
+    expect(contractOf({}).templateName('plain')).toBeNull();
+    expect(faultsOf({ noteTemplates: { '': 'x', a: ' ', b: 'two\nlines', c: 'x'.repeat(201), d: 1 } })).toEqual([
+      'noteTemplates.: must be the id of a note template',
+      ...['a', 'b', 'c'].map((key) => `noteTemplates.${key}: must be a name of 1 to 200 characters on one line`),
+      'noteTemplates.d: must be a text',
+    ]);
+  });
+
   it('is not needed for operations that the spec shows', () => {
     const { apiKey, operations } = readContract(undefined).contract;
     const shown = OPERATION_NAMES.filter((name) => operations[name].path !== undefined);

@@ -1,5 +1,6 @@
 import type { ContractFile, OperationSettings } from './contract-schema.js';
 import { factsOf, OPERATION_NAMES, type OperationName } from './operations.js';
+import { platformKey } from './wire-types.js';
 
 /** The way to call an operation; `{name}` in its path, headers, query or body is a parameter of the call. */
 type OperationRule = OperationSettings & Required<Pick<OperationSettings, 'headers' | 'query' | 'response'>>;
@@ -12,12 +13,19 @@ export class Contract {
     readonly operations: Readonly<Record<OperationName, OperationRule>>,
     /** The locations of ids in events that the spec does not show. */
     readonly events: NonNullable<ContractFile['events']>,
+    private readonly templateNames: ReadonlyMap<string, string>,
   ) {}
 
   /** @param file a contract file without faults; the empty one adds nothing to the spec */
-  static of({ apiKey, operations, events = {} }: ContractFile): Contract {
+  static of({ apiKey, operations, events = {}, noteTemplates = {} }: ContractFile): Contract {
     const rules = OPERATION_NAMES.map((name) => [name, mergedRule(name, operations?.[name])]);
-    return new Contract(apiKey, Object.fromEntries(rules), events);
+    const templateNames = Object.entries(noteTemplates).map(([id, name]) => [platformKey(id), name.trim()] as const);
+    return new Contract(apiKey, Object.fromEntries(rules), events, new Map(templateNames));
+  }
+
+  /** The name of a note template; null if the contract file does not name it. */
+  templateName(id: string): string | null {
+    return this.templateNames.get(platformKey(id)) ?? null;
   }
 
   canCall(operation: OperationName): boolean {

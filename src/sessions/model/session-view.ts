@@ -16,6 +16,13 @@ export class SessionErrorResponse {
   message!: string | null;
 }
 
+export class NoteTemplateResponse {
+  /** The platform's id */
+  id!: string;
+  /** By `noteTemplates` of the contract file; null if it has none */
+  name!: string | null;
+}
+
 /** A way to resolve a request whose outcome is unknown. */
 export class RequestChoiceResponse {
   action!: 'link' | 'create' | 'abandon';
@@ -60,6 +67,9 @@ export class SessionResponse {
   clientUserIds!: string[];
   @VisibleTo('sessions:read')
   noteTemplateIds!: string[];
+  /** The same with their names */
+  @VisibleTo('sessions:read')
+  noteTemplates!: NoteTemplateResponse[];
   /** InProgress, Processing, Done or Error, or another text if the platform has further states; Requested, Unknown or Rejected until the platform has a state */
   state!: string;
   /** Source of the state: the platform's newest answer or its events; null for Requested, Unknown and Rejected */
@@ -138,6 +148,8 @@ export class DocumentResponse extends RevisionResponse {
   @ApiProperty({ format: 'uuid' })
   documentId!: string;
   noteTemplateId!: string;
+  /** By `noteTemplates` of the contract file; null if it has none */
+  noteTemplateName!: string | null;
   /** True if a line, its category or its formatting could not be read */
   incomplete!: boolean;
   /** Since when the platform no longer has it */
@@ -156,6 +168,8 @@ export class RevisionsResponse extends PageResponse {
   @ApiProperty({ format: 'uuid' })
   documentId!: string;
   noteTemplateId!: string;
+  /** By `noteTemplates` of the contract file; null if it has none */
+  noteTemplateName!: string | null;
   /** Newest first */
   items!: RevisionResponse[];
 }

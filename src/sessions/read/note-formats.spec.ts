@@ -16,6 +16,7 @@ function notesOf(lines: NoteResponse[], more: Partial<NotesResponse['documents']
     documentId: DOCUMENT,
     sessionDocumentId: 'd-1',
     noteTemplateId: 'soap',
+    noteTemplateName: null,
     revision: 1,
     incomplete: false,
     fetchedAt: new Date('2026-03-01T10:00:00.000Z'),
@@ -65,6 +66,11 @@ describe('notes as Markdown', () => {
         '- Sleep\n  - Eight hours\n',
       ].join('\n\n'),
     );
+  });
+
+  test('are headed by the name of their template, if the contract file has one', () => {
+    const notes = notesOf([], { noteTemplateName: 'SOAP *note*' });
+    expect(notesAsMarkdown(notes)).toBe('# Session notes\n\n## SOAP \\*note\\*, revision 1\n');
   });
 
   test('escape markup in the text of a note', () => {
@@ -154,6 +160,19 @@ describe('notes as FHIR R4', () => {
     const [content] = (reference?.content ?? []) as { attachment: { data: string } }[];
     expect(Buffer.from(content?.attachment.data ?? '', 'base64').toString()).toContain('- Sleep');
     expect(more).toEqual([]);
+  });
+
+  test('name their template in title and description, if the contract file does', () => {
+    const of = (more = {}) => {
+      const [resource] = resourcesOf(notesAsFhir(sessionOf(), notesOf([note('Plan', 'x')], more), NOW));
+      const [content] = (resource?.content ?? []) as { attachment: { title: string } }[];
+      return [content?.attachment.title, resource?.description];
+    };
+    expect(of()).toEqual(['Therapy session note', 'Therapy session note, template soap, revision 1']);
+    expect(of({ noteTemplateName: 'SOAP note' })).toEqual([
+      'SOAP note',
+      'Therapy session note, template SOAP note, revision 1',
+    ]);
   });
 
   test('have a status for changed, unfinished and superseded notes', () => {

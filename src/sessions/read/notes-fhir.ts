@@ -57,13 +57,13 @@ export function documentReference(session: SessionResponse, document: DocumentRe
     ...(hasOneClient && { subject: patients[0] }),
     date: document.fetchedAt.toISOString(),
     author: [authorOf(session)],
-    description: `Therapy session note, template ${document.noteTemplateId}, revision ${document.revision}`,
+    description: `Therapy session note, template ${document.noteTemplateName ?? document.noteTemplateId}, revision ${document.revision}`,
     content: [
       {
         attachment: {
           contentType: 'text/markdown; charset=utf-8',
           data: Buffer.from(documentAsMarkdown(document), 'utf8').toString('base64'),
-          title: 'Therapy session note',
+          title: document.noteTemplateName ?? 'Therapy session note',
           creation: document.fetchedAt.toISOString(),
         },
       },

@@ -13,7 +13,8 @@ export function notesAsMarkdown(notes: NotesResponse): string {
  * @param level of its heading
  */
 export function documentAsMarkdown(document: DocumentResponse, level = 1): string {
-  const heading = `${'#'.repeat(level)} Note template ${escaped(document.noteTemplateId)}, revision ${document.revision}`;
+  const template = document.noteTemplateName ?? `Note template ${document.noteTemplateId}`;
+  const heading = `${'#'.repeat(level)} ${escaped(template)}, revision ${document.revision}`;
   const sections = sectionsOf(document.notes).map(({ title, lines }) =>
     [`${'#'.repeat(level + 1)} ${escaped(title.replace(/\s+/g, ' ').trim())}`, ...blocks(lines)].join('\n\n'),
   );

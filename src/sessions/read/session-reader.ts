@@ -9,6 +9,7 @@ import { UUID } from '../../http/request/uuid-param.js';
 import { FormerIdsRepository } from '../../people/store/former-ids.repository.js';
 import { usersOf } from '../../people/store/person-users.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
+import { Contract } from '../../platform/contract/contract.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
 import { platformKey } from '../../platform/contract/wire-types.js';
 import { HELD } from '../../sending/hold-code.js';
@@ -38,7 +39,9 @@ export interface ReadSession extends Omit<SessionRow, 'request'> {
 }
 
 /** A document with its newest revision, as `DOCUMENT_COLUMNS` selects it. */
-export type StoredDocument = Omit<DocumentResponse, 'notes' | 'unreadable'> & { notes: Buffer | null };
+export type StoredDocument = Omit<DocumentResponse, 'notes' | 'unreadable' | 'noteTemplateName'> & {
+  notes: Buffer | null;
+};
 
 /** OFFSET 0 keeps the planner from reading all revisions. */
 const CURRENT_DOCUMENTS = `
@@ -58,6 +61,7 @@ export class SessionReader {
     private readonly formerIds: FormerIdsRepository,
     private readonly audit: Audit,
     private readonly sending: Sending,
+    private readonly contract: Contract,
   ) {}
 
   /** The session's row. @param tx reads within it @throws {Problem} 404 `unknown-session` */
@@ -155,7 +159,8 @@ export class SessionReader {
         return { revision, sessionDocumentId, fetchedAt, removedAt, ...this.openNotes(session.id, version) };
       },
     );
-    return { documentId: found.id, noteTemplateId: found.noteTemplateId, ...page };
+    const { id: ours, noteTemplateId } = found;
+    return { documentId: ours, noteTemplateId, noteTemplateName: this.contract.templateName(noteTemplateId), ...page };
   }
 
   /** @throws {Problem} 404 `unknown-session`, `no-transcript`; 410 `transcript-removed` */
@@ -194,7 +199,8 @@ export class SessionReader {
 
   /** Decrypts the notes of a document. @param session id of its row */
   openDocument(session: string, { notes, ...document }: StoredDocument): DocumentResponse {
-    return { ...document, ...this.openNotes(session, { ...document, notes }) };
+    const noteTemplateName = this.contract.templateName(document.noteTemplateId);
+    return { ...document, noteTemplateName, ...this.openNotes(session, { ...document, notes }) };
   }
 
   /** Empty if they were removed, or if the version was changed or moved, so that it does not hide the others. */
@@ -251,6 +257,7 @@ export class SessionReader {
       providerUserId,
       clientUserIds,
       noteTemplateIds,
+      noteTemplates: noteTemplateIds.map((id) => ({ id, name: this.contract.templateName(id) })),
       state,
       stateFrom: stateSource(row),
       correlationId: state === 'Unknown' ? row.correlationId : null,

@@ -48,9 +48,9 @@ export class SessionRecords {
     });
     const notes = [];
     for (const document of (await this.reader.notes(id)).notes.documents) {
-      const { documentId, noteTemplateId, sessionDocumentId, supersededAt } = document;
+      const { documentId, noteTemplateId, noteTemplateName, sessionDocumentId, supersededAt } = document;
       const { items } = await this.reader.revisions(id, documentId, ALL);
-      notes.push({ sessionDocumentId, supersededAt, documentId, noteTemplateId, items });
+      notes.push({ sessionDocumentId, supersededAt, documentId, noteTemplateId, noteTemplateName, items });
     }
     return {
       ...this.reader.view(session),

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import { decodeCursor, type PageQuery, pageOf } from '../../http/request/page.js';
+import { Contract } from '../../platform/contract/contract.js';
 import { ENDED_AS } from '../model/session-columns.js';
 import { SessionReader } from './session-reader.js';
 import type { TimelineEntryResponse, TimelinePageResponse } from './timeline.dto.js';
@@ -43,6 +44,7 @@ export class SessionTimeline {
   constructor(
     private readonly database: Database,
     private readonly reader: SessionReader,
+    private readonly contract: Contract,
   ) {}
 
   /**
@@ -55,11 +57,20 @@ export class SessionTimeline {
     const session = await this.reader.find(id);
     const [at = 'infinity', key = ''] = decodeCursor<[at: string, key: string]>(cursor, 'time', 'string') ?? [];
     const { rows } = await this.database.pool.query<TimelineRow>(TIMELINE, [session.id, at, key, limit + 1]);
-    return pageOf(rows, limit, (row) => [row.at.toISOString(), row.key], shown);
+    return pageOf(
+      rows,
+      limit,
+      (row) => [row.at.toISOString(), row.key],
+      (row) => this.shown(row),
+    );
   }
-}
 
-function shown({ kind, at, key, fact }: TimelineRow): TimelineEntryResponse {
-  const moment = kind === 'event' ? { ...fact, sentAt: new Date(Number(fact.sentAt)) } : fact;
-  return { key, at, kind, event: null, request: null, notes: null, [kind]: moment };
+  private shown({ kind, at, key, fact }: TimelineRow): TimelineEntryResponse {
+    const more = {
+      event: () => ({ sentAt: new Date(Number(fact.sentAt)) }),
+      request: () => ({}),
+      notes: () => ({ noteTemplateName: this.contract.templateName(String(fact.noteTemplateId)) }),
+    };
+    return { key, at, kind, event: null, request: null, notes: null, [kind]: { ...fact, ...more[kind]() } };
+  }
 }

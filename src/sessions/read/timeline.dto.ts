@@ -24,7 +24,9 @@ export class TimelineRequestResponse {
 }
 
 /** A stored version of a document's notes, without its text. */
-export class TimelineNotesResponse extends PickType(DocumentResponse, ['documentId', 'noteTemplateId', 'revision']) {}
+export class TimelineNotesResponse extends PickType(DocumentResponse, [
+  ...(['documentId', 'noteTemplateId', 'noteTemplateName', 'revision'] as const),
+]) {}
 
 /** An entry of the timeline; `kind` names the one of `event`, `request` and `notes` that is present. */
 export class TimelineEntryResponse {

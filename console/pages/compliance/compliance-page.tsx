@@ -1,0 +1,52 @@
+import { Link, useRoute } from 'wouter';
+import { api } from '../../api/client.js';
+import { FilterForm, useFilters } from '../../parts/filters.js';
+import { Head } from '../../parts/layout.js';
+import { List } from '../../parts/read.js';
+import { State, wordIn, wordsOf } from '../../parts/state.js';
+import { Moment, number } from '../../parts/values.js';
+import { JobDetail } from './job-detail.js';
+import { JOB, REVIEW } from './words.js';
+
+const FIELDS = [
+  { name: 'state', label: 'State', options: wordsOf(JOB) },
+  { name: 'review', label: 'Needs attention', options: wordsOf(REVIEW) },
+] as const;
+
+/** Checks of PDFs on the platform. */
+export default function CompliancePage() {
+  const [, params] = useRoute<{ id: string }>('/compliance/:id');
+  return params ? <JobDetail key={params.id} id={params.id} /> : <Jobs />;
+}
+
+/** Jobs, newest first. */
+function Jobs() {
+  const [filters, setFilters] = useFilters(...FIELDS.map(({ name }) => name));
+  const query = { state: wordIn(JOB, filters.state), review: wordIn(REVIEW, filters.review) };
+  const isFiltered = Object.keys(filters).length > 0;
+  return (
+    <>
+      <Head title="Compliance jobs" />
+      <FilterForm fields={FIELDS} filters={filters} onChange={setFilters} />
+      <List
+        name={['compliance', query]}
+        read={(cursor) => api.GET('/v1/compliance/jobs', { params: { query: { ...query, cursor } } })}
+        empty={
+          isFiltered
+            ? 'No job matches the filters.'
+            : 'There are no jobs yet. They appear when the EHR submits PDFs, or when the platform’s webhooks report a job.'
+        }
+        caption="Compliance jobs, newest first"
+        keyOf={({ id }) => id}
+        columns={[
+          ['Job', ({ id }) => <Link href={`/compliance/${id}`}>{id}</Link>, 'text'],
+          ['State', ({ state }) => <State tone={JOB[state]}>{state}</State>],
+          ['Why', ({ error }) => error?.message, 'text'],
+          ['Files', ({ files }) => files.length > 0 && number(files.length), 'number'],
+          ['Created', ({ createdAt }) => <Moment at={createdAt} exact />],
+          ['Changed', ({ updatedAt }) => <Moment at={updatedAt} />],
+        ]}
+      />
+    </>
+  );
+}

@@ -1,0 +1,182 @@
+import { Body, Controller, Get, HttpCode, Param, Post, Query, Res } from '@nestjs/common';
+import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { StreamedAnswers } from '../../access/guard/streamed-answers.js';
+import { Caller, type Principal, Scopes } from '../../access/identity/scopes.js';
+import { Audit } from '../../audit/audit.js';
+import type { Subject } from '../../audit/audit-record.js';
+import { Database, prepared } from '../../database/database.js';
+import { csvLine } from '../../http/csv-line.js';
+import { Problems } from '../../http/problem/described-problems.js';
+import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
+import { RouteOptions } from '../../http/request/route-options.js';
+import { PERSON_KINDS, type PersonKind } from '../model/person.js';
+import { FORMER_ID_PROBLEMS } from '../store/former-ids.repository.js';
+import { PlatformUsersRepository } from '../store/platform-users.repository.js';
+import {
+  NAMES_BODY_LIMIT,
+  NamesRequest,
+  ResolveSelectionRequest,
+  ResolveSelectionResponse,
+  SELECTION_BODY_LIMIT,
+  SearchRequest,
+  TraceRequest,
+} from './people.dto.js';
+import { PeopleLookup } from './people-lookup.service.js';
+import { PeopleMonitoring } from './people-monitoring.js';
+import { PeopleSelection } from './people-selection.service.js';
+import {
+  NamesResponse,
+  PersonPageResponse,
+  PersonResponse,
+  PlatformUserResponse,
+  StuckPersonPageResponse,
+  UnknownPlatformUserPageResponse,
+} from './person-view.js';
+import { TraceResponse } from './trace.dto.js';
+
+/** Queries about people of both kinds. They call nothing on the platform. */
+@ApiTags('people')
+@Controller('v1/people')
+@Scopes('people:read')
+export class PeopleController {
+  constructor(
+    private readonly people: PeopleLookup,
+    private readonly users: PlatformUsersRepository,
+    private readonly monitoring: PeopleMonitoring,
+    private readonly selection: PeopleSelection,
+    private readonly audit: Audit,
+  ) {}
+
+  /** List people who have been in one state for too long, oldest first */
+  @Get('stuck')
+  @Problems({ 400: ['bad-cursor'] })
+  async stuck(@Query() { cursor, limit }: PageQuery): Promise<StuckPersonPageResponse> {
+    const [since, id] = decodeCursor<[string, string]>(cursor, 'time', 'uuid') ?? [];
+    const people = await this.monitoring.stuck(limit + 1, since && id ? { since, id } : undefined);
+    return pageOf(
+      people,
+      limit,
+      (person) => [person.since, person.id],
+      ({ id: _, ...person }) => {
+        this.audit.about(person.kind, person.externalId);
+        return person;
+      },
+    );
+  }
+
+  /** List platform users that the EHR does not know */
+  @Get('unknown-to-ehr')
+  @Problems({ 400: ['bad-cursor'] })
+  async unknownToEhr(@Query() { cursor, limit }: PageQuery): Promise<UnknownPlatformUserPageResponse> {
+    const [after] = decodeCursor<[string]>(cursor, 'string') ?? [''];
+    const page = pageOf(await this.users.list(limit + 1, after), limit, (user) => [user.platformUserId]);
+    this.audit.about('platform-user', ...page.items.map((user) => user.platformUserId));
+    return page;
+  }
+
+  /** Get a platform user and its person */
+  @Get('platform-users/:platformUserId')
+  @Problems({ 404: ['unknown-platform-user'] })
+  async platformUser(@Param('platformUserId') platformUserId: string): Promise<PlatformUserResponse> {
+    return this.people.platformUser(platformUserId);
+  }
+
+  /** Find people by email or external id */
+  @Post('search')
+  @HttpCode(200)
+  @ApiOkResponse({ type: PersonPageResponse })
+  @Problems(FORMER_ID_PROBLEMS)
+  async search(@Body() dto: SearchRequest): Promise<Page<PersonResponse>> {
+    return { items: await this.people.search(dto), nextCursor: null };
+  }
+
+  /**
+   * Resolve a selection of people manually
+   *
+   * @remarks Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
+   *   that do not accept the action. To link people, import a CSV file with the column `platformUserId`.
+   */
+  @Post('resolve')
+  @RouteOptions({ bodyLimit: SELECTION_BODY_LIMIT })
+  @HttpCode(200)
+  @Scopes('people:write')
+  @Problems({ 409: ['plan-changed'] })
+  resolve(@Body() dto: ResolveSelectionRequest): Promise<ResolveSelectionResponse> {
+    return this.selection.resolve(dto);
+  }
+
+  /**
+   * Get the names of people by external id
+   *
+   * @remarks Unknown and deleted people are absent.
+   */
+  @Post('names')
+  @RouteOptions({ bodyLimit: NAMES_BODY_LIMIT })
+  @HttpCode(200)
+  async names(@Body() dto: NamesRequest): Promise<NamesResponse> {
+    return { items: await this.people.names(dto) };
+  }
+
+  /** Trace a person: its state, next step and reasons; sends nothing */
+  @Post('trace')
+  @HttpCode(200)
+  @Problems(FORMER_ID_PROBLEMS, { 404: ['client-not-found', 'provider-not-found'] })
+  async trace(@Body() dto: TraceRequest): Promise<TraceResponse> {
+    return this.people.trace(dto);
+  }
+}
+
+/** People read by one query. */
+const PAGE = 1_000;
+
+/** Without people whose deletion was requested, because importing them again would revoke it. */
+const READ = `SELECT external_id AS "externalId", platform_user_id AS "platformUserId" FROM people
+  WHERE kind = $1 AND external_id > $2 AND wanted ORDER BY external_id LIMIT ${PAGE}`;
+
+interface CsvPage {
+  kind: PersonKind;
+  rows: { externalId: string; platformUserId: string | null }[];
+}
+
+/** People with their platform users, as a file that links them again when it is imported. */
+@ApiTags('people')
+@Controller('v1/people.csv')
+@Scopes('people:read')
+export class PeopleCsvController {
+  constructor(
+    private readonly database: Database,
+    private readonly answers: StreamedAnswers,
+    private readonly audit: Audit,
+  ) {}
+
+  /** Export all people with their platform users as CSV for imports */
+  @Get()
+  @ApiOkResponse({ content: { 'text/csv': { schema: { type: 'string' } } } })
+  async all(@Caller() caller: Principal, @Res() reply: FastifyReply): Promise<void> {
+    const pages = await this.audit.parts(this.pages(), ({ kind, rows }) =>
+      rows.map((row): Subject => [kind, row.externalId]),
+    );
+    reply.header('content-type', 'text/csv; charset=utf-8');
+    reply.header('content-disposition', 'attachment; filename="people.csv"');
+    await this.answers.send(reply, caller, csvOf(pages));
+  }
+
+  /** All people page by page: memory stays constant, no matter how many people there are. */
+  private async *pages(): AsyncGenerator<CsvPage> {
+    for (const kind of PERSON_KINDS) {
+      let after: string | undefined = '';
+      while (after !== undefined) {
+        const { rows }: { rows: CsvPage['rows'] } = await this.database.pool.query(prepared(READ, [kind, after]));
+        yield { kind, rows };
+        after = rows.length < PAGE ? undefined : rows.at(-1)?.externalId;
+      }
+    }
+  }
+}
+
+async function* csvOf(pages: AsyncIterable<CsvPage>): AsyncGenerator<string> {
+  yield csvLine(['kind', 'externalId', 'platformUserId']);
+  for await (const { kind, rows } of pages)
+    yield rows.map((row) => csvLine([kind, row.externalId, row.platformUserId ?? ''])).join('');
+}
