@@ -34,7 +34,7 @@ test.each(['<html>', '', '[]', '{"detail":5}'])('an answer that is no problem (%
 const failing = (code: string) => Object.assign(new Error(`${code}: open '/x'`), { code });
 
 test.each([
-  ['ENOENT', '/x/clients.csv does not exist. Check the path.'],
+  ['ENOENT', '/x/clients.csv: the file or folder does not exist. Check the path.'],
   ['EISDIR', '/x/clients.csv is a folder. Name the files in it, one by one or as /x/clients.csv/*.csv.'],
   ['EACCES', '/x/clients.csv: permission denied (EACCES). Change its permissions, or choose another place.'],
   ['ENOSPC', '/x/clients.csv: the disk is full (ENOSPC). Free some space, or choose another place.'],

@@ -73,7 +73,7 @@ function problemOf(text: string): Problem | undefined {
 }
 
 const BY_CODE: Record<string, (file: string) => string> = {
-  ENOENT: (file) => `${file} does not exist. Check the path.`,
+  ENOENT: (file) => `${file}: the file or folder does not exist. Check the path.`,
   EISDIR: (file) =>
     `${file} is a folder. Name the files in it, one by one or as ${file.replace(/(?<!\/)\/+$/, '')}/*.csv.`,
   EACCES: (file) => `${file}: permission denied (EACCES). Change its permissions, or choose another place.`,
