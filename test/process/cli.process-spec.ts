@@ -476,7 +476,7 @@ describe('an error is one sentence and exit code 1:', () => {
     ['an unknown id', ['trace', 'client', 'missing'], 'No client has this external id'],
     ['a missing file', ['import', '/nowhere/providers.csv'], 'no such file'],
     ['a folder instead of a file', ['import', '.'], 'is a folder'],
-    ['an unwritable place', ['import-rows', 'ID', '--rejected-csv', '/nowhere/r.csv'], 'no such file'],
+    ['an unwritable place', ['import-rows', 'ID', '--rejected-csv', '/nowhere/r.csv'], 'does not exist'],
     ['a link without a user', ['resolve', 'client', 'c1', 'link'], '--user'],
   ])('%s', async (_what, args, sentence) => {
     expect(await run(...args.map((arg) => (arg === 'ID' ? imported : arg)))).toEqual(oneSentence(sentence));

@@ -1,13 +1,13 @@
 import { withCommands } from './commands-of-routes.js';
 
-/** The parts of an error answer that a program needs. `type` is the service's, such as `urn:notebridge:problem:unknown-session`. */
+/** What a program needs of an error answer. `type` is the service's, such as `urn:notebridge:problem:unknown-session`. */
 interface AnsweredFault {
   status: number;
   type?: string;
   pointer?: string;
 }
 
-/** A failure that one sentence explains; the command prints it and exits with `exitCode`. */
+/** A failure that one sentence explains; the command prints it and ends with `exitCode`. */
 export class CliFault extends Error {
   constructor(
     message: string,
@@ -20,7 +20,7 @@ export class CliFault extends Error {
   }
 }
 
-/** The service does not answer at present; it may be restarting. */
+/** The service does not answer at present: it may be starting again. */
 export class Unreachable extends CliFault {}
 
 interface Problem {
@@ -28,21 +28,21 @@ interface Problem {
   pointer?: string;
   detail: string;
   errors?: { pointer: string; detail: string }[];
-  /** The name of the file with the fault. */
+  /** The name of the file that is at fault. */
   file?: unknown;
-  /** The person that already has what the request names. */
+  /** The person that has what the request names. */
   kind?: string;
   externalId?: string;
 }
 
 /**
- * An error answer in one sentence, followed by further faults of the same request.
+ * An error answer in one sentence, with further faults of the same request behind it.
  *
- * @param body the answer's text, usually problem+json
+ * @param body the answer's text, problem+json as a rule
  */
 export function sentenceOf(status: number, body: string): string {
   const problem = problemOf(body);
-  if (!problem) return `The service answered ${status} without a reason. Check its log.`;
+  if (!problem) return `The service answered ${status} without a reason. See its log.`;
   const { detail, errors = [], file, kind, externalId } = problem;
   // The service counts files; the user knows them by name.
   const named = typeof file === 'string' ? detail.replace(/^File \d+(?=, )/, () => file) : detail;
@@ -73,17 +73,17 @@ function problemOf(text: string): Problem | undefined {
 }
 
 const BY_CODE: Record<string, (file: string) => string> = {
-  ENOENT: (file) => `${file}: no such file or folder. Check the path.`,
+  ENOENT: (file) => `${file}: the file or folder does not exist. Check the path.`,
   EISDIR: (file) =>
     `${file} is a folder. Name the files in it, one by one or as ${file.replace(/(?<!\/)\/+$/, '')}/*.csv.`,
-  EACCES: (file) => `${file}: this user may not open it (EACCES). Change its permissions, or choose another path.`,
-  EROFS: (file) => `${file} is on a read-only file system (EROFS). Choose another path.`,
-  EEXIST: (file) => `${file} already exists. Choose another name, or remove it.`,
-  ENOSPC: (file) => `${file}: the disk is full (ENOSPC). Free some space, or choose another path.`,
+  EACCES: (file) => `${file}: permission denied (EACCES). Change its permissions, or choose another place.`,
+  EROFS: (file) => `${file} is on a read-only disk (EROFS). Choose another place.`,
+  EEXIST: (file) => `${file} already exists. Name another file, or remove that one.`,
+  ENOSPC: (file) => `${file}: the disk is full (ENOSPC). Free some space, or choose another place.`,
 };
 
 /**
- * Why a user's file cannot be read or written.
+ * Why a file of the user's can be neither read nor written.
  *
  * @param file as the user named it
  * @param error what the file system threw
