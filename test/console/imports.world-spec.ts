@@ -37,7 +37,6 @@ describeInBrowser('imports in the console', () => {
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   const link = (name: string | RegExp) => page.getByRole('link', { name, exact: true });
   const heading = (text: string) => world.workWhile(page.getByRole('heading', { level: 1, name: text }).waitFor());
-  const sentence = (text: string) => world.workWhile(page.getByText(text).first().waitFor());
   const dialog = () => page.getByRole('dialog');
   const show = (id: string, query = '') => page.goto(`/console/imports/${id}${query}`);
   const choose = (files: Parameters<ReturnType<Page['getByLabel']>['setInputFiles']>[0]) =>
@@ -99,7 +98,7 @@ describeInBrowser('imports in the console', () => {
     await button('Send 2 corrected rows and plan again').click();
     await world.workWhile(link('3 to create or link').waitFor());
     await button('Show all rows').click();
-    await page.getByRole('row', { name: /C-1 .*corrected/ }).waitFor();
+    await page.getByRole('row', { name: /C-1 .*Corrected/ }).waitFor();
     await apply();
     expect(world.platform.usersOf('C-1')).toHaveLength(1);
   });
