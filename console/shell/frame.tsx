@@ -117,7 +117,10 @@ function Search() {
   return (
     <>
       <button type="button" className="search" aria-keyshortcuts="Control+K Meta+K" onClick={() => setOpen(true)}>
-        Find by id or email <kbd aria-hidden>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
+        <span>
+          Find<span className="rest"> by id or email</span>
+        </span>
+        <kbd aria-hidden>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
       </button>
       {isOpen && (
         <ErrorBoundary>
