@@ -755,7 +755,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resolves a selection of people that the service could not settle
+         * Resolve a selection of people manually
          * @description Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
          *       that do not accept the action. To link people, import a CSV file with the column `platformUserId`.
          *
@@ -778,7 +778,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * The names of people by external id
+         * Get the names of people by external id
          * @description Unknown and deleted people are absent.
          *
          *     Needs a key with the scope `people:read`.
@@ -3455,7 +3455,7 @@ export interface components {
         FoundResponse: {
             /** @enum {string} */
             kind: "client" | "compliance-job" | "delivery" | "import" | "provider" | "session";
-            /** @description The id by which the API shows it; of a person, the external id */
+            /** @description Its id in the API: the external id of a person */
             id: string;
             /**
              * @description What matched: an id of this service or of the EHR, a former external id, the id of the platform, an email, or an appointment

@@ -74,6 +74,17 @@ const IMPORT: Tones<Schemas['ImportResponse']['state']> = {
   failed: 'bad',
 };
 
+/** The states of compliance jobs. */
+export const JOB: Tones<Schemas['ComplianceJobResponse']['state']> = {
+  Requested: 'busy',
+  Submitted: 'busy',
+  Completed: 'good',
+  Failed: 'bad',
+  Rejected: 'bad',
+  Abandoned: 'quiet',
+  Unknown: 'warn',
+};
+
 /** The states of the service and of its parts. */
 const HEALTH: Tones<Schemas['OverviewResponse']['status']> = {
   ok: 'good',
@@ -89,6 +100,7 @@ const TONES = {
   deliveryState: DELIVERY,
   subscriptionState: SUBSCRIPTION,
   importState: IMPORT,
+  complianceState: JOB,
   healthState: HEALTH,
 } satisfies Partial<Record<Vocabulary, Partial<Record<string, Tone>>>>;
 

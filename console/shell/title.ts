@@ -6,6 +6,7 @@ const DETAILS: Readonly<Record<string, (id: string) => string | undefined>> = {
   // Without the id of the person, because titles appear in the browser's history and on shared screens.
   '/people': (id) => ({ client: 'Client', provider: 'Provider' })[id.split('/')[0] ?? ''],
   '/sessions': (id) => `Session ${id}`,
+  '/compliance': (id) => `Compliance job ${id}`,
   '/deliveries': (id) => (id === 'refused' ? 'Rejected requests' : `Delivery ${id}`),
 };
 

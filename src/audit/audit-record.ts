@@ -33,7 +33,7 @@ export const MAX_IDS = 50;
 /** Maximum characters of an id, and of a value of a filter. */
 const MAX_TEXT = 512;
 
-/** Names of query parameters that hold ids, states and times. Others are not stored, because anybody may send anything. */
+/** Names of query parameters that hold ids, states and times. Others are not stored, because callers may send anything. */
 const FILTERS =
   'kind mode state review outcome planned code order types subject client provider session appointment updatedSince keyId action after before patient.identifier patient:identifier encounter.identifier encounter:identifier date _lastUpdated'.split(
     ' ',

@@ -189,7 +189,7 @@ export class Audit implements OnModuleDestroy {
     this.bytes.require(by);
   }
 
-  /** Leaves no entry for the current request, because it shows nothing about anybody. */
+  /** Leaves no entry for the current request, because it shows no personal data. */
   forget(): void {
     const record = this.current.getStore();
     if (record) record.stored = 'committed';

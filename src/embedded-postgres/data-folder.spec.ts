@@ -20,7 +20,7 @@ describe('the data folder', () => {
   ])('is rejected with its name and DATA_DIR if a file is at its path: %s', (_, name) => {
     writeFileSync(path.join(root, 'file'), '');
     const folder = path.join(root, name);
-    const sentence = `The data folder ${folder} cannot be used (a file stands in its way). Set DATA_DIR to a folder that this user may write to.`;
+    const sentence = `The data folder ${folder} cannot be used (a file has its name). Set DATA_DIR to a folder that this user may write to.`;
     expect(() => makeDataFolder(folder)).toThrow(sentence);
     expect(() => checkDataFolder(folder)).toThrow(sentence);
   });

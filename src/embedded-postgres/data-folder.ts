@@ -6,8 +6,8 @@ const WHY: Record<string, string> = {
   EPERM: 'this user may not write to it or to the folder above',
   EROFS: 'its disk is read-only',
   ENOSPC: 'its disk is full',
-  EEXIST: 'a file stands in its way',
-  ENOTDIR: 'a file stands in its way',
+  EEXIST: 'a file has its name',
+  ENOTDIR: 'a file has its name',
 };
 
 /** Creates the data folder if it is missing. @throws {Error} as `dataFolderFault` */

@@ -26,7 +26,7 @@ export class FindRequest {
 /** What has the id or the email. */
 export class FoundResponse {
   kind!: FoundKind;
-  /** The id by which the API shows it; of a person, the external id */
+  /** Its id in the API: the external id of a person */
   id!: string;
   /** What matched: an id of this service or of the EHR, a former external id, the id of the platform, an email, or an appointment */
   matched!: 'id' | 'former-id' | 'platform-id' | 'email' | 'appointment';

@@ -14,7 +14,7 @@ import type { FindResponse, FoundResponse } from './search.dto.js';
 /** Maximum results. */
 const MAX_FOUND = 10;
 
-/** Finds what has exactly an id or an email. Each lookup is the one of its own route, by an index. */
+/** Finds everything with exactly this id or email. Each lookup is that of the route of its kind, by an index. */
 @Injectable()
 export class Search {
   /** The lookups by the scope that each needs. */

@@ -6,7 +6,7 @@ import type { Random } from '../config/random.js';
 export const KEY_SETTINGS = ['DATA_KEYS', 'FINGERPRINT_KEYS', 'AUDIT_KEYS'] as const;
 export type KeySetting = (typeof KEY_SETTINGS)[number];
 
-/** A key of 32 bytes and its id, which stands in every value that the key made. */
+/** A key of 32 bytes and its id, which every value of the key contains. */
 export interface SecretKey {
   id: string;
   key: Buffer;

@@ -121,7 +121,7 @@ const DONE: readonly string[] = ['ok', 'begun', 'held', 'released'];
 /** True for a problem type, also if it was counted: `forbidden, 3 times`. */
 const isRefused = (outcome: string) => !DONE.includes(outcome) && /^[a-z-]+(, \d+ times)?$/.test(outcome);
 
-/** The actions by which the audit log can be searched, as it names them. */
+/** The actions that a search of the audit log may name. */
 export const AUDIT_ACTIONS = labels(
   Object.fromEntries(
     Object.entries({ ...REQUESTS, ...OWN }).map(([action, [past, , rest]]) => [

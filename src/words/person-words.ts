@@ -81,7 +81,7 @@ export const FAULTS = unsettled({
     label: 'Rejected by the platform',
     hint: 'The platform rejected this person. Correct the data and PUT it again. The call is repeated for a day, unless it succeeds for other people.',
     action: 'retry',
-    why: 'Right once the cause on the platform is fixed. Otherwise correct the data in the EHR, which retries by itself.',
+    why: 'Right once the cause on the platform is fixed. Otherwise correct the data in the EHR, which retries automatically.',
   },
   forbidden: {
     label: 'Forbidden by the platform',
@@ -93,7 +93,7 @@ export const FAULTS = unsettled({
     label: 'Ignored by an operator',
     hint: 'An operator chose to ignore this person. PUT it again, or resolve with "retry", to continue.',
     action: 'retry',
-    why: 'Right if this person is to be synced again.',
+    why: 'Right if this person should be synced again.',
   },
 });
 

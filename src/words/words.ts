@@ -25,7 +25,7 @@ export const WORDS = {
     Unknown: 'Outcome unknown',
     Rejected: 'Rejected',
   }),
-  /** What became of a request for a session. */
+  /** The outcome of a request for a session. */
   requestState: labels({
     Requested: 'Requested',
     Settled: 'Settled',

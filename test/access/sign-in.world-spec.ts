@@ -252,7 +252,7 @@ describe('a session', () => {
         await world.sql('UPDATE browser_sessions SET token_hash = sha256($1::bytea)', [TOKEN]);
       },
     ],
-  ])('grants nothing if somebody %s', async (_, forge) => {
+  ])('grants nothing if an attacker %s', async (_, forge) => {
     await forge();
     const thief = browser();
     thief.setCookie(SESSION, TOKEN);

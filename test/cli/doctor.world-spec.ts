@@ -107,7 +107,7 @@ test.each<Row>([
   [
     'a data folder that cannot be created',
     () => doctor('Disk', { DATABASE_URL: undefined, DATA_DIR: path.join(file('a-file', 'x'), 'data') }),
-    /✗.*a file stands in its way/,
+    /✗.*a file has its name/,
     /Set DATA_DIR/,
   ],
   [

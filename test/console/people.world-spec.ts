@@ -155,7 +155,7 @@ describeInBrowser('people and the audit log in the console', () => {
       expect(ignored).toEqual([{ external_id: 'C-2' }, { external_id: 'C-3' }]);
     });
 
-    test('leads to a person beside the one with the same email, with a recommended action', async () => {
+    test('shows a person next to the one with the same email, with a recommended action', async () => {
       const page = await open(world.url, '/review');
       const row = page.getByRole('row').filter({ hasText: 'C-2' });
       await row.getByText('Email used twice').waitFor();

@@ -27,7 +27,7 @@ describe('with too many requests of one caller', () => {
       many('/v1/clients', key),
       many('/health/ready'),
       many('/v1/capabilities', { ...key, prefer: 'wait=1' }),
-      deliver(service, signed(sessionEvent('beside'))),
+      deliver(service, signed(sessionEvent('genuine'))),
     ]);
     expect(new Set(byKey)).toEqual(new Set([200, 429]));
     expect(new Set(byAddress)).toEqual(new Set([200, 429]));

@@ -58,7 +58,7 @@ describe('with too many connections', () => {
       const oldest = idle[at - MAX_CONNECTIONS];
       if (oldest && !oldest.closed) await once(oldest, 'close');
     }
-    expect((await deliver(service, signed(sessionEvent('beside')))).status).toBe(204);
+    expect((await deliver(service, signed(sessionEvent('genuine')))).status).toBe(204);
     for (const socket of idle) socket.destroy();
   });
 

@@ -30,7 +30,7 @@ describe('the disk reserve', () => {
       (await fetch(`${url}/v1/providers/P-1`, { method: 'DELETE', headers: { authorization: headers.authorization } }))
         .status,
     ).toBe(deletion);
-    expect((await deliver({ url }, signed(sessionEvent('beside')))).status).toBe(204);
+    expect((await deliver({ url }, signed(sessionEvent('genuine')))).status).toBe(204);
     expect(await send('GET', '/health/live')).toBe(200);
     expect(app.get(DiskReserve, { strict: false }).health().status).toBe(change === 507 ? 'degraded' : 'ok');
   });

@@ -359,7 +359,7 @@ describe('without answers', () => {
     expect((await verdict('providers/never'))[0]).toBe('pending');
     expect(creates()).toBeGreaterThan(3);
     world.platform.release();
-    for (const _step of ['look-up', 'create']) await passing('10 min');
+    for (const _step of ['lookup', 'create']) await passing('10 min');
     expect(await verdict('providers/never')).toEqual(['synced', null]);
   });
 

@@ -68,7 +68,7 @@ describe('a search', () => {
     expect(await found('c-1', await keyWith(['sessions:read', 'webhooks', 'imports', 'compliance']))).toEqual([]);
   });
 
-  test('shows at most ten results, and tells that there are more', async () => {
+  test('shows at most ten results, and whether more match', async () => {
     for (let n = 0; n < 11; n += 1) {
       const id = `0192aaaa-0000-7000-8000-0000000000${n + 10}`;
       await world.sql(

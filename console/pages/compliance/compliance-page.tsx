@@ -3,14 +3,16 @@ import { api } from '../../api/client.js';
 import { FilterForm, useFilters } from '../../parts/filters.js';
 import { Head } from '../../parts/layout.js';
 import { List } from '../../parts/read.js';
-import { State, wordIn, wordsOf } from '../../parts/state.js';
+import { JOB, StateOf, wordIn, wordsOf } from '../../parts/state.js';
 import { Moment, number } from '../../parts/values.js';
 import { JobDetail } from './job-detail.js';
-import { JOB, REVIEW } from './words.js';
+
+/** The decisions that a job can await. */
+const REVIEWS = ['submission-unknown', 'result-unreadable'] as const;
 
 const FIELDS = [
-  { name: 'state', label: 'State', options: wordsOf(JOB) },
-  { name: 'review', label: 'Needs attention', options: wordsOf(REVIEW) },
+  { name: 'state', label: 'State', options: wordsOf(JOB), of: 'complianceState' },
+  { name: 'review', label: 'Needs attention', options: REVIEWS, of: 'complianceReview' },
 ] as const;
 
 /** Checks of PDFs on the platform. */
@@ -22,7 +24,7 @@ export default function CompliancePage() {
 /** Jobs, newest first. */
 function Jobs() {
   const [filters, setFilters] = useFilters(...FIELDS.map(({ name }) => name));
-  const query = { state: wordIn(JOB, filters.state), review: wordIn(REVIEW, filters.review) };
+  const query = { state: wordIn(JOB, filters.state), review: REVIEWS.find((review) => review === filters.review) };
   const isFiltered = Object.keys(filters).length > 0;
   return (
     <>
@@ -40,7 +42,7 @@ function Jobs() {
         keyOf={({ id }) => id}
         columns={[
           ['Job', ({ id }) => <Link href={`/compliance/${id}`}>{id}</Link>, 'text'],
-          ['State', ({ state }) => <State tone={JOB[state]}>{state}</State>],
+          ['State', ({ state }) => <StateOf of="complianceState" state={state} />],
           ['Why', ({ error }) => error?.message, 'text'],
           ['Files', ({ files }) => files.length > 0 && number(files.length), 'number'],
           ['Created', ({ createdAt }) => <Moment at={createdAt} exact />],

@@ -1,15 +1,15 @@
-import { api } from '../../api/client.js';
+import { api, type Schemas } from '../../api/client.js';
 import { useScopes } from '../../api/session.js';
 import { Choices } from '../../parts/choices.js';
 import { Field } from '../../parts/field.js';
 import { Facts, Head, Section } from '../../parts/layout.js';
 import { LacksScope } from '../../parts/notes.js';
 import { Loaded, useRead } from '../../parts/read.js';
-import { State } from '../../parts/state.js';
+import { StateOf } from '../../parts/state.js';
 import { Copyable, Moment } from '../../parts/values.js';
 import { AnyValue, RawValue } from '../sessions/content/any-value.js';
-import { JOB, type Job } from './words.js';
 
+type Job = Schemas['ComplianceJobResponse'];
 type Action = Job['choices'][number]['action'];
 
 const LABELS: Record<Action, string> = { link: 'Link', create: 'Submit again', abandon: 'Abandon job' };
@@ -42,7 +42,7 @@ function JobFacts({ job }: { job: Job }) {
   return (
     <section className="card" aria-label="Facts">
       <p>
-        <State tone={JOB[state]}>{state}</State> {error?.message}
+        <StateOf of="complianceState" state={state} /> {error?.message}
       </p>
       {platformMessage && (
         <p>

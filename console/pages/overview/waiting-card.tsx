@@ -12,6 +12,8 @@ const PAGES: Record<string, string> = {
   'provider-failed': '/review?kind=provider&state=failed',
   'session-unknown': '/sessions?state=Unknown',
   'session-unreadable': '/sessions',
+  'compliance-unknown': '/compliance?review=submission-unknown',
+  'compliance-result-unreadable': '/compliance?review=result-unreadable',
   'delivery-dead': '/deliveries?state=dead',
   'delivery-not-understood': '/deliveries?state=not-understood',
   'import-needs-mapping': '/imports',

@@ -51,7 +51,7 @@ const queryOf = (person: PersonKey, enabled: boolean) => ({
   queryKey: ['people', 'name', keyOf(person)],
   queryFn: () => readName(person),
   enabled,
-  // The page shows the ids meanwhile.
+  // The page shows the ids until then.
   retry: false,
 });
 

@@ -8,7 +8,7 @@ import { charsetOf, decodeText, jsonShapeFault, mediaTypeOf } from './json-text.
 import { shapeProblem } from './validation.js';
 
 /**
- * Stands in for the caller's Content-Type until the handler streams the body, so that neither a known type (JSON would
+ * Replaces the caller's Content-Type until the handler streams the body, so that neither a known type (JSON would
  * be parsed) nor a malformed one (Fastify answers 415) gets in the way.
  */
 const STREAM = 'application/vnd.notebridge.stream';
@@ -17,7 +17,7 @@ const WITHOUT_BODY = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The caller's Content-Type while `STREAM` stands in for it. */
+    /** The caller's Content-Type while `STREAM` replaces it. */
     declaredType: string | null | undefined;
     /** Bytes of a JSON body. */
     bodyBytes?: number;

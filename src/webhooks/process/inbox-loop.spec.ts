@@ -1,6 +1,6 @@
 import { afterFailure, MAX_ATTEMPTS } from './inbox-loop.js';
 
-test('the backoff grows for more than half an hour, then the delivery is dead', () => {
+test('the backoff grows for more than 30 minutes, then the delivery is dead', () => {
   const delays = Array.from({ length: MAX_ATTEMPTS - 1 }, (_, index) => afterFailure(index + 1, 0.5));
   expect(delays.every(({ state }) => state === 'failed')).toBe(true);
   const waits = delays.map(({ retryInMs }) => retryInMs ?? 0);

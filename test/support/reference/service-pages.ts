@@ -22,7 +22,7 @@ export function metricsPage(metrics: readonly unknown[]): string {
 
 \`GET /metrics\` of every process, in the text format of Prometheus, with a key that has the scope \`operations\`. A process
 shows what its \`ROLES\` run. What a gauge reads from PostgreSQL is the same in each process: take its maximum. Counters and
-histograms are of one process: take their sum. Labels hold words of the program, never ids. Beside these stand the default
+histograms are of one process: take their sum. Labels hold words of the program, never ids. In addition, there are the default
 metrics of prom-client (\`process_*\`, \`nodejs_*\`).
 
 ${rows.join('\n')}
@@ -33,8 +33,8 @@ ${rows.join('\n')}
 export function eventsPage(): string {
   return `# Events of the change feed
 
-\`GET /v1/events\` tells, in order, what became of people, sessions, jobs and imports, and each event of the platform's
-webhooks. An event is \`{cursor, type, at, subject, data}\`: \`subject\` is a path below \`/v1\` that says how things are now,
+\`GET /v1/events\` tells, in order, what changed for people, sessions, jobs and imports, and each event of the platform's
+webhooks. An event is \`{cursor, type, at, subject, data}\`: \`subject\` is a path below \`/v1\` that shows the current state,
 \`data\` holds ids and codes. What the platform repeats may be told again.
 
 ${Object.entries(FEED_TYPES)

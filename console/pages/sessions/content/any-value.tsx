@@ -9,7 +9,7 @@ const MAX_DEPTH = 5;
 /** Longer lists are shown as JSON, in which the browser renders one text instead of many elements. */
 const MAX_ITEMS = 200;
 
-/** More columns do not fit beside each other. */
+/** More columns do not fit on a page. */
 const MAX_COLUMNS = 6;
 
 /**

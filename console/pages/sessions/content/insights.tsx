@@ -18,7 +18,7 @@ export interface SessionInsights {
   removedAt: string | null;
 }
 
-/** The insights of a session: measures by person, topics, named entities, and whatever else the platform returned. */
+/** The insights of a session: measures by person, topics, named entities, and all else that the platform returned. */
 export function Insights({ insights }: { insights: SessionInsights }) {
   const { topics, namedEntities, analyticsSummary, people, removedAt } = insights;
   const isEmpty = [topics, namedEntities, analyticsSummary].every((part) => part === null);
