@@ -15,6 +15,8 @@ describeInBrowser('the frame of every page', () => {
   const pagesOf = async (page: Page) => page.getByRole('navigation').getByRole('link').allTextContents();
   const dialogOf = (page: Page) => page.getByRole('dialog', { name: 'Find by id or email' });
   const find = async (page: Page, text: string) => {
+    // The page listens to keys once it shows its heading.
+    await page.getByRole('heading', { level: 1 }).waitFor();
     await page.keyboard.press('Control+k');
     await dialogOf(page).getByLabel('Id or email').fill(text);
     await page.keyboard.press('Enter');
