@@ -15,6 +15,8 @@ describeInBrowser('the frame of every page', () => {
   const pagesOf = async (page: Page) => page.getByRole('navigation').getByRole('link').allTextContents();
   const dialogOf = (page: Page) => page.getByRole('dialog', { name: 'Find by id or email' });
   const find = async (page: Page, text: string) => {
+    // The page listens to keys once it shows its heading.
+    await page.getByRole('heading', { level: 1 }).waitFor();
     await page.keyboard.press('Control+k');
     await dialogOf(page).getByLabel('Id or email').fill(text);
     await page.keyboard.press('Enter');
@@ -33,7 +35,9 @@ describeInBrowser('the frame of every page', () => {
     await result.waitFor();
     expect(await axeFindings(page)).toEqual([]);
     await page.keyboard.press('ArrowDown');
+    await dialogOf(page).locator('a:focus').waitFor();
     await page.keyboard.press('Enter');
+    await page.waitForURL('**/console/people/client/c%2F9');
     await page.getByRole('heading', { level: 1, name: 'c/9' }).waitFor();
     expect([new URL(page.url()).pathname, await page.getByRole('dialog').count()]).toEqual([
       '/console/people/client/c%2F9',
