@@ -19,6 +19,9 @@ const RULES = [
 
 const unit = jest.projects.find(({ displayName }) => displayName === 'unit');
 
+/** Few cases of each property, because all tests of a rule run for each of its mutants. */
+process.env.CASES ??= '100';
+
 const folder = '.data/mutants';
 mkdirSync(path.join(root, folder), { recursive: true });
 
@@ -42,7 +45,7 @@ export default {
   tempDirName: `${folder}/sandboxes`,
   incremental: true,
   incrementalFile: `${folder}/results.json`,
-  reporters: ['clear-text', 'json'],
+  reporters: ['progress-append-only', 'clear-text', 'json'],
   jsonReporter: { fileName: `${folder}/report.json` },
   clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
   allowConsoleColors: false,
