@@ -33,6 +33,8 @@ export default {
     config: {
       ...unit,
       testMatch: RULES.map((file) => `<rootDir>/${path.dirname(file)}/*.spec.ts`),
+      // Models run thousands of histories, too slow for each mutant.
+      testPathIgnorePatterns: ['-model\\.spec\\.ts$'],
       // The sandbox has only a link to the packages.
       transformIgnorePatterns: unit.transformIgnorePatterns.map((pattern) => pattern.replace('<rootDir>', root)),
     },

@@ -25,14 +25,16 @@ const blocked: Breaker = {
 };
 
 /** @param more the call; its id `probe` makes it the answer of the probe of `blocked` */
-function after(breaker: Breaker, signal: Signal, more: Partial<BreakerCall> = {}, now = NOW) {
+function heard(breaker: Breaker, signal: Signal, more: Partial<BreakerCall> = {}, now = NOW) {
   const call = { id: '1', person: 'p-1', grantedAt: now, ...AT, ...more };
   return afterCall(breaker, 'createClient', call, signal, now, 0.5);
 }
-const breakerAfter = (...given: Parameters<typeof after>) => after(...given).breaker;
+const breakerAfter = (...given: Parameters<typeof heard>) => heard(...given).breaker;
 
 test('the blocked operations are listed with their blocks', () => {
-  expect(openBlocks({ checkUser: fresh, deleteUser: blocked })).toEqual([{ operation: 'deleteUser', ...blocked.block }]);
+  expect(openBlocks({ checkUser: fresh, deleteUser: blocked })).toEqual([
+    { operation: 'deleteUser', ...blocked.block },
+  ]);
 });
 
 test('a probe is marked only in a breaker that has a block', () => {
@@ -127,8 +129,8 @@ describe('the first failures', () => {
   });
 
   test('delay other operations only after a 429, which may name no wait', () => {
-    expect(after(fresh, { kind: 'rate-limited', retryAfterMs: undefined }).retryAfterMs).toBeNull();
-    expect(after(fresh, { kind: 'unauthorized' })).not.toHaveProperty('retryAfterMs');
+    expect(heard(fresh, { kind: 'rate-limited', retryAfterMs: undefined }).retryAfterMs).toBeNull();
+    expect(heard(fresh, { kind: 'unauthorized' })).not.toHaveProperty('retryAfterMs');
   });
 });
 

@@ -33,7 +33,7 @@ describe('the queue of a call', () => {
 
   test('is one of six', () => {
     expect(QUEUES).toEqual([
-      ...['checkUser', 'createProvider', 'createClient', BLIND_CREATE],
+      ...['checkUser', 'createProvider', 'createClient', 'createClientWithoutEmail'],
       ...['setClientProviders', 'deleteUser'],
     ]);
   });

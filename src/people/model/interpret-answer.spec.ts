@@ -1,4 +1,4 @@
-import { type Breakers, breakerOf } from './circuit-breaker.js';
+import { type Breaker, type Breakers, breakerOf } from './circuit-breaker.js';
 import { interpretAnswer, type RawAnswer } from './interpret-answer.js';
 import { type Operation, type Refusal } from './person.js';
 
@@ -112,10 +112,15 @@ describe('a rejection', () => {
         NOW,
       ).answer;
     expect(repeated(breaker)).toEqual(rejected(true));
-    const block = {
-      ...{ code: 'platform-rejects', status: 422, failures: 1, since: NOW, until: NOW + 1 },
-      ...{ probe: null, person: null },
-    } as const;
+    const block: Breaker['block'] = {
+      code: 'platform-rejects',
+      status: 422,
+      failures: 1,
+      since: NOW,
+      until: NOW + 1,
+      probe: null,
+      person: null,
+    };
     expect(repeated({ ...breaker, block })).toEqual(rejected(false));
   });
 });
