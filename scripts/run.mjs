@@ -33,6 +33,11 @@ const commands = {
     console.error('Collecting the suites …');
     return jest(args);
   },
+  mutants: (args) =>
+    foreground(process.execPath, [
+      nodeModule('@stryker-mutator/core', 'stryker'),
+      ...['run', 'scripts/mutants.config.mjs', ...args],
+    ]),
   check: async () => (await import('./check.mjs')).check(),
   audit: async (args) => onlyKnown(args) && (await import('./audit.mjs')).audit(),
   sbom: async (args) => (await import('./sbom.mjs')).sbom(root, args),

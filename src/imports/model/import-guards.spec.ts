@@ -22,12 +22,20 @@ describe('a guard', () => {
     });
   });
 
-  it('shows the kind of people with the largest share', () => {
-    const counts = [
-      { deletes: 1, people: 10_000 },
-      { deletes: 6, people: 12 },
-    ];
-    expect(guard('deletes', counts)).toMatchObject({ count: 6, of: 12, exceeded: true });
+  it.each([
+    ['the largest share, if none is exceeded', { deletes: 1, people: 10_000 }, { deletes: 3, people: 12 }, false],
+    ['any share rather than nobody of nobody', { deletes: 0, people: 0 }, { deletes: 3, people: 12 }, false],
+    ['the largest share, if both are exceeded', { deletes: 10, people: 50 }, { deletes: 6, people: 12 }, true],
+    ['the one that is exceeded', { deletes: 5, people: 5 }, { deletes: 6, people: 12 }, true],
+  ])('shows the kind of people with %s', (_, other, shown, isExceeded) => {
+    const expected = { count: shown.deletes, of: shown.people, exceeded: isExceeded };
+    expect(guard('deletes', [other, shown])).toMatchObject(expected);
+    expect(guard('deletes', [shown, other])).toMatchObject(expected);
+  });
+
+  it('of deletes is exceeded if a deletion of either kind must be confirmed', () => {
+    const counts = [{ people: 1_000 }, { deletes: 1, people: 1_000, confirmedDeletes: 1 }];
+    expect(guard('deletes', counts)).toMatchObject({ exceeded: true });
   });
 
   it('without a threshold is never exceeded', () => {
@@ -53,4 +61,9 @@ describe('a guard', () => {
     expect(exceeded(guards, ['providerRemovals']).map(({ name }) => name)).toEqual(['deletes']);
     expect(exceeded(guards, ['deletes'])).toEqual([]);
   });
+});
+
+test('a threshold has a share, which may be a fraction, and a number of people', () => {
+  expect(parseThreshold('2.5%,120')).toEqual({ percent: 2.5, people: 120 });
+  expect(parseThreshold('unlimited')).toBeNull();
 });

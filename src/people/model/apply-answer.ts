@@ -93,8 +93,7 @@ function merge(person: Person, step: CallStep, answer: Answer, call: AnsweredCal
     }
     case 'exists':
       // The person may have another email or user by now; never link or delete a user of someone else.
-      if (step.subject === 'wanted' && (call.outdated || person.platformUserId !== null)) return cleared;
-      if (person.platformUserId !== null) return cleared;
+      if (person.platformUserId !== null || (step.subject === 'wanted' && call.outdated)) return cleared;
       if (answer.role === 'differs') return { ...cleared, attempt: null, review: 'role-mismatch' };
       // The user found by the email of a lost create is the one that it created.
       return mapUser(cleared, answer, step.subject === 'attempted' ? 'created' : 'linked', null);

@@ -1,6 +1,6 @@
 import { type Breaker, breakerOf } from './circuit-breaker.js';
 import { newcomer } from './newcomer.spec-support.js';
-import { CHECK_FRESH_MS, nextStep } from './next-step.js';
+import { CHECK_FRESH_MS, isRestoredUnknown, nextStep } from './next-step.js';
 import { type Attempt, type DecisionContext, type Operation, type Person, RESTORED_CALL } from './person.js';
 import { applyResolve } from './resolve-rule.js';
 
@@ -60,11 +60,30 @@ describe('a person to create', () => {
   test('is looked up again if the last check is too old', () => {
     const checkedAbsentAt = new Date(now.getTime() - CHECK_FRESH_MS);
     expect(nextStep(provider({ checkedAbsentAt }), context())).toMatchObject({ operation: 'checkUser' });
+    const recently = new Date(now.getTime() - 599_999);
+    expect(nextStep(provider({ checkedAbsentAt: recently }), context())).toMatchObject({ operation: 'createProvider' });
+  });
+
+  test('is pending while it is checked and created', () => {
+    const pending = { do: 'call', state: 'pending', notBefore: null };
+    const checked = { checkedAbsentAt: now };
+    const silent = context({ ...named('u1'), breakers: { createClient: SILENT } });
+    expect(nextStep(provider(), context())).toMatchObject(pending);
+    expect(nextStep(provider(checked), context())).toMatchObject(pending);
+    expect(nextStep(client(), context(named('u1')))).toMatchObject(pending);
+    expect(nextStep(client(), silent)).toMatchObject(pending);
+  });
+
+  test('makes no call while it needs review', () => {
+    const step = nextStep(client({ review: 'role-mismatch' }), context(named('u1')));
+    expect(step).toEqual(rest('needs-review', 'role-mismatch'));
   });
 
   test('without an email is created immediately, with only its primary', () => {
     const step = nextStep(client(), context(named('u1', 'u2')));
     expect(step).toMatchObject({ operation: 'createClient', providerUserIds: ['u1'] });
+    for (const claim of ['free', 'taken'] as const)
+      expect(nextStep(client(), context({ ...named('u1', 'u2'), claim }))).toEqual(step);
   });
 
   test('without an email waits for an answered check while the platform gives no answers', () => {
@@ -134,6 +153,8 @@ describe('a client without an email in a database that may be a restored backup'
     expect(nextStep(client({ email: 'a1' }), restored)).toMatchObject({ operation: 'checkUser' });
     expect(nextStep(provider(), restored)).toMatchObject({ operation: 'checkUser' });
     expect(nextStep(client({ platformUserId: 'u9' }), restored)).toMatchObject({ operation: 'setClientProviders' });
+    for (const other of [provider({ email: null }), client({ platformUserId: 'u9' }), client({ attempt: mark })])
+      expect(isRestoredUnknown(other, restored)).toBe(false);
   });
 });
 
@@ -176,8 +197,10 @@ describe('a client’s list', () => {
     expect(nextStep(mapped, context(named('u1', 'u2')))).toEqual(rest('synced'));
     expect(nextStep(mapped, context(named('u2', 'u1')))).toMatchObject({
       operation: 'setClientProviders',
+      state: 'pending',
       providerUserIds: ['u2', 'u1'],
     });
+    expect(nextStep(mapped, context(named('u1', 'u2', 'u3')))).toMatchObject({ operation: 'setClientProviders' });
   });
 
   test('is sent if the list on the platform is unknown', () => {
@@ -239,6 +262,8 @@ describe('a person to delete', () => {
     expect(nextStep(doubted, context())).toMatchObject({ operation: 'checkUser', subject: 'any', state: 'deleting' });
     const checkUser = { ...breakerOf({}, 'checkUser'), succeededAt: now.getTime(), base: 'base' };
     expect(nextStep(doubted, context({ breakers: { checkUser } }))).toMatchObject({ operation: 'deleteUser' });
+    const elsewhere = { ...mapped, refusal: { ...refusal, operation: 'setClientProviders' } as const };
+    expect(nextStep(elsewhere, context())).toMatchObject({ operation: 'deleteUser' });
   });
 
   test('is deleted although it needed review', () => {

@@ -18,7 +18,7 @@ export interface CallLimit {
   windowMs: number;
 }
 
-/** Maximum delay that bulk work may catch up, but at most a tenth of the window. */
+/** Maximum delay that bulk work may catch up. */
 const CATCH_UP_MS = 1_000;
 
 /** One permit in 150 is reserved for interactive work, because bulk work would take each one as soon as it is free. */
@@ -46,7 +46,7 @@ export function earliest(lane: Lane, window: CallWindow, limit: CallLimit): Date
  */
 export function nextBulkAt({ now, bulkNextAt }: Pick<CallWindow, 'now' | 'bulkNextAt'>, limit: CallLimit): Date {
   const paceMs = limit.windowMs / limit.calls;
-  const creditMs = Math.max(paceMs, Math.min(CATCH_UP_MS, limit.windowMs / 10));
+  const creditMs = Math.max(paceMs, CATCH_UP_MS);
   return new Date(Math.max(bulkNextAt?.getTime() ?? 0, now.getTime() - creditMs) + paceMs);
 }
 

@@ -1,4 +1,4 @@
-import { answeredEventAt, lagSeconds, nextLookup, reopening } from './apply-fetch.js';
+import { answeredEventAt, awaitedAfterFetch, lagSeconds, nextLookup, reopening } from './apply-fetch.js';
 
 const POLICY = { afterMs: 900_000, everyMs: 600_000 };
 const NOW = new Date('2026-03-01T12:00:00Z');
@@ -80,5 +80,25 @@ describe('the lag of notes', () => {
 
   test('is never negative', () => {
     expect(lagSeconds(ago(-5), NOW)).toBe(0);
+  });
+});
+
+describe('notes that a fetch did not show', () => {
+  const awaitedAfter = (notesAwaited: number, newRevisions: number, rechecks = 0) =>
+    awaitedAfterFetch({ notesAwaited, rechecks }, newRevisions, NOW);
+  const none = { notesAwaited: 0, rechecks: 0, recheckAt: null };
+
+  test('are fetched again after 2 s, 10 s, 1 min, 10 min and 1 h, then no longer', () => {
+    const waits = [0, 1, 2, 3, 4].map((rechecks) => awaitedAfter(1, 0, rechecks));
+    expect(waits).toEqual(
+      [2, 10, 60, 600, 3_600].map((s, n) => ({ notesAwaited: 1, rechecks: n + 1, recheckAt: ago(-s * 1_000) })),
+    );
+    expect(awaitedAfter(1, 0, 5)).toEqual(none);
+  });
+
+  test('are fewer by the revisions that it stored', () => {
+    expect(awaitedAfter(3, 2)).toMatchObject({ notesAwaited: 1, rechecks: 1 });
+    expect(awaitedAfter(1, 1, 2)).toEqual(none);
+    expect(awaitedAfter(1, 2)).toEqual(none);
   });
 });

@@ -46,6 +46,22 @@ test('an identity encoding changes nothing, and any other is rejected', () => {
   );
 });
 
+test.each([
+  ['x-service-signature', undefined, 'missing-signature'],
+  ['x-service-signature', '', 'missing-signature'],
+  ['x-service-signature', 'a,b', 'duplicate-header'],
+  ['x-service-signature', 'A'.repeat(64), 'malformed-signature'],
+  ['x-service-signature', `${'a'.repeat(64)} `, 'malformed-signature'],
+  ['x-service-signature', ` ${'a'.repeat(64)}`, 'malformed-signature'],
+  ['x-service-timestamp', undefined, 'missing-timestamp'],
+  ['x-service-timestamp', '', 'missing-timestamp'],
+  ['x-service-timestamp', `${TIMESTAMP}, ${TIMESTAMP}`, 'duplicate-header'],
+  ['x-service-timestamp', `${TIMESTAMP}.0`, 'malformed-timestamp'],
+  ['x-service-timestamp', '1'.repeat(16), 'malformed-timestamp'],
+])('the header %s with the value %p is rejected as %s', (name, value, fault) => {
+  expect(headerFault({ ...headers(), [name]: value })).toBe(fault);
+});
+
 test('no other signature, timestamp or body is ever genuine', () => {
   const genuine = headers();
   const other = (value: string) =>
