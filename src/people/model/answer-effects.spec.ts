@@ -92,6 +92,9 @@ describe('a check', () => {
   test('of any email ends the backoff if it is answered, and lengthens it otherwise', () => {
     const any = lookUp('any');
     expect(answered({ ...client, ...failing }, any, { kind: 'forbidden' })).toEqual(client);
+    expect(answered({ ...client, ...failing }, any, { kind: 'absent' })).toEqual(client);
+    const rejected: Answer = { kind: 'rejected', isFinal: false };
+    expect(answered({ ...client, ...failing }, any, rejected)).toMatchObject({ failures: 0, retryAt: null });
     expect(answered({ ...client, ...failing }, any, { kind: 'unreachable' })).toMatchObject({ failures: 4 });
     expect(answered({ ...client, ...failing }, any, { kind: 'rate-limited' })).toMatchObject(failing);
   });

@@ -79,7 +79,7 @@ export function applyAnswer(person: Person, step: CallStep, answer: Answer, call
 }
 
 function merge(person: Person, step: CallStep, answer: Answer, call: AnsweredCall): Person {
-  const known = answer.kind === 'unknown' ? person : settle(person, call.callId);
+  const known = settle(person, call.callId);
   const cleared: Person = { ...known, failures: 0, retryAt: null };
   // This check only shows whether the platform answers; its result is not about this person.
   if (step.subject === 'any' && READABLE.includes(answer.kind)) return cleared;

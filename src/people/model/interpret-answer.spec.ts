@@ -49,6 +49,7 @@ describe.each([
 
   test('stops the operation for everyone', () => {
     expect(interpret({ kind })).toEqual(stopped);
+    expect(interpret({ kind }, null, 'deleteUser')).toEqual(stopped);
   });
 
   test(`is ${own} for this person if the operation succeeded for others since the last one`, () => {

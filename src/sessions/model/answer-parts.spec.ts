@@ -43,6 +43,12 @@ test('null means "not ready yet" for a session that is Processing', () => {
   expect(fetchedInsights(lean(none)).transcript).toBeUndefined();
 });
 
+test('parts of a session that is Processing count, but its notes are not complete', () => {
+  const some = lean({ state: 'Processing', notes: [], topics: [] });
+  expect(fetchedNotes(some)).toEqual({ documents: [], complete: false });
+  expect(fetchedInsights(some).topics).toEqual([]);
+});
+
 test('null clears a fact, and durations are rounded to milliseconds', () => {
   const said = { date: null, sessionDurationMs: null, recordingDurationMs: 10.6 };
   expect(factsAfter(lean(said), KNOWN)).toEqual({
