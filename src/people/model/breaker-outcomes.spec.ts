@@ -19,7 +19,7 @@ const rejected = (status: number): Signal => ({ kind: 'rejected', status });
 const blocked: Breaker = {
   ...{ ...fresh, failedAt: NOW - 9 },
   block: {
-    ...{ code: 'platform-rejects', status: 402, failures: 2, since: NOW - 5_000, until: NOW },
+    ...{ code: 'platform-rejects', status: 402, failures: 2, openedAt: NOW - 9_000, since: NOW - 5_000, until: NOW },
     ...{ probe: 'probe', person: 'p-9' },
   },
 };
@@ -122,7 +122,7 @@ describe('the first failures', () => {
     expect(breaker).toEqual({
       ...{ ...fresh, failedAt: NOW },
       block: {
-        ...{ code: 'platform-rejects', status: 402, failures: 1, since: NOW, until: NOW + 5_000 },
+        ...{ code: 'platform-rejects', status: 402, failures: 1, openedAt: NOW, since: NOW, until: NOW + 5_000 },
         ...{ probe: null, person: 'p-3' },
       },
     });
