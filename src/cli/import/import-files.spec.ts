@@ -46,6 +46,6 @@ test.each([
 });
 
 test('rejects a missing file and a folder before sending anything', async () => {
-  await expect(formOf([path.join(folder, 'missing.csv')])).rejects.toThrow('no such file');
+  await expect(formOf([path.join(folder, 'missing.csv')])).rejects.toThrow('does not exist');
   await expect(formOf([file('x.csv'), folder])).rejects.toThrow('is a folder');
 });
