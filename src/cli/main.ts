@@ -7,13 +7,12 @@ import { addCommands } from './commands/commands.js';
 import { configureErrors, reportFailure } from './output/failure.js';
 import { EXIT_CODES } from './output/help.js';
 
-const ABOUT = `Connects to a running notebridge.
+const ABOUT = `Administers a running notebridge. These environment variables apply:
 
-NOTEBRIDGE_URL            its URL; http://127.0.0.1:3000 by default
-NOTEBRIDGE_KEY            an API key; by default ADMIN_API_KEY, then the key of this clone's demo
+NOTEBRIDGE_URL            the service's URL; http://127.0.0.1:3000 by default
+NOTEBRIDGE_KEY            an API key; if unset, ADMIN_API_KEY or the demo's key
 NOTEBRIDGE_ON_BEHALF_OF   your id, for the audit log
-
-NOTEBRIDGE_INSECURE_HTTP=true allows plain http to other hosts.`;
+NOTEBRIDGE_INSECURE_HTTP  true allows plain http to other hosts`;
 
 /** Prints which service answers, because a demo may run next to others. */
 function printUrl(url: string): void {

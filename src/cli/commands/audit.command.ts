@@ -8,16 +8,17 @@ const OPTIONS = valueOptions({
   '--client <externalId>': 'only entries about this client',
   '--provider <externalId>': 'only entries about this provider',
   '--session <id>': "only entries about this session: its id here or the platform's",
-  '--key <id>': 'only actions of this key: its id, admin or system',
+  '--key <id>': 'only actions by this caller: the id of a key, admin (ADMIN_API_KEY) or system (the service itself)',
   '--action <action>': 'only this action, such as "POST /v1/imports"',
   '--since <moment>': 'only entries since then, such as 2026-01-31',
   '--before <moment>': 'only entries before then',
 });
 
 const ABOUT_VERIFY = `
-It connects to the database with the service's DATABASE_URL and AUDIT_KEYS. Entries of the last second may not be linked
-yet: removed ones are not detected. FILE holds heads, one a line: lines of the service's log, what AUDIT_HEADS_URL
-received, or number:MAC. It shows that nothing was removed from the end of the log since.
+The command connects to the database with the service's DATABASE_URL and AUDIT_KEYS. Entries of the last second may not
+be linked to the chain yet: the command does not notice if one of them was removed.
+The file of --heads has one head per line: a line of the service's log, what AUDIT_HEADS_URL received, or number:MAC. It
+proves that no entry up to these heads was removed, not even from the end of the audit log.
 Exits 2 if the audit log has faults.`;
 
 /** `notebridge audit` and `audit verify`. */
@@ -49,7 +50,10 @@ export function addAuditCommands(program: Command, api: Api): void {
   group
     .command('verify')
     .description('find entries that were changed, removed or inserted')
-    .option('--heads <file>', 'heads that were stored elsewhere: all must be part of the audit log')
+    .option(
+      '--heads <file>',
+      'a file with heads (newest links of the chain) that you stored elsewhere; each must still be in the audit log',
+    )
     .option('--json', 'print the result as JSON')
     .addHelpText('after', ABOUT_VERIFY)
     .addHelpText('after', examples('audit verify', 'audit verify --heads heads.log'))

@@ -7,13 +7,13 @@ import { saveAnswer } from '../output/save-answer.js';
 
 /** `notebridge client export` and `client accounting`. */
 export function addClientCommands(program: Command, api: Api): void {
-  const group = program.command('client').description('all stored data of one client, and its disclosures');
+  const group = program.command('client').description('export the stored data of one client, or list its disclosures');
 
   group
     .command('export')
     .description('export all stored data of a client as one JSON document, for an access request')
     .argument('<externalId>')
-    .option('--output <file>', 'write it to a new file that only you can read, instead of printing it')
+    .option('--output <file>', 'write the data to a new file that only you can read, instead of printing it')
     .option('--json', 'with --output, print the name of the file as JSON')
     .addHelpText('after', examples('client export C-1002 --output C-1002.json'))
     .action((externalId: string, { output, json }: { output?: string; json?: boolean }) =>

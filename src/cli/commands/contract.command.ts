@@ -4,12 +4,19 @@ import { examples } from '../output/help.js';
 
 /** `notebridge contract`: tests the contract file before the service uses it. Needs no running service. */
 export function addContractCommands(program: Command): void {
-  const contract = program.command('contract').description('test the contract file (PLATFORM_CONTRACT)');
+  const contract = program
+    .command('contract')
+    .description('test the contract file (PLATFORM_CONTRACT), which describes what the platform leaves undefined');
   contract
     .command('check')
     .argument('[file]', 'the contract file; PLATFORM_CONTRACT by default')
-    .description('find faults in the contract file, and list what it turns on; needs no running service')
-    .option('--sample <answer>', 'also show what its pointers find in this JSON file with an answer of the platform')
+    .description(
+      'find faults in the contract file, and list the capabilities that it turns on; needs no running service',
+    )
+    .option(
+      '--sample <answer>',
+      'also show what the pointers of the contract file find in this saved answer (JSON) of the platform',
+    )
     .addOption(new Option('--operation <name>', 'the operation that --sample is an answer to').choices(READ_OPERATIONS))
     .option('--json', 'print one JSON object')
     .addHelpText('after', examples('contract check', 'contract check --sample answer.json --operation createClient'))
@@ -17,7 +24,7 @@ export function addContractCommands(program: Command): void {
   contract
     .command('probe')
     .description(
-      'look up an unused email, and show the request, the types in the answer, and what the service reads of it',
+      'look up an email that no one has on the platform; show the request, the types in the answer, and what the service reads',
     )
     .option('--json', 'print one JSON object')
     .addHelpText('after', `\nThe call counts towards the platform's limit.\n${examples('contract probe')}`)

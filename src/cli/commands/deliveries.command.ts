@@ -27,7 +27,9 @@ const stateOption = () =>
 
 /** `notebridge deliveries …` and `replay` */
 export function addDeliveryCommands(program: Command, api: Api): void {
-  const deliveries = program.command('deliveries').description('list and dismiss webhook deliveries');
+  const deliveries = program
+    .command('deliveries')
+    .description('list the webhooks that the platform delivered, or dismiss one');
   const list = deliveries
     .command('list', { isDefault: true })
     .description('list deliveries, newest first')
@@ -55,7 +57,7 @@ export function addDeliveryCommands(program: Command, api: Api): void {
 
   program
     .command('replay')
-    .description('replay a delivery, or a selection, which is counted first')
+    .description('process a delivery again, or count a selection, ask, and process it again')
     .argument('[id]')
     .addOption(stateOption())
     .addOption(new Option('--event-type <type>', 'only deliveries of this type').choices(EVENT_TYPES))

@@ -9,9 +9,12 @@ import { lines, printAnswer, table } from '../output/print.js';
 export function addFindCommand(program: Command, api: Api): void {
   program
     .command('find')
-    .description('find people, sessions, imports, deliveries and compliance jobs by a whole id or email')
-    .argument('<text>', 'an id of any kind; - reads it from standard input, so that no shell history keeps an email')
-    .option('--json', 'print what the service answers')
+    .description('find people, sessions, imports, deliveries and compliance jobs by a whole id, and people by email')
+    .argument(
+      '<text>',
+      'a whole id or email; - reads it from standard input, so that your shell keeps no email in its history',
+    )
+    .option('--json', "print the service's answer")
     .addHelpText('after', examples('find C-1', 'find - < email.txt'))
     .action(async (given: string, { json }: { json?: boolean }) => {
       const text = given === '-' ? await textOf(process.stdin) : given;

@@ -21,10 +21,14 @@ interface NewKeyOptions {
 }
 
 const ABOUT_ROTATION = `
-It connects to the database with the service's DATABASE_URL and keys. First add the new key last in every process, then
-put it first in every process; then run this while they run. It can be stopped and run again at any time.
-"audit" needs DATABASE_OWNER_URL if DATABASE_URL names another role. Changed entries keep their old MAC.
-Exits 2 if values are left or have a fault.`;
+The command connects to the database with the service's DATABASE_URL and keys. Before it, in every process, add the new
+key as the last of its setting and restart; then make it the first and restart again. Run the command while the service
+runs; you can stop it and run it again at any time.
+Exits 2 if values still have an old key or have a fault.`;
+
+const ABOUT_AUDIT_ROTATION = `
+Needs DATABASE_OWNER_URL if DATABASE_URL names a role that does not own the tables. Audit entries that someone has
+changed keep their old MAC, so that "audit verify" still finds them.`;
 
 /** The subcommands of `keys rotate`, with their descriptions. */
 const ROTATIONS: Record<RotationKind, string> = {
@@ -35,7 +39,9 @@ const ROTATIONS: Record<RotationKind, string> = {
 
 /** `notebridge keys …` */
 export function addKeyCommands(program: Command, api: Api): void {
-  const keys = program.command('keys').description('API keys, and the keys that encrypt and sign stored data');
+  const keys = program
+    .command('keys')
+    .description('manage API keys, and rotate the keys that encrypt and sign stored data');
   const list = keys
     .command('list', { isDefault: true })
     .description('list API keys, including revoked ones; a key itself is shown only once, when it is created')
@@ -53,8 +59,8 @@ export function addKeyCommands(program: Command, api: Api): void {
   keys
     .command('create')
     .description('create an API key, and show it once')
-    .argument('<name>', 'its purpose; not a person')
-    .addOption(new Option('--scopes <scopes...>', 'its permissions').choices(SCOPES).makeOptionMandatory())
+    .argument('<name>', 'what uses the key, such as ehr; not the name of a person')
+    .addOption(new Option('--scopes <scopes...>', 'what the key may do').choices(SCOPES).makeOptionMandatory())
     .addOption(expiresAt())
     .option('--no-expiry', 'never expire; by default, a key expires after a year')
     .option(...JSON_ANSWER)
@@ -65,7 +71,9 @@ export function addKeyCommands(program: Command, api: Api): void {
 
   const rotation = keys
     .command('rotate')
-    .description('replace an API key, and show the new one once; or rotate the keys of the service')
+    .description(
+      'replace an API key, and show the new one once; or (data, fingerprints, audit) rotate a key of the service',
+    )
     .argument('<id>')
     .option('--overlap-seconds <seconds>', 'how long the old key is still accepted; a day by default', secondsIn)
     .addOption(expiresAt())
@@ -90,9 +98,9 @@ export function addKeyCommands(program: Command, api: Api): void {
     rotation
       .command(kind)
       .description(description)
-      .option('--dry-run', 'only count the values of each key')
+      .option('--dry-run', 'only count how many values each key protects')
       .option('--json', 'print the result as JSON, and the progress to stderr')
-      .addHelpText('after', ABOUT_ROTATION)
+      .addHelpText('after', kind === 'audit' ? ABOUT_ROTATION + ABOUT_AUDIT_ROTATION : ABOUT_ROTATION)
       .addHelpText('after', examples(`keys rotate ${kind} --dry-run`, `keys rotate ${kind}`))
       .action(async (_: unknown, command: Command) =>
         // Both commands have --json, which is then the outer one's.

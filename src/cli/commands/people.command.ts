@@ -65,15 +65,12 @@ export function addPeopleCommands(program: Command, api: Api): void {
     instead: ({ csv, output }) => (csv === undefined ? undefined : savePeople(api, output)),
   });
 
-  const action = new Argument(
-    '<action>',
-    'link, create, retry, ignore or delete; trace shows those that apply, with their effects',
-  );
+  const action = new Argument('<action>', 'what to do; notebridge trace shows which actions apply, with their effects');
   program
     .command('resolve')
-    .description('resolve a person that needs a review or has failed')
+    .description('decide how to continue with a person that needs a review or has failed')
     .addArgument(kindArgument())
-    .argument('<externalId>')
+    .argument('<externalId>', "the EHR's id of the person")
     .addArgument(action.choices(RESOLVE_ACTIONS))
     .option('--user <platformUserId>', 'the user to link to')
     .option('--wait <seconds>', 'how long to wait for the outcome, 0 to 60', waitSeconds, 20)
@@ -92,9 +89,9 @@ export function addPeopleCommands(program: Command, api: Api): void {
 
   program
     .command('resolve-all')
-    .description('resolve all people that need a review or have failed for one reason, counted first')
-    .addArgument(new Argument('<code>', 'the reason, as people shows it').choices(UNSETTLED_CODES))
-    .addArgument(new Argument('<action>', 'create, retry or ignore').choices(BULK_ACTIONS))
+    .description('count all people that need a review or have failed for one reason, ask, and resolve them')
+    .addArgument(new Argument('<code>', 'the reason, as notebridge people shows it').choices(UNSETTLED_CODES))
+    .addArgument(new Argument('<action>', 'what to do with each').choices(BULK_ACTIONS))
     .addOption(new Option('--kind <kind>', 'only people of this kind').choices(KINDS))
     .option('--yes', 'do not ask for confirmation; without a terminal and --yes, only count')
     .option('--json', "print the service's answer, without asking for confirmation")

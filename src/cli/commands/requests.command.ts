@@ -33,7 +33,7 @@ interface RequestKind<View> {
 const SESSIONS: RequestKind<SessionResponse> = {
   command: 'sessions',
   noun: 'sessions',
-  description: 'sessions, and requests to create them; resolve Unknown ones manually',
+  description: 'list sessions and requests for them, or resolve a request whose outcome is unknown',
   path: '/v1/sessions',
   states: 'sessionState',
   filters: [
@@ -65,7 +65,7 @@ const SESSIONS: RequestKind<SessionResponse> = {
 const JOBS: RequestKind<ListedJobResponse> = {
   command: 'compliance',
   noun: 'jobs',
-  description: 'compliance jobs; resolve Unknown ones manually',
+  description: 'list compliance jobs, or resolve a submission whose outcome is unknown',
   path: '/v1/compliance/jobs',
   states: 'complianceState',
   filters: [
@@ -116,11 +116,14 @@ function addCommands<View extends SessionResponse | ListedJobResponse>(
     none: `No matching ${noun}.`,
   });
 
-  const action = new Argument('<action>', 'link to an existing one on the platform, create it again, or abandon it');
+  const action = new Argument(
+    '<action>',
+    'link: it exists on the platform (pass --to); create: send the request again; abandon: give up the request',
+  );
   group
     .command('resolve')
-    .description('resolve a request with unknown outcome; look on the platform first')
-    .argument('<id>')
+    .description('resolve a request whose outcome is unknown; first look on the platform whether it exists')
+    .argument('<id>', 'the id that the list shows')
     .addArgument(action.choices(['link', 'create', 'abandon']))
     .option('--to <platformId>', "the platform's id to link to")
     .option('--json', "print the service's answer")

@@ -28,7 +28,7 @@ export function addServiceCommands(program: Command, api: Api): void {
 
   program
     .command('hold')
-    .description('hold all changes to the platform; webhooks and reads continue')
+    .description('stop all changes to the platform, until release; notebridge still receives webhooks and reads')
     .requiredOption('--reason <code>', 'the id of a case or a ticket, for the audit log; no names')
     .option('--restored', 'the database was restored from a backup')
     .option('--json', "print the service's answer")
@@ -37,7 +37,7 @@ export function addServiceCommands(program: Command, api: Api): void {
 
   program
     .command('release')
-    .description('end the hold, so that changes go to the platform again')
+    .description('end the hold: send the changes that have waited')
     .option('--reason <code>', 'the id of a case or a ticket, for the audit log; no names')
     .option('--restored', 'the database was restored, and the EHR has to read the feed again')
     .option('--json', "print the service's answer")
@@ -46,7 +46,7 @@ export function addServiceCommands(program: Command, api: Api): void {
 
   program
     .command('capabilities')
-    .description('list capabilities, with the missing settings of those that are off')
+    .description('list the capabilities (features that need the contract file), and what those that are off need')
     .option('--json', "print the service's answer")
     .addHelpText('after', examples('capabilities'))
     .action(async ({ json }: { json?: boolean }) =>
@@ -57,7 +57,7 @@ export function addServiceCommands(program: Command, api: Api): void {
 
   program
     .command('doctor')
-    .description('check the settings in the environment and .env, and everything that the service needs')
+    .description('check the settings, database, queue, contract file and platform, and say how to fix each fault')
     .option('--json', 'print one JSON object per check, with its state: ok, faulty or unknown')
     .addHelpText('after', examples('doctor'))
     .action(async (options: { json?: boolean }) => (await import('../doctor/doctor.js')).examine(options));

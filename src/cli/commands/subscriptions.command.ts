@@ -17,7 +17,10 @@ const JSON_ANSWER = ['--json', "print the service's answer"] as const;
 const ID = '7b0f5a3e-0000-4000-8000-000000000000';
 const pathOf = (id: string): string => `${SUBSCRIPTIONS}/${encodeURIComponent(id)}`;
 const after = (otherwise: string) =>
-  new Option('--after <cursor>', `continue after this cursor, 0 or latest; ${otherwise}`);
+  new Option(
+    '--after <cursor>',
+    `push the events after this cursor; 0: all events, latest: only new ones; ${otherwise}`,
+  );
 
 interface JsonOption {
   json?: boolean;
@@ -25,7 +28,9 @@ interface JsonOption {
 
 /** `notebridge subscriptions …` */
 export function addSubscriptionCommands(program: Command, api: Api): void {
-  const subscriptions = program.command('subscriptions').description("the EHR's endpoints for pushed events");
+  const subscriptions = program
+    .command('subscriptions')
+    .description("manage the EHR's endpoints, to which notebridge pushes events");
   const list = subscriptions
     .command('list', { isDefault: true })
     .description("list subscriptions with the endpoint's last answer")

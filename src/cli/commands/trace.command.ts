@@ -22,7 +22,7 @@ export function addTraceCommand(program: Command, api: Api): void {
     .command('trace')
     .description('show the history of one person, session or delivery, what comes next and why; sends nothing')
     .addArgument(new Argument('<kind>', 'the kind of thing to trace').choices(Object.keys(TRACES)))
-    .argument('<id>', "the EHR's id of a person; a session's id here or on the platform; a delivery's id")
+    .argument('<id>', "of a person, the EHR's id; of a session, its id here or on the platform; of a delivery, its id")
     .option('--json', "print the service's answer")
     .addHelpText('after', examples('trace client C-1', 'trace delivery 42'))
     .action((kind: string, id: string, { json }: { json?: boolean }) => TRACES[kind]?.(api, id, json));

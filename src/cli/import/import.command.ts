@@ -41,24 +41,25 @@ const ID = '7b0f5a3e-0000-4000-8000-000000000000';
 const columnOption = () =>
   new Option(
     '--column <field=NAME>',
-    'the column of a field in CSV files, or in one kind (clients.firstName=Vorname); repeatable',
+    'the CSV column of a field, such as externalId=PAT_ID; clients.firstName=Vorname is for files of clients only; repeatable',
   ).argParser(addColumn);
 
-const overrideOption = () => new Option('--override <guards...>', 'confirm these guards').choices(GUARD_NAMES);
+const overrideOption = () =>
+  new Option('--override <guards...>', 'confirm the guards that stop the plan').choices(GUARD_NAMES);
 
 /** Commands that change an import; most of them watch it to its end. */
 const ACTIONS = [
   { action: 'apply', about: 'apply the plan of a dry run or a snapshot', option: overrideOption, watched: true },
   {
     action: 'map',
-    about: 'choose the columns of an import that waits for them',
+    about: 'choose the columns of an import whose files are not clear (needs-mapping)',
     option: () => columnOption().makeOptionMandatory(),
     watched: true,
   },
-  { action: 'pause', about: 'finish calls in flight, start no others' },
+  { action: 'pause', about: 'pause an import: people that have started finish, no others start' },
   { action: 'resume', about: 'continue a paused import', watched: true },
-  { action: 'cancel', about: 'finish people who were started, skip all other rows' },
-  { action: 'retry', about: 'retry rows that failed or need review', watched: true },
+  { action: 'cancel', about: 'cancel an import: people that have started finish, all other rows are skipped' },
+  { action: 'retry', about: 'retry the rows of an import that failed or need review', watched: true },
 ];
 
 /** `notebridge import FILE…`, `imports`, `import-rows`, and the commands that change an import. */
@@ -76,12 +77,11 @@ export function addImportCommands(program: Command, api: Api): void {
     .addOption(mode.choices(['upsert', 'snapshot']).default('upsert'))
     .option('--dry-run', 'plan and count only; nothing is sent until you apply it')
     .addOption(columnOption())
-    .option('--default-provider <id>', 'external id of the provider for clients without one')
+    .option('--default-provider <id>', 'external id of the provider that clients without a provider get')
     .option('--id-system <uris...>', 'FHIR identifier systems whose value is the external id')
     .option('--encounter-since <day>', 'ignore FHIR encounters before this day; defaults to a year ago')
-    .option('--no-wait', 'return once the files are read')
-    .option('--json', 'print only the import at its end, as JSON')
-    .addHelpText('after', '\nExits 0 on success, 2 if something needs attention, 1 on an error.')
+    .option('--no-wait', 'return once the service has read the files; the import continues')
+    .option('--json', 'print only the final state of the import, as JSON')
     .addHelpText(
       'after',
       examples(
@@ -94,8 +94,8 @@ export function addImportCommands(program: Command, api: Api): void {
 
   const imports = program
     .command('imports [id]')
-    .description('list the latest imports, or watch one to its end')
-    .option('--no-wait', 'show its current state')
+    .description('list the latest imports; with an id, watch that import to its end')
+    .option('--no-wait', 'with an id, show the current state and return')
     .addHelpText('after', examples('imports --limit 5', `imports ${ID} --no-wait`));
   listing<ImportResponse>(imports, api, {
     from: () => api.all('/v1/imports', { limit: '20' }),
@@ -126,7 +126,7 @@ export function addImportCommands(program: Command, api: Api): void {
   for (const { action, about, option, watched } of ACTIONS) {
     const command = program.command(`${action} <id>`).description(about);
     if (option) command.addOption(option());
-    if (watched) command.option('--no-wait', 'return immediately');
+    if (watched) command.option('--no-wait', 'return immediately; the import continues');
     command.option('--json', 'print only the import, as JSON');
     const isMap = action === 'map';
     command.addHelpText('after', examples(`${action} ${ID}${isMap ? ' --column externalId=PAT_ID' : ''}`));
