@@ -117,6 +117,7 @@ describe('a rejection', () => {
       code: 'platform-rejects',
       status: 422,
       failures: 1,
+      openedAt: NOW,
       since: NOW,
       until: NOW + 1,
       probe: null,
