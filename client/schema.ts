@@ -38,7 +38,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Create the successor of a key
+         * Rotate a key: create its successor
          * @description It has the same name and scopes and is shown only once. The old key is accepted for `overlapSeconds` more.
          *
          *     Needs a key with the scope `admin`.
@@ -108,7 +108,7 @@ export interface paths {
         get: operations["BrowserSession.read"];
         put?: never;
         /**
-         * Exchange a key for a cookie that acts as the key
+         * Sign in with a key and get a session cookie
          * @description Any valid key is accepted.
          */
         post: operations["BrowserSession.open"];
@@ -1730,7 +1730,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Find what has an id or an email
+         * Find people, sessions, jobs, imports and deliveries by id or email
          * @description Searches people, sessions, compliance jobs, imports and deliveries, each if the key has the scope to read
          *     it: `people:read`, `sessions:read`, `compliance`, `imports`, `webhooks`. Only the whole id matches: an external id,
          *     also a former one, an id of the platform, an email, an appointment, or an id of this service. Names are encrypted, so
@@ -2045,7 +2045,7 @@ export interface components {
                 [key: string]: string;
             } | null;
             /**
-             * @description `ok`, or the type of the problem that was answered; a word or two where that does not say all. `TYPE, N times`: N more
+             * @description `ok`, the type of the problem that was answered, or a word such as `released`. `TYPE, N times`: N more
              *     requests of this caller had the same outcome within a minute
              *
              *     `begun`: recorded before a call to the platform that cannot be undone. If the call failed, another
@@ -2317,7 +2317,7 @@ export interface components {
             url?: string;
             /** @description Only events of these types; null for all */
             types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "person.unmerged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
-            /** @description True pauses, false resumes after the last event that the endpoint took. No event is dropped during a pause */
+            /** @description True pauses, false resumes after the last event that the endpoint accepted. Events wait during a pause */
             paused?: boolean;
             /** @description Continues after this cursor instead; 0 for the oldest event, latest for the events from now on */
             after?: string;
@@ -2344,7 +2344,7 @@ export interface components {
             /** @description Failed attempts since it was last received, repeated or replayed */
             attempts: number;
             error: components["schemas"]["DeliveryErrorResponse"] | null;
-            /** @description Exact repeats. Each was processed again */
+            /** @description Identical repeats. Each was processed again */
             repeats: number;
             /**
              * Format: date-time
@@ -2884,7 +2884,7 @@ export interface components {
             state: "dead" | "failed" | "ignored" | "not-understood" | "processed" | "received";
             /** @description Why it failed, is dead or was ignored; otherwise null */
             reason: string | null;
-            /** @description Exact repeats of the delivery */
+            /** @description Identical repeats of the delivery */
             repeats: number;
         };
         TimelineRequestResponse: {
@@ -3465,7 +3465,7 @@ export interface components {
             state: string;
             /**
              * Format: date-time
-             * @description Of an import and a delivery, when it arrived
+             * @description When an import or a delivery arrived
              */
             updatedAt: string;
         };

@@ -105,7 +105,7 @@ async function finish(): Promise<void> {
 main()
   .catch((error: unknown) => {
     const reason: unknown = stopping.signal.aborted ? stopping.signal.reason : error;
-    console.error(`\n${reason instanceof Error ? reason.message : 'The demo failed without a reason.'}`);
+    console.error(`\n${reason instanceof Error ? reason.message : 'The demo failed for an unknown reason.'}`);
     process.exitCode = reason instanceof CliFault ? reason.exitCode : 1;
   })
   .then(finish)

@@ -104,7 +104,7 @@ function sayAddresses(
 ): void {
   const { addresses, warnings } = calledAddresses(contract, base);
   const operations = Object.fromEntries(addresses.map(({ operation, method, url }) => [operation, `${method} ${url}`]));
-  logger.info({ operations }, 'the platform is called at these addresses');
+  logger.info({ operations }, 'the platform is called at these URLs');
   for (const warning of [...readContract(file).warnings, ...warnings]) logger.warn(warning);
 }
 

@@ -73,11 +73,11 @@ async function warningsOf(client: pg.Client, { DATABASE_CONNECTIONS: connections
 const UP_TO_DATE = 'the database is up to date: it has all migrations';
 
 const noKey = (name: string) =>
-  `${name} is not set. With a database of your own, give one as id:base64 (openssl rand -base64 32).`;
+  `${name} is not set. It is required unless the embedded PostgreSQL is used: set it to id:base64 of 32 bytes (openssl rand -base64 32).`;
 
 const OWNER_AT_HAND =
-  'DATABASE_OWNER_URL is set for a process that serves, so an attacker who takes it over can change the audit log: let migrate ' +
-  'alone have it.';
+  'DATABASE_OWNER_URL is set for a process that serves requests. An attacker who takes over the process could change the ' +
+  'audit log: set DATABASE_OWNER_URL for migrate only.';
 
 type StoreEnv = Pick<Env, 'REDIS_URL' | 'DATABASE_URL' | 'QUEUE_PREFIX'>;
 
@@ -140,6 +140,6 @@ async function checkMigrated(url: string): Promise<string[]> {
   if (missing.length === 0) return [];
   throw new Error(
     `The database lacks the migrations ${missing.map(({ name }) => name).join(', ')}, and the role of DATABASE_URL does not own its tables: ` +
-      'run migrate first (npm start migrate), with DATABASE_OWNER_URL naming the role that does.',
+      'run migrate first (npm start migrate), with DATABASE_OWNER_URL of the role that owns them.',
   );
 }

@@ -62,7 +62,7 @@ export async function readAgain(isInUse = false): Promise<Session | null> {
   const session = await readSession(undefined, isInUse);
   const before = queries.getQueryData<Session | null>(SESSION.queryKey);
   if (!session || !before) return null;
-  if (idOf(before) !== idOf(session)) forget('Another user signed in to this browser.');
+  if (idOf(before) !== idOf(session)) forget('Another user signed in with this browser, so you were signed out.');
   become(session);
   return session;
 }
@@ -83,11 +83,11 @@ export async function signIn(key: string): Promise<void> {
 const LIKE_A_KEY = /^[\x21-\x7e]{1,512}$/;
 
 /** In the words of the service. */
-const NOT_KNOWN = 'The key is unknown, expired or revoked. Ask an administrator for another.';
+const NOT_KNOWN = 'The key is unknown, expired or revoked. Ask an administrator for a new key.';
 
 /** Safari accepts Secure cookies only over https, also from localhost. */
 const COOKIE_REFUSED =
-  'The key is valid, but this browser did not keep the session, because it accepts no cookie over http. Open the console over https, or in Chrome or Firefox on the same machine, at 127.0.0.1.';
+  'The key is valid, but this browser accepts no cookies over http. Open the console over https. On the machine of the service, use Chrome or Firefox at 127.0.0.1.';
 
 /** Why the last session ended, for the sign-in page. */
 export const lastEnd = store<string | undefined>(undefined);
@@ -96,7 +96,7 @@ export const lastEnd = store<string | undefined>(undefined);
 const TELL_AGAIN_MS = 2_000;
 
 const NOT_TOLD =
-  'This page deleted what it showed, but the service could not be reached to end your session. Leave the page open: it retries until the service answers.';
+  'The data on this page was deleted, but your session has not ended yet, because the service cannot be reached. Leave the page open: signing out is retried.';
 
 /** Ends the session here and at the service. Deletes all read data immediately. */
 export async function signOut(why = 'You are signed out.'): Promise<void> {

@@ -23,14 +23,14 @@ export function ErrorNote({ error, onRetry }: { error: Error; onRetry?: () => vo
 function sentenceOf(error: Error): string {
   const [fault] = (error instanceof NotebridgeError && error.more.errors) || [];
   const label = fault && labelOfField(fault.pointer.slice(1));
-  return label ? `The field “${label}” is not acceptable: ${fault.detail}.` : error.message;
+  return label ? `The field “${label}” is invalid: ${fault.detail}.` : error.message;
 }
 
 /** Shown instead of a page or an action for which the caller lacks a scope. */
 export function LacksScope({ scope }: { scope: string }) {
   return (
     <p className="note">
-      You may not use this: it needs the scope <code>{scope}</code>. Ask your administrator.
+      You need the scope <code>{scope}</code> for this. Ask your administrator for it.
     </p>
   );
 }

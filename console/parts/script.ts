@@ -4,7 +4,10 @@
  */
 export class ScriptMissing extends Error {
   constructor(cause: unknown) {
-    super('This part of the console could not be loaded: the service is down, or was upgraded.', { cause });
+    super(
+      'This part of the console could not be loaded, because the service is down or was upgraded. Reload the page.',
+      { cause },
+    );
     this.name = 'ScriptMissing';
   }
 }

@@ -38,7 +38,7 @@ function Signed() {
         <Route>
           <title>Page not found · notebridge</title>
           <h1>Page not found</h1>
-          <p>No page has this address. Choose one in the navigation.</p>
+          <p>The console has no page at this URL. Choose one from the menu.</p>
         </Route>
       </Switch>
     </Frame>

@@ -30,7 +30,7 @@ export function Frame({ session, children }: { session: Session; children: React
   return (
     <>
       <a className="skip" href="#page">
-        Skip to the page
+        Skip to the content
       </a>
       <header className="top">
         <Link href="/" className="brand">
@@ -148,7 +148,7 @@ function ReadAgain() {
     <span role="status">
       {useOutdated() && (
         <button type="button" onClick={() => void readAgain()}>
-          Updated: reload
+          New data: reload
         </button>
       )}
     </span>

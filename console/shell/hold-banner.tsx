@@ -10,7 +10,7 @@ export function HoldBanner({ mayRelease }: { mayRelease: boolean }) {
   return (
     <div className="note error" role="status">
       <p>
-        <strong>Sending is held</strong>
+        <strong>Sending to the platform is held</strong>
         {heldBySetting && ' by the setting HOLD_SENDING'}
         {since && !heldBySetting && (
           <>
@@ -18,8 +18,7 @@ export function HoldBanner({ mayRelease }: { mayRelease: boolean }) {
             since <Moment at={since} exact /> by <code>{by}</code> (<code>{reason}</code>)
           </>
         )}
-        . Only lookups go to the platform; changes wait.{' '}
-        {mayRelease && <Link href="/">Release it on the overview</Link>}
+        . The platform is only read; changes wait. {mayRelease && <Link href="/">Release it on the overview</Link>}
       </p>
     </div>
   );

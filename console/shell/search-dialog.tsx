@@ -64,7 +64,8 @@ export default function SearchDialog({ onClose }: { onClose: () => void }) {
           aria-describedby="search-help"
         />
         <p id="search-help" className="help">
-          Whole ids only: an external id, a platform id, an appointment, an import, a delivery.
+          Enter a complete email or id: of a person, an appointment, a session, a compliance job, an import or a
+          delivery.
         </p>
         <div role="status">{search.data && <Results found={search.data} onOpen={onClose} />}</div>
       </search>

@@ -10,7 +10,7 @@ import { Read } from '../parts/read.js';
 /** Why a sign-in at the provider failed, by the codes of the service. */
 const REFUSALS: Readonly<Record<string, string>> = {
   expired: 'This sign-in was started in another browser, or took longer than ten minutes. Please try again.',
-  'no-scopes': 'None of your groups may use notebridge. Ask your administrator to add you to one.',
+  'no-scopes': 'None of your groups may use notebridge. Ask your administrator to add you to one that may.',
   'not-configured': 'Sign-in at a provider is not configured: OIDC_ISSUER or PUBLIC_URL is missing.',
   'provider-refused': 'The provider did not sign you in. Please try again, or ask your administrator.',
   'provider-unavailable': 'The provider does not answer. Please try again later.',
@@ -45,7 +45,7 @@ export function SignedIn() {
       <title>Signed in · notebridge</title>
       <h1>{isRefused ? 'Not confirmed' : 'Signed in'}</h1>
       <Refusal />
-      <p>Close this tab, and continue in the one where you were asked.</p>
+      <p>Close this tab, and continue in the tab that asked you to sign in.</p>
     </>
   );
 }
@@ -104,7 +104,7 @@ function KeyForm({ isFirst }: { isFirst: boolean }) {
         aria-describedby="key-help"
       />
       <p id="key-help" className="help">
-        Its scopes decide which pages you can use. The demo prints its key;{' '}
+        The scopes of the key decide which pages you can use. The demo prints a key;{' '}
         <code>npx notebridge keys create NAME --scopes …</code> creates one.
       </p>
       <button type="submit" className={isFirst ? 'primary' : undefined} disabled={attempt.isPending}>

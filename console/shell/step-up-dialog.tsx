@@ -57,7 +57,7 @@ function Confirmation({ asked: { needsSignIn, answer }, session }: { asked: Aske
         {needsSignIn && isPerson && (
           <p role="status">
             {isConfirmed ? (
-              'You are confirmed.'
+              'Your identity is confirmed. Continue.'
             ) : (
               <a className="button" target="_blank" rel="noreferrer" href={signInAddress('/console/sign-in', true)}>
                 Sign in again (opens a tab)
@@ -75,7 +75,7 @@ function Confirmation({ asked: { needsSignIn, answer }, session }: { asked: Aske
           aria-describedby="purpose-help"
         />
         <span id="purpose-help" className="help">
-          A code or a ticket id, such as TICKET-1042. The audit log keeps it. No names.
+          A ticket id or a code, such as TICKET-1042, without names. The audit log records it.
         </span>
       </div>
       {attempt.error && <ErrorNote error={attempt.error} />}

@@ -103,7 +103,7 @@ export class AuditResponse {
    */
   filter!: Record<string, string> | null;
   /**
-   * `ok`, or the type of the problem that was answered; a word or two where that does not say all. `TYPE, N times`: N more
+   * `ok`, the type of the problem that was answered, or a word such as `released`. `TYPE, N times`: N more
    * requests of this caller had the same outcome within a minute
    *
    * `begun`: recorded before a call to the platform that cannot be undone. If the call failed, another

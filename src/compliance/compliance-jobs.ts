@@ -137,7 +137,8 @@ export class ComplianceJobs {
 
   private async find(id: string): Promise<JobRow> {
     const row = await this.jobs.find(id);
-    if (!row) throw new Problem(404, 'unknown-job', 'No compliance job has this id.');
+    if (!row)
+      throw new Problem(404, 'unknown-job', 'No compliance job has this id. GET /v1/compliance/jobs lists them.');
     this.audit.about('compliance-job', row.shownId);
     return row;
   }

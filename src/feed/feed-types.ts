@@ -25,8 +25,8 @@ export const FEED_TYPES = {
   'compliance.failed': 'A check of PDFs failed, or the platform rejected it; the job says why.',
   'compliance.needs-review':
     'A check of PDFs has an unknown outcome, or its result cannot be read; `code` says which. Resolve it, or show it to an administrator.',
-  'smart-edit.completed': 'A smart edit has ended. Its subject has no route, because nothing else is known about it.',
-  'smart-edit.failed': 'A smart edit failed. Its subject has no route.',
+  'smart-edit.completed': 'The platform finished a smart edit. Only the id is known, so no route shows the subject.',
+  'smart-edit.failed': 'A smart edit failed. No route shows the subject.',
   'subscription.paused':
     'Events are no longer pushed to an endpoint; `reason` says why: endpoint-gone (it answered 410), no-success (for five days) or cursor-expired. No event is lost: fix the endpoint, then resume the subscription.',
   'import.finished': 'An import has ended, with its `state`. Check the rejected rows.',

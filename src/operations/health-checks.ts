@@ -91,7 +91,7 @@ export class HealthChecks implements OnApplicationBootstrap {
     for (const code of this.known.keys()) {
       if (causes.some((cause) => cause.code === code)) continue;
       this.known.delete(code);
-      this.log.log({ msg: 'a cause of bad health has ended', code });
+      this.log.log({ msg: 'a health problem has ended', code });
     }
   }
 

@@ -10,7 +10,7 @@ import { type Health, HealthIndicator, healthOf } from '../http/server/health-in
 import { Metrics } from '../http/server/metrics.js';
 import { GONE_SECONDS, WorkerProcess } from '../processes/worker-process.js';
 
-const HELP = `Seconds since a process with the role was last alive; none is beyond ${GONE_SECONDS}, and if the series is absent`;
+const HELP = `Seconds since the last heartbeat of a process with the role. Above ${GONE_SECONDS}, or without a series, none is alive`;
 
 /** Timeout for an answer of PostgreSQL, shorter than that of a check, so that its silence has a name. */
 const ANSWER_MS = 1_500;

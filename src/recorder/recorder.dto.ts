@@ -26,7 +26,7 @@ export class LaunchRequest extends RecoveryRequest {
   redirectUrl?: string;
 }
 
-/** Opens the recorder once; it holds a secret, so open it and keep it nowhere. */
+/** Opens the recorder once. The URL contains a secret, so do not store it. */
 export class RecorderResponse {
   url!: string;
 }

@@ -11,7 +11,7 @@ export class SearchController {
   constructor(private readonly searching: Search) {}
 
   /**
-   * Find what has an id or an email
+   * Find people, sessions, jobs, imports and deliveries by id or email
    *
    * @remarks Searches people, sessions, compliance jobs, imports and deliveries, each if the key has the scope to read
    * it: `people:read`, `sessions:read`, `compliance`, `imports`, `webhooks`. Only the whole id matches: an external id,

@@ -31,7 +31,7 @@ export class FoundResponse {
   /** What matched: an id of this service or of the EHR, a former external id, the id of the platform, an email, or an appointment */
   matched!: 'id' | 'former-id' | 'platform-id' | 'email' | 'appointment';
   state!: string;
-  /** Of an import and a delivery, when it arrived */
+  /** When an import or a delivery arrived */
   updatedAt!: Date;
 }
 

@@ -24,7 +24,7 @@ export function notChosen(): Problem {
 
 export function notNext(next: FeedEventResponse | undefined): Problem {
   const detail = next
-    ? 'Another event is next: `next` is its cursor. GET the subscription shows it.'
+    ? 'Another event is next. Its cursor is in `next`; GET /v1/subscriptions/{id} shows the event.'
     : 'No event waits, or its types are not among the next 5,000 events. GET the subscription shows its state.';
   return new Problem(409, 'not-next', detail, { extensions: { next: next?.cursor ?? null } });
 }

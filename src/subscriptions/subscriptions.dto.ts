@@ -52,7 +52,7 @@ export class ChangeSubscriptionRequest {
   @IsIn(TYPES, { each: true, message: 'must hold types of events; GET /v1/events describes them' })
   types?: FeedType[] | null;
 
-  /** True pauses, false resumes after the last event that the endpoint took. No event is dropped during a pause */
+  /** True pauses, false resumes after the last event that the endpoint accepted. Events wait during a pause */
   @IsOptional()
   @IsBoolean()
   paused?: boolean;

@@ -20,7 +20,7 @@ export class UnreadableValue extends Problem {
 
   /** @param place table and column, e.g. `people.profile` */
   constructor(place: string) {
-    const detail = `An encrypted value of ${place} does not open, because it was changed, moved or truncated. Restore its row, which the log names, from a backup.`;
+    const detail = `An encrypted value of ${place} cannot be decrypted, because it was changed, moved or truncated. Restore its row, which the log names, from a backup.`;
     super(503, 'data-unreadable', detail);
   }
 }

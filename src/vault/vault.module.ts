@@ -33,7 +33,7 @@ function openVault(keys: ServiceKeys, random: Random, metrics: Metrics): Vault {
   return new Vault(keys.DATA_KEYS, random, {
     onUnreadable: ({ table, column, row }, cause, isNew) => {
       counter.inc({ column: `${table}.${column}`, cause });
-      if (isNew) log.error({ msg: 'an encrypted value does not open', table, column, row });
+      if (isNew) log.error({ msg: 'an encrypted value cannot be decrypted', table, column, row });
     },
   });
 }

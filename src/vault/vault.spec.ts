@@ -35,12 +35,12 @@ test('a value opens in no other place, even if the names join to the same letter
   fc.assert(
     fc.property(place, place, (where, elsewhere) => {
       fc.pre(JSON.stringify(where) !== JSON.stringify(elsewhere));
-      expect(() => vault.open(elsewhere, vault.seal(where, 'text'))).toThrow('does not open');
+      expect(() => vault.open(elsewhere, vault.seal(where, 'text'))).toThrow('cannot be decrypted');
     }),
     propertyRuns(),
   );
   const sealed = vault.seal({ table: 'ab', column: 'c', row: 'd' }, 'text');
-  expect(() => vault.open({ table: 'a', column: 'bc', row: 'd' }, sealed)).toThrow('does not open');
+  expect(() => vault.open({ table: 'a', column: 'bc', row: 'd' }, sealed)).toThrow('cannot be decrypted');
 });
 
 test('a value with one changed bit does not open', () => {
@@ -55,14 +55,14 @@ test('a value with one changed bit does not open', () => {
 test('a value that was cut short does not open', () => {
   const sealed = vault.seal(here, 'text');
   for (let length = 0; length < sealed.length; length++) {
-    expect(() => vault.open(here, sealed.subarray(0, length))).toThrow(/does not open|lacks the key/);
+    expect(() => vault.open(here, sealed.subarray(0, length))).toThrow(/cannot be decrypted|lacks the key/);
   }
 });
 
 test('another key of the same name fails with an error that names the column, not the content', () => {
   const impostor = new Vault([key('k1')], new Random());
   expect(() => impostor.open(here, vault.seal(here, 'Zoë'))).toThrow(
-    'An encrypted value of people.profile does not open, because it was changed, moved or truncated. Restore its row, which the log names, from a backup.',
+    'An encrypted value of people.profile cannot be decrypted, because it was changed, moved or truncated. Restore its row, which the log names, from a backup.',
   );
 });
 

@@ -33,25 +33,25 @@ export const REVIEWS = unsettled({
   },
   'create-unknown': {
     label: 'Create without an answer',
-    hint: 'A create without an email got no answer, so the person may exist on the platform. Look there after a minute, then resolve with "link" or "create".',
+    hint: 'The platform did not answer when this person was created without an email, so the person may exist there. Look there after a minute, then resolve with "link" or "create".',
     action: 'link',
     why: 'Right if the platform has the user, because a create would make a second one. If it has none, create.',
   },
   'restored-unknown': {
     label: 'Unknown since a restore',
-    hint: 'The database was restored, and this client has no email. It may have been created after the backup, so look on the platform, then resolve with "link" or "create". Many are linked by an import with platformUserId.',
+    hint: 'The database was restored, and this client has no email. It may have been created after the backup, so look on the platform, then resolve with "link" or "create". To link many people, import a file with the column platformUserId.',
     action: 'link',
     why: 'Right if the platform has the user, because a create would make a second one. If it has none, create.',
   },
   'delete-unknown': {
     label: 'Deletion of an unknown user',
-    hint: 'A create without an email may have reached the platform before the deletion. Look on the platform, then resolve with "link" (deletes the user) or "ignore".',
+    hint: 'This person is to be deleted, but may exist on the platform, because an earlier create got no answer. Look there, then resolve with "link" (deletes the user) or "ignore".',
     action: 'link',
     why: 'Right if the platform has the user, which is then deleted. If it has none, ignore.',
   },
   'platform-user-taken': {
     label: 'Platform user linked twice',
-    hint: 'People and platform users do not match: the user with this email is linked to another person, or the platform has a second user for a deleted person. See /v1/people/unknown-to-ehr, then resolve with one of the choices.',
+    hint: 'The platform user with this email is linked to another person, or this deleted person has a second platform user. GET /v1/people/unknown-to-ehr lists such users. Resolve with one of the choices.',
     action: 'ignore',
     why: 'Right if the EHR has the same person twice, because the other record has the user. Otherwise link the right user.',
   },
@@ -79,13 +79,13 @@ export const REVIEWS = unsettled({
 export const FAULTS = unsettled({
   rejected: {
     label: 'Rejected by the platform',
-    hint: 'The platform rejected this person. Correct the data and PUT it again. The call is repeated for a day, unless it succeeds for other people.',
+    hint: 'The platform rejected this person. Correct the data and PUT it again. The call is repeated for up to a day, but only while it fails for other people too.',
     action: 'retry',
     why: 'Right once the cause on the platform is fixed. Otherwise correct the data in the EHR, which retries automatically.',
   },
   forbidden: {
     label: 'Forbidden by the platform',
-    hint: 'The platform answers 403 only for this person. Ask its support, then resolve with "retry".',
+    hint: 'The platform answers 403 only for this person. Ask the support of the platform, then resolve with "retry".',
     action: 'retry',
     why: 'Right once the support of the platform has allowed this person.',
   },
@@ -117,7 +117,7 @@ export const STOPS = vocabulary({
   },
   'platform-rejects': {
     label: 'Rejected for everyone',
-    hint: 'The platform rejects this operation for everyone. See /health/ready for the status; queued work resumes automatically.',
+    hint: 'The platform rejects this operation for everyone. /health/ready shows the status of its answers; queued work resumes automatically.',
   },
 });
 
@@ -133,7 +133,7 @@ export const PERSON_CODES = {
     },
     held: {
       label: 'Sending is held',
-      hint: 'Everything that goes to the platform is held. It is sent after an operator releases it (npx notebridge release).',
+      hint: 'Sending to the platform is held. Changes are sent once an operator releases sending (npx notebridge release).',
     },
     'legal-hold': {
       label: 'Legal hold',
@@ -145,15 +145,15 @@ export const PERSON_CODES = {
     },
     'clients-still-listed': {
       label: 'Clients still listed',
-      hint: 'The platform still lists this provider for clients whose lists are being changed. The deletion follows automatically.',
+      hint: 'On the platform, some clients still have this provider in their lists. Once the lists are changed, the provider is deleted automatically.',
     },
     'waits-in-import': {
       label: 'Waits in an import',
-      hint: 'An import will bring this person; its turn has not come yet. A PUT moves it ahead.',
+      hint: 'This person waits for its turn in an import. To send it earlier, PUT it.',
     },
     'outcome-unknown': {
       label: 'Outcome unknown',
-      hint: 'The platform did not answer a create. A later lookup by email shows whether it took effect, so that no duplicate is created.',
+      hint: 'The platform did not answer a create. A lookup by email will show whether the person exists, so that no duplicate is created.',
     },
     'platform-unreachable': {
       label: 'Platform unreachable',

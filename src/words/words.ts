@@ -33,7 +33,7 @@ export const WORDS = {
     Abandoned: 'Abandoned',
   }),
   complianceState: vocabulary({
-    Requested: { label: 'Requested', hint: 'It is pending or being submitted.' },
+    Requested: { label: 'Requested', hint: 'It waits to be submitted, or is being submitted.' },
     Unknown: {
       label: 'Outcome unknown',
       hint: 'No answer shows whether the platform accepted it. Look there, then resolve it.',
@@ -45,13 +45,13 @@ export const WORDS = {
     Failed: { label: 'Failed', hint: 'The platform could not check it.' },
   }),
   complianceReview: labels({
-    'submission-unknown': 'Submission, outcome unknown',
+    'submission-unknown': 'Submission outcome unknown',
     'result-unreadable': 'Result unreadable',
   }),
   deliveryState: vocabulary({
     received: { label: 'Received', hint: 'A worker processes it as soon as one is free.' },
-    processed: { label: 'Processed', hint: 'Everything that it reports was done.' },
-    ignored: { label: 'Ignored', hint: 'It was dismissed, or concerns nothing that this service stores.' },
+    processed: { label: 'Processed', hint: 'This service did everything that its event requires.' },
+    ignored: { label: 'Ignored', hint: 'An operator dismissed it, or it is about nothing that this service stores.' },
     'not-understood': {
       label: 'Not understood',
       hint: 'It is genuine, but this version cannot act on it. Replay it after an upgrade, or dismiss it.',
@@ -81,7 +81,7 @@ export const WORDS = {
     tls: 'Its certificate is not trusted',
     timeout: 'No answer within 15 seconds',
     'no-answer': 'The connection ended without an answer',
-    redirect: 'It redirected, which is not followed',
+    redirect: 'It answered with a redirect, which is not followed',
     'error-status': 'It answered with an error',
     'address-not-allowed': 'Its address is not allowed',
   }),

@@ -106,7 +106,7 @@ describeInBrowser('every page of the console', () => {
     expect(await faultsOf(page, details)).toEqual([]);
     for (const [place, name] of [
       ['/keys', 'Create key'],
-      ['/deliveries', 'Replay a selection'],
+      ['/deliveries', 'Replay by filter'],
       [`/imports/${plan}`, 'Apply'],
       [`/people/client/${LONG}`, 'Link'],
       [`/compliance/${await idOf('compliance_jobs')}`, 'Link'],
@@ -122,7 +122,7 @@ describeInBrowser('every page of the console', () => {
     const body = { name: 'k', scopes: ['imports'] };
     const { key } = (await world.call<NewApiKeyResponse>('POST', '/v1/api-keys', { body })).body;
     const page = await browser.open(world.url, '/keys', key);
-    await page.getByText('it needs the scope admin').waitFor();
+    await page.getByText('You need the scope admin').waitFor();
     expect(await faults(page)).toEqual([]);
   });
 });

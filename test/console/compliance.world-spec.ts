@@ -51,7 +51,7 @@ describeInBrowser('compliance jobs in the console', () => {
     await reader.getByRole('region', { name: 'Result' }).getByText('notes:read').waitFor();
     expect(await reader.getByText('Status', { exact: true }).count()).toBe(0);
     const stranger = await browser.open(world.url, '/compliance', await newKey('imports'));
-    await stranger.getByText('it needs the scope compliance').waitFor();
+    await stranger.getByText('You need the scope compliance').waitFor();
   });
 
   test('are resolved with the effect of each choice', async () => {

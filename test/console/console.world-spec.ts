@@ -87,7 +87,7 @@ describeInBrowser('the console', () => {
   test('says that the browser refused the cookie, as Safari does for http', async () => {
     const page = await browser.enter(world.url.replace('127.0.0.1', UNSAFE_HOST));
     await signIn(page, ADMIN_KEY);
-    await page.getByRole('alert').getByText('this browser did not keep the session').waitFor();
+    await page.getByRole('alert').getByText('this browser accepts no cookies over http').waitFor();
   });
 
   test('opens a page whose script failed to load when asked again', async () => {
@@ -98,7 +98,7 @@ describeInBrowser('the console', () => {
     const alert = page.getByRole('alert');
     await alert.waitFor();
     expect(await alert.locator('p').textContent()).toBe(
-      'This part of the console could not be loaded: the service is down, or was upgraded.',
+      'This part of the console could not be loaded, because the service is down or was upgraded. Reload the page.',
     );
     await page.unroute(script);
     await page.getByRole('button', { name: 'Try again' }).click();
@@ -154,11 +154,11 @@ describeInBrowser('the console', () => {
     await confirm('Create key');
     await giveReason(page);
     // The page still shows the earlier error until the answer is there.
-    await page.getByText('The field “Expires (empty: in a year)” is not acceptable: must lie in the future.').waitFor();
+    await page.getByText('The field “Expires (empty: in a year)” is invalid: must lie in the future.').waitFor();
     await page.getByLabel('Expires').fill('');
     await confirm('Create key');
     await giveReason(page);
-    await page.getByText('It is shown only once').waitFor();
+    await page.getByText('This key is shown only once').waitFor();
     const shown = dialog.locator('code');
     const made = await shown.textContent();
     expect(await ask('GET', '/v1/capabilities', bearer(made))).toBe(200);

@@ -119,12 +119,12 @@ describeInBrowser('imports in the console', () => {
     await apply();
     expect(world.platform.usersOf('4711')).toHaveLength(1);
 
-    await link('Upload again').click();
+    await link('New import with these options').click();
     await choose(german('4711;1;Ann;Berg;P-1', '4712;2;Ben;Falk;P-1'));
     await page.getByLabel('Content of klienten.csv').selectOption('clients');
     await button('Upload and preview').click();
     await heading('klienten.csv needs columns');
-    await page.getByText('Last time').first().waitFor();
+    await page.getByText('As in the last import').first().waitFor();
     await button('Use these columns').click();
     await world.workWhile(link('1 to create or link').waitFor());
     await link('1 unchanged').waitFor();
@@ -141,10 +141,10 @@ describeInBrowser('imports in the console', () => {
     });
     await imports.imported('kind=providers', providers(3));
     await world.advance('3 s');
-    await button('Updated: reload').waitFor();
+    await button('New data: reload').waitFor();
     expect(reads).toEqual([]);
     const read = page.waitForRequest(/\/rows/);
-    await button('Updated: reload').click();
+    await button('New data: reload').click();
     await read;
   });
 

@@ -30,7 +30,7 @@ describeInBrowser('an open page of the console', () => {
     sessions.toEnd(sessions.newSession({ noteTemplateIds: [SOAP] }));
     await world.settle();
     await world.advance('3 s');
-    const again = button(page, 'Updated: reload');
+    const again = button(page, 'New data: reload');
     await again.waitFor();
     expect(reads).toEqual([]);
     const read = page.waitForRequest(/\/notes$/);
@@ -72,7 +72,7 @@ describeInBrowser('an open page of the console', () => {
       route.request().method() === 'DELETE' ? route.abort() : route.continue(),
     );
     await button(page, 'Sign out').click();
-    await page.getByText('the service could not be reached to end your session').waitFor();
+    await page.getByText('because the service cannot be reached').waitFor();
     expect(await statusOf(context)).toBe(200);
     await context.unroute('**/v1/browser-session');
     await page.getByText('You are signed out.').waitFor();

@@ -25,7 +25,7 @@ describeInBrowser('people and the audit log in the console', () => {
     await page.getByRole('table', { name: 'People found' }).waitFor();
     expect(page.url()).not.toContain('noor');
     await page.getByRole('link', { name: SECOND }).click();
-    await page.getByText('claimed by another person of the EHR').waitFor();
+    await page.getByText('another person of the EHR').waitFor();
     await page.getByRole('link', { name: 'Back to the search' }).click();
     await page.getByRole('link', { name: SECOND }).click();
     expect(page.url()).not.toContain('noor');
@@ -51,16 +51,16 @@ describeInBrowser('people and the audit log in the console', () => {
     await dialog.getByRole('button', { name: 'Ignore' }).click();
     await page.getByRole('heading', { name: 'failed' }).waitFor();
 
-    await page.getByRole('button', { name: 'Set a hold' }).click();
+    await page.getByRole('button', { name: 'Set a legal hold' }).click();
     await dialog.getByLabel('Reason').fill('Mr Doe');
-    await dialog.getByRole('button', { name: 'Set a hold' }).click();
+    await dialog.getByRole('button', { name: 'Set a legal hold' }).click();
     await dialog.locator('input:invalid').waitFor();
     await dialog.getByLabel('Reason').fill('CASE-7');
-    await dialog.getByRole('button', { name: 'Set a hold' }).click();
-    await page.getByText('Nothing about this client is removed').waitFor();
+    await dialog.getByRole('button', { name: 'Set a legal hold' }).click();
+    await page.getByText('Everything about this client is kept. The audit log').waitFor();
     await page.getByRole('button', { name: 'Release' }).click();
     await dialog.getByRole('button', { name: 'Release' }).click();
-    await page.getByRole('button', { name: 'Set a hold' }).waitFor();
+    await page.getByRole('button', { name: 'Set a legal hold' }).waitFor();
 
     await page.getByRole('link', { name: 'Who saw this client' }).click();
     const entry = page.getByRole('row').filter({ hasText: 'resolved a client' }).first();
@@ -78,7 +78,9 @@ describeInBrowser('people and the audit log in the console', () => {
     await page.getByLabel('Search by').selectOption('email');
     await page.getByLabel('The exact email').fill('noor');
     await page.getByRole('button', { name: 'Search' }).click();
-    expect(await page.getByRole('alert').locator('p').textContent()).toContain('The field “The exact email” is not');
+    expect(await page.getByRole('alert').locator('p').textContent()).toContain(
+      'The field “The exact email” is invalid',
+    );
   });
 
   test('moves the keyboard focus into a linked page, which has its own title', async () => {
@@ -103,7 +105,7 @@ describeInBrowser('people and the audit log in the console', () => {
     const state = page.getByLabel('State');
     await state.focus();
     await state.selectOption('failed');
-    await page.getByText('No provider is failed').waitFor();
+    await page.getByText('No provider has the state “Failed”').waitFor();
     await page.locator('select:focus').waitFor();
 
     await page.getByRole('link', { name: 'Imports' }).press('Enter');
@@ -150,7 +152,7 @@ describeInBrowser('people and the audit log in the console', () => {
       await dialog.getByRole('button', { name: 'Close' }).click();
       await page.getByText('C-2').waitFor({ state: 'detached' });
       await page.getByText('C-4').waitFor();
-      await page.getByRole('button', { name: 'Resolve a selection' }).waitFor();
+      await page.getByRole('button', { name: 'Resolve by reason' }).waitFor();
       const ignored = await world.sql(`SELECT external_id FROM people WHERE error_code = 'ignored' ORDER BY 1`);
       expect(ignored).toEqual([{ external_id: 'C-2' }, { external_id: 'C-3' }]);
     });
@@ -161,7 +163,7 @@ describeInBrowser('people and the audit log in the console', () => {
       await row.getByText('Email used twice').waitFor();
       await row.getByText('Ignore', { exact: true }).waitFor();
       await row.getByRole('link', { name: 'Noor Haddad' }).click();
-      await page.getByRole('heading', { name: 'Has the same email' }).first().waitFor();
+      await page.getByRole('heading', { name: 'Other person with this email' }).first().waitFor();
       await page.getByRole('link', { name: 'client C-1' }).waitFor();
       const choices = page.getByRole('region', { name: 'Resolve' }).getByRole('button');
       expect((await choices.allTextContents())[0]).toBe('Ignore');

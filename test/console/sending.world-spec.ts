@@ -18,25 +18,25 @@ describeInBrowser('the hold in the console', () => {
     await dialog.getByLabel('Reason').fill('CASE-7');
     await dialog.getByLabel('The database was restored').check();
     await dialog.getByRole('button', { name: 'Hold sending' }).click();
-    await page.getByText('Sending is held').waitFor();
+    await page.getByText('Sending to the platform is held').waitFor();
     expect(await sending()).toMatchObject({ held: true, reason: 'CASE-7', restored: true });
 
     await page.getByRole('link', { name: 'Imports' }).click();
     await page.getByText('by admin (CASE-7). Only lookups go to the platform').waitFor();
     await page.getByRole('link', { name: 'Release it on the overview' }).click();
-    await page.getByRole('button', { name: 'Release', exact: true }).click();
+    await page.getByRole('button', { name: 'Release sending', exact: true }).click();
     expect(await dialog.getByLabel('The database was restored').isChecked()).toBe(true);
-    await dialog.getByRole('button', { name: 'Release', exact: true }).click();
+    await dialog.getByRole('button', { name: 'Release sending', exact: true }).click();
     await page.getByRole('button', { name: 'Hold sending' }).waitFor();
     expect((await sending()).held).toBe(false);
-    expect(await page.getByText('Sending is held').count()).toBe(0);
+    expect(await page.getByText('Sending to the platform is held').count()).toBe(0);
   });
 
   test('by HOLD_SENDING cannot be released', async () => {
     await world.restart({ HOLD_SENDING: 'true' });
     const page = await open(world.url, '/');
     await page.getByText('by the setting HOLD_SENDING').waitFor();
-    await page.getByText('Remove the setting and restart, then release').waitFor();
-    expect(await page.getByRole('button', { name: 'Release', exact: true }).count()).toBe(0);
+    await page.getByText('Remove it and restart, then release').waitFor();
+    expect(await page.getByRole('button', { name: 'Release sending', exact: true }).count()).toBe(0);
   });
 });

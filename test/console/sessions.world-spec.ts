@@ -211,7 +211,7 @@ describeInBrowser('a session with two revisions of its notes', () => {
     const count = await processedAfter(new Date(0));
     const before = world.now();
     await page.getByRole('link', { name: 'All deliveries' }).click();
-    await page.getByRole('button', { name: 'Replay a selection' }).click();
+    await page.getByRole('button', { name: 'Replay by filter' }).click();
     await dialog.getByLabel('State').selectOption('processed');
     await dialog.getByRole('button', { name: 'Count' }).click();
     await dialog.getByRole('button', { name: `Replay ${count}` }).click();

@@ -81,7 +81,7 @@ describeInBrowser('the frame of every page', () => {
     await world.call('PUT', '/v1/sending', { body: { held: true, reason: 'CASE-7' } });
     const since = (await world.call<{ since: string }>('GET', '/v1/sending')).body.since;
     const page = await browser.open(world.url, '/audit?after=2026-03-01T10:00:00.000Z', ADMIN_KEY, ZONE);
-    const banner = page.getByRole('status').filter({ hasText: 'Sending is held' }).locator('time');
+    const banner = page.getByRole('status').filter({ hasText: 'Sending to the platform is held' }).locator('time');
     const timeIn = (timeZone: string) =>
       new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long', timeZone }).format(new Date(since));
     await banner.waitFor();

@@ -32,7 +32,7 @@ describeInBrowser('people in the console', () => {
     expect(new URL(cleo.url()).search).toBe('?kind=provider');
     expect(await cleo.getByRole('link', { name: 'Keys' }).count()).toBe(0);
     await cleo.goto('/console/keys');
-    await cleo.getByText('You may not use this').waitFor();
+    await cleo.getByText('You need the scope').waitFor();
     await cleo.getByRole('link', { name: 'Browsers' }).click();
     await cleo.getByText('this browser').waitFor();
 
@@ -43,8 +43,8 @@ describeInBrowser('people in the console', () => {
     expect(await axeFindings(ada)).toEqual([]);
     // The regular looks of her page get no answer, so that the click is the first to see the end.
     await cleo.route(/v1\/(browser-session|sending)$/, () => undefined);
-    await button(ada, 'End').click();
-    await ada.getByRole('dialog').getByRole('button', { name: 'End' }).click();
+    await button(ada, 'End session').click();
+    await ada.getByRole('dialog').getByRole('button', { name: 'End session' }).click();
     await row.waitFor({ state: 'detached' });
     await cleo.getByRole('link', { name: 'People' }).click();
     await cleo.getByRole('status').getByText('Your session has ended').waitFor();
@@ -92,9 +92,9 @@ describeInBrowser('people in the console', () => {
     const opened = ada.waitForEvent('popup');
     await dialog.getByRole('link', { name: /^Sign in again/ }).click();
     await signInAgain(await opened);
-    await dialog.getByText('You are confirmed.').waitFor();
+    await dialog.getByText('Your identity is confirmed.').waitFor();
     await button(ada, 'Continue').click();
-    await ada.getByText('It is shown only once').waitFor();
+    await ada.getByText('This key is shown only once').waitFor();
     await button(ada, 'Done').click();
     await ada.getByRole('row').filter({ hasText: 'on-call' }).getByRole('button', { name: 'Revoke' }).click();
     await signInAgain(await ada.context().newPage());
@@ -138,6 +138,6 @@ describeInBrowser('people in the console', () => {
     expect(await axeFindings(page)).toEqual([]);
     await dialog.getByLabel('API key').fill(ADMIN_KEY);
     await button(page, 'Continue').click();
-    await page.getByText('It is shown only once').waitFor();
+    await page.getByText('This key is shown only once').waitFor();
   });
 });

@@ -42,7 +42,7 @@ describe('errors', () => {
       type: 'urn:notebridge:problem:validation',
       title: 'Validation',
       status: 400,
-      detail: 'The field /last~1name is not acceptable: is not a field of this request.',
+      detail: 'The field /last~1name is invalid: is not a field of this request.',
       pointer: '/last~1name',
       errors: [
         { pointer: '/last~1name', detail: 'is not a field of this request' },

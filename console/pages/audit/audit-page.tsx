@@ -43,7 +43,7 @@ export default function AuditPage() {
       <List
         name={['audit', filters]}
         read={(cursor) => api.GET('/v1/audit', { params: { query: { ...filters, cursor } } })}
-        empty={isFiltered ? 'No entry matches. Enter whole ids.' : 'No requests yet.'}
+        empty={isFiltered ? 'No entry matches the filters. Ids must be complete.' : 'No requests yet.'}
         caption="Audit log, newest first"
         keyOf={({ id }) => id}
         columns={[

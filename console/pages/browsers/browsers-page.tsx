@@ -17,7 +17,7 @@ export default function BrowsersPage() {
       <p className="quiet">
         {isAll
           ? 'All browsers that are signed in to this console.'
-          : 'Browsers in which you are signed in. The browsers of other users need the scope admin.'}
+          : 'Browsers in which you are signed in. To see those of other users, you need the scope admin.'}
       </p>
       <List
         name={['browsers']}
@@ -27,7 +27,7 @@ export default function BrowsersPage() {
         keyOf={({ id }) => id}
         columns={[
           ['User', ({ caller }) => <strong>{caller.name}</strong>],
-          ['With', ({ caller: { issuer } }) => (issuer === null ? 'API key' : new URL(issuer).host)],
+          ['Signed in with', ({ caller: { issuer } }) => (issuer === null ? 'API key' : new URL(issuer).host)],
           ['Signed in', ({ createdAt }) => <Moment at={createdAt} />],
           ['Last used', ({ lastSeenAt }) => <Moment at={lastSeenAt} />],
           ['Ends', ({ expiresAt }) => <Moment at={expiresAt} />],
@@ -42,7 +42,7 @@ function End({ browser: { id, caller, isCurrent } }: { browser: Browser }) {
   if (isCurrent) return <State tone="good">this browser</State>;
   return (
     <ConfirmedAction
-      label="End"
+      label="End session"
       title={`End the session of ${caller.name}?`}
       isDangerous
       run={() => api.DELETE('/v1/browser-sessions/{id}', { params: { path: { id } } })}

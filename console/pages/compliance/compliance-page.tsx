@@ -43,7 +43,7 @@ function Jobs() {
         columns={[
           ['Job', ({ id }) => <Link href={`/compliance/${id}`}>{id}</Link>, 'text'],
           ['State', ({ state }) => <StateOf of="complianceState" state={state} />],
-          ['Why', ({ error }) => error?.message, 'text'],
+          ['Reason', ({ error }) => error?.message, 'text'],
           ['Files', ({ files }) => files.length > 0 && number(files.length), 'number'],
           ['Created', ({ createdAt }) => <Moment at={createdAt} exact />],
           ['Changed', ({ updatedAt }) => <Moment at={updatedAt} />],

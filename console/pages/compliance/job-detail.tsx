@@ -51,7 +51,7 @@ function JobFacts({ job }: { job: Job }) {
       )}
       {unreadable && (
         <p>
-          <strong>Not shown:</strong> {unreadable.join(', ')}; their stored value was changed or moved.
+          <strong>Not shown:</strong> {unreadable.join(', ')}. The stored values cannot be decrypted: ask an operator.
         </p>
       )}
       <Facts
@@ -73,11 +73,11 @@ function Result({ job: { result, removedAt, unreadable } }: { job: Job }) {
   if (removedAt)
     return (
       <p className="quiet">
-        Files and result were removed at <Moment at={removedAt} exact />.
+        Files and result were removed on <Moment at={removedAt} exact />.
       </p>
     );
   if (unreadable?.includes('result'))
-    return <p className="quiet">The result cannot be shown: its stored value was changed or moved.</p>;
+    return <p className="quiet">The stored result cannot be decrypted: ask an operator.</p>;
   if (result == null) return <p className="quiet">There is no result yet.</p>;
   return (
     <>

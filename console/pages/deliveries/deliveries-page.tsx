@@ -58,7 +58,7 @@ function Deliveries() {
           ['State', (delivery) => <StateOf of="deliveryState" state={delivery.state} />],
           ['Event', ({ eventType }) => <Breakable name={eventType ?? 'unknown'} />],
           ['Received', ({ receivedAt }) => <Moment at={receivedAt} />],
-          ['Failed', ({ attempts }) => number(attempts), 'number'],
+          ['Failed attempts', ({ attempts }) => number(attempts), 'number'],
           ['Reason', ({ error }) => error?.message],
           ['Actions', (delivery) => <DeliveryActions delivery={delivery} />],
         ]}

@@ -48,7 +48,7 @@ function Shown({ delivery }: { delivery: Delivery }) {
           Processed: <Moment at={delivery.processedAt} exact />,
           'Next attempt': <Moment at={delivery.dueAt} />,
           'Failed attempts': number(delivery.attempts),
-          'Exact repeats': number(delivery.repeats),
+          'Identical repeats': number(delivery.repeats),
           'Signed with': <Breakable name={`secret ${number(secretIndex + 1)} of PLATFORM_WEBHOOK_SECRET`} />,
         }}
       />
@@ -66,7 +66,7 @@ export function DeliveryActions({ delivery: { id, state } }: { delivery: Schemas
         title={`Replay delivery ${id}?`}
         run={() => api.POST('/v1/webhook-deliveries/{id}/replay', { params })}
       >
-        <p>It is processed again, also if it was processed before.</p>
+        <p>This delivery is processed again, even if it was processed before.</p>
       </ConfirmedAction>
       {state === 'not-understood' && (
         <ConfirmedAction
@@ -74,7 +74,10 @@ export function DeliveryActions({ delivery: { id, state } }: { delivery: Schemas
           title={`Dismiss delivery ${id}?`}
           run={() => api.POST('/v1/webhook-deliveries/{id}/dismiss', { params })}
         >
-          <p>It is marked as ignored, and deleted when its retention period ends.</p>
+          <p>
+            Nothing more is done with this delivery. It becomes “Ignored”, and is deleted when its retention period
+            ends.
+          </p>
         </ConfirmedAction>
       )}
     </div>

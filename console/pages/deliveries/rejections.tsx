@@ -9,8 +9,8 @@ export function Rejections() {
     <>
       <Head back={['/deliveries', 'All deliveries']} title="Rejected requests" />
       <p className="help">
-        A few are normal, because the address is public. Many wrong signatures without a delivery since then mean that
-        PLATFORM_WEBHOOK_SECRET lacks the secret with which the platform signs.
+        A few rejected requests are normal, because the webhook URL is public. If there are many wrong signatures and no
+        deliveries since, add the secret with which the platform signs to PLATFORM_WEBHOOK_SECRET.
       </p>
       <List
         name={['rejections']}

@@ -32,7 +32,7 @@ export function ReplaySelection({ state }: { state: Selection['state'] | undefin
   return (
     <>
       <button type="button" onClick={() => setOpen(true)}>
-        Replay a selection
+        Replay by filter
       </button>
       {isOpen && <ReplayDialog first={state ?? 'dead'} onClose={() => setOpen(false)} />}
     </>
@@ -54,13 +54,13 @@ function ReplayDialog({ first, onClose }: { first: Selection['state']; onClose: 
   };
   return (
     <Dialog
-      title="Replay a selection"
+      title="Replay deliveries by filter"
       close={run.data ? 'Close' : 'Cancel'}
       buttons={
         !run.data && (
           <>
             <button type="submit" className={plan ? undefined : 'primary'} disabled={count.isPending}>
-              {plan ? 'Count again' : 'Count'}
+              {plan ? 'Count again' : 'Count deliveries'}
             </button>
             {plan && plan.count > 0 && (
               <button type="button" className="primary" disabled={run.isPending} onClick={begin}>
@@ -85,7 +85,7 @@ function ReplayDialog({ first, onClose }: { first: Selection['state']; onClose: 
       <div className="fields">
         <Select label="State" name="state" options={wordsOf(DELIVERY)} of="deliveryState" value={first} />
         <Select label="Event" name="eventType" none="any" options={wordsOf(EVENT_TYPES)} />
-        <Field label="Received since (empty: ever)" name="receivedSince" type="datetime-local" />
+        <Field label="Received since (empty: no limit)" name="receivedSince" type="datetime-local" />
         <Field label="Received before (empty: now)" name="receivedBefore" type="datetime-local" />
       </div>
       <div role="status">

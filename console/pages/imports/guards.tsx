@@ -24,7 +24,7 @@ export function Guards({ view: { guards, state } }: { view: Import }) {
   const shown = guards.filter(({ count }) => count > 0);
   if (shown.length === 0 || state !== 'planned') return null;
   return (
-    <Section title="Guards">
+    <Section title="Safety checks">
       <ul className="plain guards">
         {shown.map((guard) => (
           <li key={guard.name}>

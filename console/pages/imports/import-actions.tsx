@@ -22,10 +22,13 @@ export function ImportActions({ view, unsent }: { view: Import; unsent: number }
           run={(override) => api.POST('/v1/imports/{id}/apply', { params, body: { override } })}
         >
           <p>
-            {planSentence(view)} This takes {callsLeft(view)} to the platform. You can pause or cancel it.
+            {planSentence(view)} This takes {callsLeft(view)} to the platform. You can pause or cancel the import.
           </p>
           {unsent > 0 && (
-            <p className="note">{counted(unsent, 'corrected row')} not sent yet: not part of this plan.</p>
+            <p className="note">
+              {counted(unsent, 'corrected row is', 'corrected rows are')} not sent yet, and therefore not part of this
+              plan.
+            </p>
           )}
         </GuardedAction>
       )}
@@ -40,7 +43,7 @@ export function ImportActions({ view, unsent }: { view: Import; unsent: number }
           isPrimary
           run={() => api.POST('/v1/imports/{id}/retry', { params })}
         >
-          <p>Rows that failed or need review are tried again. Correct rejected rows instead.</p>
+          <p>Rows that failed or need review are tried again. Rejected rows are not: correct them.</p>
         </ConfirmedAction>
       )}
       {!isOver(view) && (
@@ -63,7 +66,7 @@ export function ImportActions({ view, unsent }: { view: Import; unsent: number }
       )}
       {isOver(view) && (
         <Link className="button" href="/imports/new" state={last}>
-          Upload again
+          New import with these options
         </Link>
       )}
     </div>

@@ -30,11 +30,11 @@ export function ImportChoices(props: { choices: Choices; onChange: (choices: Cho
         <input type="checkbox" checked={choices.dryRun} onChange={({ target }) => change({ dryRun: target.checked })} />
         Preview only: send nothing to the platform until I apply the plan
       </label>
-      {field('defaultProvider', 'Default provider (external id) of clients that name none')}
+      {field('defaultProvider', 'Default provider for clients without one (external id)')}
       <details>
         <summary>FHIR options</summary>
         {field('idSystem', 'Identifier systems whose value is the external id, separated by commas')}
-        {field('encounterSince', 'Encounters name providers since (empty: the last 365 days)', 'date')}
+        {field('encounterSince', 'Take providers from encounters since (empty: the last 365 days)', 'date')}
       </details>
     </div>
   );

@@ -55,7 +55,7 @@ function Shown({ view, corrections }: { view: Import; corrections: Corrections }
         <p className="note">
           Nobody is deleted, because{' '}
           <Link href={`/imports/${id}?outcome=rejected`}>
-            {counted(unclearRows, 'row does not name its person', 'rows do not name their person')}
+            {counted(unclearRows, 'row does not identify a person', 'rows do not identify a person')}
           </Link>
           .
         </p>
@@ -84,7 +84,7 @@ function Files({ view: { files, repeatedIds, lostProviders } }: { view: Import }
       })}
       {repeatedIds > 0 && <p>{counted(repeatedIds, 'id occurs', 'ids occur')} in several rows.</p>}
       {lostProviders > 0 && (
-        <p>{counted(lostProviders, 'reference')} to a provider of a client led to nobody who is known.</p>
+        <p>{counted(lostProviders, 'reference')} from a client to a provider could not be resolved.</p>
       )}
     </Section>
   );

@@ -38,7 +38,7 @@ export function ImportRows({ view, corrections }: { view: Import; corrections: C
       <Paged<Row>
         name={['import-rows', id, outcome, planned, code]}
         read={(cursor) => api.GET('/v1/imports/{id}/rows', { params: { path: { id }, query: { ...query, cursor } } })}
-        empty="No such rows."
+        empty="There are no such rows."
       >
         {(rows) =>
           cells ? <RejectedRows rows={rows} view={view} corrections={corrections} /> : <RowTable rows={rows} />

@@ -60,7 +60,7 @@ function Imports() {
         columns={[
           ['Files', (view) => <Link href={`/imports/${view.id}`}>{nameOf(view)}</Link>, 'text'],
           ['State', (view) => <ImportState view={view} />],
-          ['Mode', ({ mode }) => mode],
+          ['People not in the files', ({ mode }) => (mode === 'snapshot' ? 'deleted' : 'kept')],
           ['Rows', ({ counts }) => number(counts.total ?? 0), 'number'],
           ['Need attention', ({ needAttention }) => number(needAttention), 'number'],
           ['Calls', ({ calls }) => number(calls.made), 'number'],

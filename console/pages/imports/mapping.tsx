@@ -17,7 +17,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   providers: 'providers',
   platformUserId: 'platform user',
   kind: 'provider or client',
-  status: 'status (people who are gone)',
+  status: 'status (inactive people)',
 };
 
 /** Columns and fields of the files of one kind. */
@@ -67,7 +67,7 @@ export function MappingForm({ view }: { view: Import }) {
         </button>{' '}
         <span className="help" aria-live="polite">
           {missing.length > 0 && `Still to choose: ${missing.join(', ')}. `}
-          After 24 hours without an answer, the import is cancelled.
+          If no columns are chosen within 24 hours, the import is cancelled.
         </span>
       </p>
     </form>
@@ -121,7 +121,7 @@ function GroupTable(props: { group: Group; fields: Fields; onChange: (fields: Fi
               </select>
             ),
           ],
-          ['Note', ({ name }) => (fields[name] && fields[name] === offered[name] ? 'Last time' : '')],
+          ['Note', ({ name }) => (fields[name] && fields[name] === offered[name] ? 'As in the last import' : '')],
         ]}
       />
     </Section>
@@ -184,7 +184,7 @@ export function MappingDetails({ content, mapping }: { content: string; mapping:
         {content}; {ignored.length > 0 ? `ignored columns: ${ignored.join(', ')}` : 'all columns are read'}
       </summary>
       {idReason && <p>{idReason}</p>}
-      {goneWords.length > 0 && <p>A person is gone if the status is {goneWords.join(', ')}.</p>}
+      {goneWords.length > 0 && <p>People with the status {goneWords.join(', ')} count as inactive.</p>}
       <DataTable
         caption={content}
         rows={columns}

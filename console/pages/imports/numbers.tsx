@@ -55,7 +55,7 @@ export function Numbers({ view }: { view: Import }) {
       <Section title={isPlan ? 'The plan' : 'Results'}>
         {isPlan && (
           <p>
-            Nothing was sent yet. Applying it takes {callsLeft(view)}
+            Nothing has been sent yet. Applying the plan takes {callsLeft(view)}
             {duration(view)}.
           </p>
         )}

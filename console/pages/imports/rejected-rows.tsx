@@ -65,7 +65,8 @@ function Place({ row }: { row: Row }) {
 }
 
 function CellInput({ row, name, view, corrections }: Omit<Shown, 'rows'> & { row: Row; name: Cell }) {
-  if (!row.cells) return name === 'externalId' ? 'The cells are not kept: correct rejected.csv.' : null;
+  if (!row.cells)
+    return name === 'externalId' ? 'The cells are no longer stored: correct this row in rejected.csv.' : null;
   if (name === 'providers' && kindOf(row, view) === 'provider') return null;
   const shared = {
     className: 'cell',

@@ -49,11 +49,11 @@ function Actions({ apiKey, onMade }: { apiKey: Key; onMade: (made: MadeKey) => v
       {apiKey.rotatedTo === null && <RotateKey apiKey={apiKey} onMade={onMade} />}
       <ConfirmedAction
         label="Revoke"
-        title={`Revoke ${apiKey.name}?`}
+        title={`Revoke the key ${apiKey.name}?`}
         isDangerous
         run={() => api.DELETE('/v1/api-keys/{id}', { params: { path: { id: apiKey.id } } })}
       >
-        <p>All processes reject it immediately, and browsers that signed in with it are signed out.</p>
+        <p>The key stops working immediately, and browsers that signed in with it are signed out.</p>
       </ConfirmedAction>
     </div>
   );
@@ -65,7 +65,7 @@ function stateOf({ revokedAt, expiresAt }: Key, now: number): 'revoked' | 'expir
 }
 
 const NOTES: Record<Key['warnings'][number], string> = {
-  altered: 'Grants nothing: this service did not write its row. Find out who did, then revoke it.',
+  altered: 'Invalid, because it was changed outside this service. Find out who did this, then revoke the key.',
   'expires-soon': 'Expires within 30 days.',
   unused: 'Unused for 90 days.',
 };
@@ -81,7 +81,7 @@ function KeyState({ apiKey, now }: { apiKey: Key; now: number }) {
 function ShownOnce({ made, onClose }: { made: MadeKey; onClose: () => void }) {
   return (
     <Dialog title={`The key of ${made.name}`} close="Done" isKept onClose={onClose}>
-      <p>It is shown only once. Copy it to its user's secret store now.</p>
+      <p>This key is shown only once. Copy it now to the secret store of the system that will use it.</p>
       <p>
         <Copyable text={made.key} name="the key" />
       </p>

@@ -53,8 +53,8 @@ export function RotateKey({ apiKey: { id, name }, onMade }: { apiKey: Schemas['A
     return body(api.POST('/v1/api-keys/{id}/rotate', { params: { path: { id } }, body: { overlapSeconds } }));
   };
   return (
-    <ConfirmedAction label="Rotate" title={`Rotate ${name}`} run={rotate} onDone={onMade}>
-      <p>A new key with the same name and scopes replaces it. Give it to the user of the old one.</p>
+    <ConfirmedAction label="Rotate" title={`Rotate the key ${name}?`} run={rotate} onDone={onMade}>
+      <p>This creates a new key with the same name and scopes. Give the new key to whoever uses the old one.</p>
       <Select label="The old key ends" name="overlapSeconds" options={OVERLAPS} value="86400" />
     </ConfirmedAction>
   );

@@ -34,7 +34,7 @@ type Interval = Schemas['CallIntervalResponse'];
 const BAR = 10;
 const HEIGHT = 100;
 
-/** Calls in each five minutes; failed ones are at the foot of each bar. A table below has the data. */
+/** Calls to the platform in intervals of five minutes; failed ones are at the foot of each bar. A table below has the data. */
 function CallsChart({ history }: { history: readonly Interval[] }) {
   const highest = Math.max(1, ...history.map(({ calls }) => calls));
   const wrong = ({ refused, failed }: Interval) => refused + failed;
@@ -67,7 +67,7 @@ function CallsChart({ history }: { history: readonly Interval[] }) {
         <details>
           <summary>Show data</summary>
           <DataTable
-            caption="Calls in each five minutes"
+            caption="Calls to the platform in intervals of five minutes"
             rows={history.filter(({ calls }) => calls > 0)}
             keyOf={({ at }) => at}
             columns={[

@@ -37,7 +37,7 @@ export function CapabilitiesCard({ capabilities }: { capabilities: readonly Sche
           <li key={name}>
             <State tone="warn">off</State> <strong>{name}</strong>
             <div className="help">
-              Set <code>{missing.join(', ')}</code>
+              To turn it on, set <code>{missing.join(', ')}</code> and restart
             </div>
           </li>
         ))}

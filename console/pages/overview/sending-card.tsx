@@ -16,12 +16,12 @@ export function SendingCard() {
     <Section card title="Sending">
       <p>
         {heldBySetting
-          ? 'HOLD_SENDING is true. Remove the setting and restart, then release.'
+          ? 'The setting HOLD_SENDING is true. Remove it and restart, then release sending if an operator holds it too.'
           : held
             ? restored
-              ? 'The database was restored. Let the EHR send everyone again, check the people, then release.'
-              : 'Only lookups go to the platform until the release.'
-            : 'People, sessions and files go to the platform.'}
+              ? 'The database was restored from a backup. Let the EHR send all people again, check them, then release sending.'
+              : 'The platform is only read. To send changes again, release sending.'
+            : 'Sending is on: people, sessions and files go to the platform.'}
       </p>
       {!since && (
         <ConfirmedAction
@@ -36,9 +36,12 @@ export function SendingCard() {
             })
           }
         >
-          <p>Webhooks and requests are still accepted. People and requests wait; recorder and uploads are rejected.</p>
+          <p>
+            Webhooks and requests are still accepted, but changes and new sessions wait. The recorder and uploads are
+            rejected.
+          </p>
           <Field
-            label="Reason"
+            label="Reason (a ticket id or a code, no names)"
             name="reason"
             required
             pattern="\s*[A-Za-z0-9._:\/\|\-]{1,128}\s*"
@@ -49,7 +52,7 @@ export function SendingCard() {
       )}
       {held && !heldBySetting && (
         <ConfirmedAction
-          label="Release"
+          label="Release sending"
           title="Release sending to the platform?"
           isDangerous
           run={(given) => set({ held: false, restored: given.has('restored') })}
@@ -65,8 +68,8 @@ export function SendingCard() {
 function Restored({ isRestored }: { isRestored: boolean }) {
   return (
     <label>
-      <input type="checkbox" name="restored" defaultChecked={isRestored} /> The database was restored: the EHR has to
-      read the feed from the beginning
+      <input type="checkbox" name="restored" defaultChecked={isRestored} /> The database was restored from a backup, so
+      the EHR must read the event feed from the beginning
     </label>
   );
 }

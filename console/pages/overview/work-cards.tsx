@@ -15,7 +15,7 @@ export function InboxCard({ inbox }: { inbox: Schemas['InboxResponse'] | null })
             'Oldest received': <Moment at={waitingSince} />,
             'Permanently failed': <Link href="/deliveries?state=dead">{count(dead)}</Link>,
             'Not understood': <Link href="/deliveries?state=not-understood">{count(notUnderstood)}</Link>,
-            'Bad signatures, last hour': <Link href="/deliveries/refused">{count(rejected)}</Link>,
+            'Wrong signatures, last hour': <Link href="/deliveries/refused">{count(rejected)}</Link>,
           }}
         />
       )}
@@ -62,7 +62,7 @@ export function NotesCard({ lag }: { lag: Schemas['NoteLagResponse'] | null }) {
               The oldest event without its notes was received <Moment at={awaitedSince} />.
             </p>
           ) : (
-            <p>Every event has its notes.</p>
+            <p>The notes of all events have been fetched.</p>
           )}
         </>
       )}

@@ -10,7 +10,9 @@ export function CallHistory({ calls }: { calls: readonly Call[] }) {
   return (
     <Section title="Calls to the platform">
       {calls.length === 0 ? (
-        <p className="quiet">This person has no calls, or all are older than CALLS_RETENTION_DAYS.</p>
+        <p className="quiet">
+          There are no calls for this person. Calls are removed after the days of CALLS_RETENTION_DAYS.
+        </p>
       ) : (
         <DataTable
           caption="Calls to the platform, newest first"
@@ -22,7 +24,7 @@ export function CallHistory({ calls }: { calls: readonly Call[] }) {
             ['Outcome', (call) => <Outcome call={call} />],
             ['Status', ({ status }) => status, 'number'],
             ['Duration', ({ durationMs }) => durationMs !== null && `${number(durationMs)} ms`, 'number'],
-            ['Lane', ({ lane }) => lane],
+            ['Priority', ({ lane }) => lane],
           ]}
         />
       )}

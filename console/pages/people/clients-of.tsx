@@ -13,7 +13,7 @@ export function ClientsOf({ provider }: { provider: string }) {
       <List
         name={['people', 'clients-of', provider]}
         read={(cursor) => api.GET('/v1/clients', { params: { query: { provider, limit: PAGE, cursor } } })}
-        empty="No client names this provider."
+        empty="This provider has no clients."
         caption="Clients of this provider"
         keyOf={keyOf}
         columns={COLUMNS.filter(([title]) => title !== 'Kind')}

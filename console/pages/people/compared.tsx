@@ -40,9 +40,9 @@ function providers(all: Trace['wanted']['providers']): ReactNode {
 }
 
 const CLAIMS = {
-  held: 'claimed by this person',
-  free: 'not claimed yet',
-  taken: 'claimed by another person of the EHR',
+  held: 'this person',
+  free: 'nobody yet',
+  taken: 'another person of the EHR',
 };
 
 const ORIGINS = {
@@ -62,14 +62,14 @@ export function Known({ person, trace: { known } }: { person: Person; trace: Tra
         facts={{
           'Platform user': platformUserId && <Copyable text={platformUserId} name="the platform user id" />,
           Origin: platformUserId && person.origin && ORIGINS[person.origin],
-          'Email claim': emailClaim && CLAIMS[emailClaim],
-          'Email last reported as unknown': <Moment at={checkedAbsentAt} />,
-          ...(person.kind === 'client' && { 'Platform users of its providers': appliedProviders?.join(', ') }),
+          'Email reserved for': emailClaim && CLAIMS[emailClaim],
+          'Email last unknown to the platform': <Moment at={checkedAbsentAt} />,
+          ...(person.kind === 'client' && { 'Providers on the platform (user ids)': appliedProviders?.join(', ') }),
           ...(unsettledCreate && {
-            'Lookup of an unanswered create': <Moment at={unsettledCreate.lookUpAt} exact />,
+            'Create without an answer, looked up': <Moment at={unsettledCreate.lookUpAt} exact />,
           }),
           ...(failures > 0 && { 'Consecutive failures': number(failures) }),
-          ...(notPushable.length > 0 && { 'Outdated there, and cannot be updated': named(notPushable) }),
+          ...(notPushable.length > 0 && { 'Outdated on the platform (no API to change it)': named(notPushable) }),
           ...(person.inviteUrl && { Invitation: <Copyable text={person.inviteUrl} name="the invitation" /> }),
         }}
       />

@@ -15,26 +15,28 @@ export function LegalHold({ person: { externalId, legalHold } }: { person: Schem
       <p>
         {legalHold ? (
           <>
-            Since <Moment at={legalHold.since} exact />. Nothing about this client is removed. The audit log has the
+            Since <Moment at={legalHold.since} exact />. Everything about this client is kept. The audit log shows the
             reason.
           </>
         ) : (
-          'None.'
+          'There is no legal hold.'
         )}
       </p>
       {mayChange && legalHold && (
         <ConfirmedAction
-          label="Release"
-          title={`Release the hold on ${externalId}?`}
+          label="Release the hold"
+          title={`Release the legal hold on ${externalId}?`}
           isDangerous
           run={() => api.DELETE('/v1/clients/{externalId}/legal-hold', { params: { path } })}
         >
-          <p>Retention applies again, and a deletion that waited follows now. It cannot be undone.</p>
+          <p>
+            Retention applies again, and a requested deletion of this client is carried out now. It cannot be undone.
+          </p>
         </ConfirmedAction>
       )}
       {mayChange && !legalHold && (
         <ConfirmedAction
-          label="Set a hold"
+          label="Set a legal hold"
           title={`Hold everything about ${externalId}?`}
           run={(given) =>
             api.PUT('/v1/clients/{externalId}/legal-hold', {
@@ -43,9 +45,9 @@ export function LegalHold({ person: { externalId, legalHold } }: { person: Schem
             })
           }
         >
-          <p>Retention and deletions leave this client out until the release.</p>
+          <p>Everything about this client is kept until the release. Retention and deletions have no effect.</p>
           <Field
-            label="Reason"
+            label="Reason (a case or ticket id, no names)"
             name="reason"
             required
             pattern="\s*[A-Za-z0-9._:\/\|\-]{1,128}\s*"

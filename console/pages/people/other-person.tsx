@@ -24,7 +24,7 @@ export function OthersWithEmail({ person }: { person: Person }) {
 function Other({ person }: { person: Person }) {
   const { kind, externalId, email, providers, platformUserId, sync } = person;
   return (
-    <Section card title="Has the same email">
+    <Section card title="Other person with this email">
       <Facts
         facts={{
           Name: nameOf(person),

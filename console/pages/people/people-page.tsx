@@ -1,5 +1,6 @@
 import { useLocation } from 'wouter';
 import { api, type Schemas } from '../../api/client.js';
+import { labelOf } from '../../api/words.js';
 import { Select } from '../../parts/field.js';
 import { useFilters } from '../../parts/filters.js';
 import { Head } from '../../parts/layout.js';
@@ -86,6 +87,6 @@ function ByState() {
 }
 
 function emptyList(kind: Kind, state: Schemas['SyncResponse']['state'] | undefined): string {
-  if (state) return `No ${kind} is ${state}.`;
+  if (state) return `No ${kind} has the state “${labelOf('personState', state)}”.`;
   return `There is no ${kind} yet. Add ${kind}s by an import, or by PUT /v1/${kind}s/{externalId}.`;
 }

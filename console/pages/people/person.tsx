@@ -47,6 +47,6 @@ export const COLUMNS: readonly Column<Person>[] = [
   ['Name', nameOf],
   ['Kind', ({ kind }) => kind],
   ['State', ({ sync }) => <StateOf of="personState" state={sync.state} />],
-  ['Why', ({ sync }) => whyOf(sync.error), 'text'],
+  ['Reason', ({ sync }) => whyOf(sync.error), 'text'],
   ['Changed', ({ sync }) => <Moment at={sync.updatedAt} />],
 ];

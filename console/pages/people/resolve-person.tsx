@@ -73,7 +73,7 @@ function PlatformUserFacts(props: { user: Schemas['PlatformUserResponse']; perso
     <ul className="plain" role="status">
       {person && (
         <li>
-          {isOwn ? 'This person has this user already: ' : 'Already linked to '}
+          {isOwn ? 'Already linked to this person: ' : 'Already linked to '}
           <PersonLink person={person} />
         </li>
       )}

@@ -32,7 +32,7 @@ export function ResolveSelection(props: { kind: Kind; chosen: readonly Person[];
   return (
     <>
       <button type="button" onClick={() => setOpen(true)}>
-        {chosen.length === 0 ? 'Resolve a selection' : `Resolve ${number(chosen.length)} chosen`}
+        {chosen.length === 0 ? 'Resolve by reason' : `Resolve ${number(chosen.length)} chosen`}
       </button>
       {isOpen && <ResolveDialog kind={kind} chosen={chosen} onClose={close} />}
     </>
@@ -60,7 +60,7 @@ function ResolveDialog(props: { kind: Kind; chosen: readonly Person[]; onClose: 
         !run.data && (
           <>
             <button type="submit" className={planned ? undefined : 'primary'} disabled={count.isPending}>
-              {planned ? 'Count again' : 'Count'}
+              {planned ? 'Count again' : 'Count people'}
             </button>
             {planned && planned.count > 0 && (
               <button type="button" className="primary" disabled={run.isPending} onClick={begin}>
@@ -85,12 +85,12 @@ function ResolveDialog(props: { kind: Kind; chosen: readonly Person[]; onClose: 
       }}
     >
       <div className="fields">
-        <Select label="Why they wait" name="code" options={own.length > 0 ? own : codes} of="personCode" />
+        <Select label="Reason" name="code" options={own.length > 0 ? own : codes} of="personCode" />
         <Select label="Action" name="action" options={ACTIONS} of="resolveAction" />
       </div>
       <p className="help">
-        Create looks a person up by email and then creates it; without an email, it creates it immediately. Look on the
-        platform first. Import a file with the column platformUserId to link people.
+        Create looks up the email, and creates a user if there is none. Without an email, it creates a user immediately,
+        so check first that the platform has none. To link many people, import a file with the column platformUserId.
       </p>
       <div role="status">
         {run.data && <p>{doneOf(run.data)}</p>}
@@ -102,9 +102,9 @@ function ResolveDialog(props: { kind: Kind; chosen: readonly Person[]; onClose: 
 }
 
 function sentenceOf({ count, more }: Schemas['ResolveSelectionResponse']): string {
-  if (count === 0) return 'No one who waits for this reason accepts the action.';
+  if (count === 0) return 'Nobody with this reason can be resolved by this action. Choose another action.';
   const selected = `${number(count)} ${count === 1 ? 'person is' : 'people are'} selected${more ? ', and there are more' : ''}.`;
-  return `${selected} Exactly these are resolved; if one of them has changed since, no one is.`;
+  return `${selected} If any of them changes before you resolve them, nobody is resolved.`;
 }
 
 function doneOf({ count, more }: Schemas['ResolveSelectionResponse']): string {

@@ -10,7 +10,7 @@ export function NoteText({ version: { notes, removedAt, unreadable } }: { versio
   if (removedAt)
     return (
       <p className="quiet">
-        These notes were removed at <Moment at={removedAt} exact />.
+        These notes were removed on <Moment at={removedAt} exact />.
       </p>
     );
   return outlineOf(notes).map(({ title, items }) => (

@@ -25,7 +25,7 @@ export function SessionDetail({ id }: { id: string }) {
         {sessionId && scopes.includes('sessions:write') && (
           <ActionButton
             label="Refresh"
-            done="The session will be refreshed soon."
+            done="The session will soon be fetched from the platform again."
             run={() => api.POST('/v1/sessions/refreshes', { body: { session: id } })}
           />
         )}

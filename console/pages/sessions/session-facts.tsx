@@ -48,7 +48,7 @@ export function SessionFacts({ session }: { session: Session }) {
       )}
       {unreadable && (
         <p>
-          <strong>Not shown:</strong> {unreadable.join(', ')}; their stored value was changed or moved.
+          <strong>Not shown:</strong> {unreadable.join(', ')}. The stored values cannot be decrypted: ask an operator.
         </p>
       )}
       <Facts

@@ -77,7 +77,7 @@ function EventMore(props: { event: Schemas['TimelineEventResponse']; maySeeDeliv
           , <code>{reason}</code>
         </>
       )}
-      {repeats > 0 && `, repeated ${number(repeats)} times`}
+      {repeats > 0 && `, repeated ${repeats === 1 ? 'once' : `${number(repeats)} times`}`}
     </>
   );
 }

@@ -13,7 +13,7 @@ const FIELDS = [
   { name: 'state', label: 'State', options: wordsOf(SESSION), of: 'sessionState' },
   { name: 'provider', label: 'Provider', example: 'external id' },
   { name: 'client', label: 'Client', example: 'external id' },
-  { name: 'appointment', label: 'Appointment', example: 'id of the EHR' },
+  { name: 'appointment', label: 'Appointment', example: 'id in the EHR' },
 ] as const;
 
 /** Sessions with their notes. */

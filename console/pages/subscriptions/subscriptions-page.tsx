@@ -24,13 +24,13 @@ export default function SubscriptionsPage() {
         name={['subscriptions']}
         read={(cursor) => api.GET('/v1/subscriptions', { params: { query: { cursor } } })}
         everyMs={POLL_MS}
-        empty="There is no subscription, so the EHR reads the feed itself."
+        empty="There are no subscriptions. Without one, the EHR must read the events itself (GET /v1/events)."
         caption="Subscriptions, oldest first"
         keyOf={({ id }) => id}
         columns={[
           ['Endpoint', (subscription) => <Endpoint subscription={subscription} />, 'text'],
           ['State', (subscription) => <SubscriptionState subscription={subscription} />],
-          ['Behind', ({ behind }) => number(behind), 'number'],
+          ['Events behind', ({ behind }) => number(behind), 'number'],
           ['Next event', (subscription) => <Next subscription={subscription} />],
           ['Last answer', (subscription) => <LastAnswer subscription={subscription} />],
           ['Actions', (subscription) => <Actions subscription={subscription} />],
@@ -105,7 +105,7 @@ function Actions({ subscription }: { subscription: Subscription }) {
       {state !== 'altered' && <TestPush id={id} />}
       {(state === 'active' || state === 'retrying') && (
         <ConfirmedAction label="Pause" title={`Pause the pushes to ${host}?`} run={() => change({ paused: true })}>
-          <p>Events wait until you resume it. None are lost.</p>
+          <p>Events for this endpoint wait until you resume the pushes.</p>
         </ConfirmedAction>
       )}
       {state === 'paused' && (
@@ -137,7 +137,7 @@ function Actions({ subscription }: { subscription: Subscription }) {
           isDangerous
           run={() => api.POST('/v1/subscriptions/{id}/skip', { params, body: { cursor: next.cursor } })}
         >
-          <p>Only this event is not pushed to this endpoint. The feed still has it: GET /v1/events.</p>
+          <p>This endpoint will not receive this event. GET /v1/events still shows it.</p>
         </ConfirmedAction>
       )}
       <ConfirmedAction
@@ -146,7 +146,7 @@ function Actions({ subscription }: { subscription: Subscription }) {
         isDangerous
         run={() => api.DELETE('/v1/subscriptions/{id}', { params })}
       >
-        <p>No more events are pushed there. The feed keeps them.</p>
+        <p>This endpoint receives no more events. GET /v1/events still shows them.</p>
       </ConfirmedAction>
     </div>
   );

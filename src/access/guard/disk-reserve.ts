@@ -46,7 +46,8 @@ export class DiskReserve implements OnModuleInit, OnModuleDestroy {
     const { DISK_RESERVE: reserve } = this.env;
     const needed = method === 'DELETE' ? Number.NEGATIVE_INFINITY : method === 'GET' ? reserve / 2 : reserve;
     if (this.free >= needed) return;
-    const detail = 'The disk of the database is nearly full. Ask the operator to make room, then send it again.';
+    const detail =
+      'The disk of the database is nearly full. Ask the operator to free space, then send the request again.';
     throw new Problem(507, 'disk-full', detail, { retryAfterSeconds: RETRY_SECONDS });
   }
 

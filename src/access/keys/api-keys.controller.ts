@@ -30,7 +30,7 @@ export class ApiKeysController {
   }
 
   /**
-   * Create the successor of a key
+   * Rotate a key: create its successor
    *
    * @remarks It has the same name and scopes and is shown only once. The old key is accepted for `overlapSeconds` more.
    */

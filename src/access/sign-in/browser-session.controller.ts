@@ -23,7 +23,7 @@ export class BrowserSessionController {
     private readonly env: Env,
   ) {}
 
-  /** Exchange a key for a cookie that acts as the key */
+  /** Sign in with a key and get a session cookie */
   @Post('browser-session')
   @Problems({ 400: ['key-needed'], 403: ['key-sign-in-off'] })
   async open(

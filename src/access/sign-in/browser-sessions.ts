@@ -152,7 +152,11 @@ export class BrowserSessions {
   async confirm(by: Principal, key: string): Promise<string> {
     if (!by.session) throw noSession();
     if (by.issuer)
-      throw new Problem(409, 'confirm-at-provider', 'A person signed in here. Open /v1/sign-in?fresh=true instead.');
+      throw new Problem(
+        409,
+        'confirm-at-provider',
+        'A key cannot confirm the session of a person. Open /v1/sign-in?fresh=true instead.',
+      );
     if ((await this.keys.recognise(key))?.id !== by.id)
       throw new Problem(403, 'wrong-key', 'This is not the key of this session. Send the key that opened it.');
     return this.open({ by, key, replaces: by.session.id });

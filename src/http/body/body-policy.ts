@@ -102,6 +102,6 @@ function prepareBody(request: FastifyRequest): Problem | undefined {
     return unsupportedMediaType(body === 'multipart' ? 'application/json or multipart/form-data' : 'application/json');
   if (!/^utf-?8$/.test(charsetOf(type))) return unsupportedMediaType('application/json in UTF-8');
   if ((headers['content-encoding'] ?? 'identity').trim().toLowerCase() === 'identity') return undefined;
-  const detail = 'Compressed bodies are not accepted. Send it without Content-Encoding.';
+  const detail = 'Compressed bodies are not accepted. Send the body without Content-Encoding.';
   return new Problem(415, 'unsupported-encoding', detail);
 }

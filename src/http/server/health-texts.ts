@@ -14,11 +14,12 @@ export const HEALTH_TEXTS = {
   },
   'database-no-room': {
     cause: 'PostgreSQL {lack}.',
-    action: 'Give it more; writes are retried.',
+    action: 'Free or add disk or memory; writes are retried automatically.',
   },
   'inbox-not-writable': {
-    cause: 'The inbox cannot commit, so webhooks are answered 503.',
-    action: 'Check in pg_stat_activity whether a session locks its tables, and whether PostgreSQL refuses writes.',
+    cause: 'Webhooks cannot be stored, so they are answered with 503.',
+    action:
+      'Check in pg_stat_activity whether a session locks the webhook tables, and whether PostgreSQL accepts writes.',
   },
   'audit-not-writable': {
     cause: 'The audit log cannot be written, so nothing is read or changed through the API.',
@@ -34,7 +35,7 @@ export const HEALTH_TEXTS = {
   },
   'disk-nearly-full': {
     cause: 'The disk of the database is nearly full, so changes through the API are rejected.',
-    action: 'Free disk space, or raise DATABASE_SIZE_LIMIT. The rest is reserved for webhooks.',
+    action: 'Free disk space, or raise DATABASE_SIZE_LIMIT. The remaining space is reserved for webhooks.',
   },
   'queue-unavailable': {
     cause: '{fault} Work continues more slowly, by polling.',
@@ -46,21 +47,20 @@ export const HEALTH_TEXTS = {
   },
   'check-failed': {
     cause: 'These checks failed: {parts}.',
-    action: 'The log says where.',
+    action: 'See the log for the error.',
   },
   'missing-data-key': {
-    cause: 'DATA_KEYS lacks a key of data in use: {keys}.',
-    action: 'Add it after the first key and restart; nothing is lost.',
+    cause: 'DATA_KEYS lacks keys that encrypted stored data: {keys}.',
+    action: 'Add them after the first key and restart. No data is lost.',
   },
   'unreadable-values': {
-    cause: 'Encrypted values that do not open, because they were changed, moved or cut short: {count}.',
+    cause: 'Encrypted values that cannot be decrypted, because they were changed, moved or truncated: {count}.',
     action: 'Restore their rows, which the log names, from a backup.',
   },
   'grants-altered': {
-    cause:
-      'Rows that grant rights have no valid MAC, because this service did not write them or AUDIT_KEYS lacks a key: {rows}.',
+    cause: 'Keys, sessions or subscriptions were changed outside this service, or AUDIT_KEYS lacks a key: {rows}.',
     action:
-      'They grant nothing. Find out who wrote them, then revoke these keys, end these sessions and delete these subscriptions.',
+      'They are not accepted. Find out who changed them. Then revoke these keys, end these sessions and delete these subscriptions.',
   },
   'audit-chain-broken': {
     cause: '{fault}',
@@ -73,11 +73,11 @@ export const HEALTH_TEXTS = {
   'audit-entries-unlinked': {
     cause:
       'Audit entries have waited {seconds} seconds for their link in the chain. Until then, a removed entry is not noticed.',
-    action: 'A process with the role worker links them within a second: see its log.',
+    action: 'Processes with the role worker link entries within a second: see their logs.',
   },
   'audit-heads-refused': {
     cause: 'AUDIT_HEADS_URL has not accepted the newest link of the audit log for {minutes} minutes.',
-    action: 'Check its address and its answers; the log of this service still has each link.',
+    action: 'Check this URL and its answers. The log of this service also has each link.',
   },
   'sending-held': {
     cause: 'Only lookups go to the platform, because {by} holds sending ({reason}).',
@@ -88,12 +88,12 @@ export const HEALTH_TEXTS = {
     action: 'Remove the setting and restart.',
   },
   'older-database': {
-    cause: 'Only lookups go to the platform, because the database is older than when a process last wrote to it.',
+    cause: 'Only lookups go to the platform, because the database was reset to an older state, such as a backup.',
     action: 'Follow Restore in the run-books, then run {command}.',
   },
   'not-configured': {
     cause: 'PLATFORM_CONTRACT has no apiKey.header, so nothing is sent.',
-    action: 'Set it. Work is kept.',
+    action: 'Set it and restart. Work is kept.',
   },
   'platform-unauthorized': {
     cause: 'The platform rejects PLATFORM_API_KEY: {operations}.',
@@ -101,7 +101,7 @@ export const HEALTH_TEXTS = {
       'Correct the key and restart. If other operations accept it, ask the platform for the missing right. Work is kept.',
   },
   'platform-address': {
-    cause: 'Another server than the platform answers: {operations}.',
+    cause: 'These calls reach another server than the platform: {operations}.',
     action: 'Check PLATFORM_BASE_URL, and the paths in PLATFORM_CONTRACT. Work is kept.',
   },
   'platform-fault': {
@@ -130,7 +130,7 @@ export const HEALTH_TEXTS = {
     action: 'See NotebridgeWorkWaits in the run-books.',
   },
   'notes-late': {
-    cause: 'No fetch has answered the event of a session for more than five minutes (last fault: {fault}).',
+    cause: 'Notes have not been fetched within five minutes of their event (last fault: {fault}).',
     action: 'See NotebridgeNotesAwaited in the run-books.',
   },
   'wrong-signatures': {
@@ -146,7 +146,7 @@ export const HEALTH_TEXTS = {
     action: 'See npx notebridge subscriptions. Correct each endpoint, then resume it. No event is lost.',
   },
   'pushes-fail': {
-    cause: 'Endpoints of the EHR have taken no event for over ten minutes: {subscriptions}.',
+    cause: 'Endpoints of the EHR have accepted no event for over ten minutes: {subscriptions}.',
     action: 'See npx notebridge subscriptions for their last answers. Attempts are repeated for five days.',
   },
   'provider-needs-review': {

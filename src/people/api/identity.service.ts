@@ -119,7 +119,8 @@ export class IdentityService {
       }
       if (former.code !== 'merged' || former.id !== survivor.id)
         await this.formerIds.refuse('client', [mergedId], tx, () => '/externalId');
-      if (!survivor.person.wanted) throw new Problem(409, 'client-deleted', 'This client was deleted.');
+      if (!survivor.person.wanted)
+        throw new Problem(409, 'client-deleted', 'This client was deleted. PUT it again first.');
       const client = await this.people.mustLock(tx, former.personId);
       const before = await this.formerIds.identities(tx, await familyOf(tx, 'client', externalId));
       const own = before.formerIds.find(({ personId, intoId }) => personId === client.id && intoId !== null);

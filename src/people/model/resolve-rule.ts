@@ -80,7 +80,7 @@ const EFFECTS: Record<ResolveAction, string> = {
   link: 'Links this person to the platform user that you name, and sends a client’s providers; creates no user.',
   create:
     'Starts over: looks up the email, then creates a user. Without an email, it creates one immediately, which may be a second one.',
-  retry: 'Retries the last step with what is known.',
+  retry: 'Repeats the last step with the current data.',
   ignore: 'Stops syncing this person, which stays failed until it is resolved in another way or PUT again.',
   delete: '',
 };

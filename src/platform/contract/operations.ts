@@ -50,7 +50,7 @@ const uploadUrl = { ...usual, bodyIsShown: false, needs: ['uploadUrl', 'fileUrl'
 /** Every operation of the platform. */
 const OPERATION_FACTS = {
   checkUser: {
-    about: 'Checks whether a user has an email.',
+    about: 'Checks whether a user with an email exists.',
     ...post,
     reads: true,
     path: '/users/check',

@@ -148,7 +148,9 @@ export class SessionRequests {
     const pointer = '/sessionId';
     const found = await this.platform.getSession(sessionId, { signal }).catch((error: unknown) => {
       if (error instanceof PlatformError && error.kind === 'not-found') {
-        throw new Problem(422, 'not-on-platform', 'The platform has no session with this id. Correct it.', { pointer });
+        throw new Problem(422, 'not-on-platform', 'The platform has no session with this id. Correct the id.', {
+          pointer,
+        });
       }
       const detail = 'This session could not be looked up on the platform. Send the request again later.';
       throw new Problem(503, 'platform-unreachable', detail, { retryAfterSeconds: 5 });

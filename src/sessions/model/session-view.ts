@@ -174,7 +174,7 @@ export class RevisionsResponse extends PageResponse {
   items!: RevisionResponse[];
 }
 
-/** The number of sessions made due. */
+/** The number of sessions that will be fetched. */
 export class RefreshesResponse {
   sessions!: number;
 }

@@ -81,7 +81,7 @@ export class SessionReader {
       this.auditOf(rows[0]);
       return rows[0];
     }
-    throw new Problem(404, 'unknown-session', 'No session has this id.');
+    throw new Problem(404, 'unknown-session', 'No session has this id. GET /v1/sessions lists them.');
   }
 
   /** @param tx reads within it @throws {Problem} 404 `unknown-session` */

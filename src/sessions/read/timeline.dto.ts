@@ -14,7 +14,7 @@ export class TimelineEventResponse {
   state!: DeliveryState;
   /** Why it failed, is dead or was ignored; otherwise null */
   reason!: string | null;
-  /** Exact repeats of the delivery */
+  /** Identical repeats of the delivery */
   repeats!: number;
 }
 

@@ -79,7 +79,7 @@ export class DeliveryResponse {
   /** Failed attempts since it was last received, repeated or replayed */
   attempts!: number;
   error!: DeliveryErrorResponse | null;
-  /** Exact repeats. Each was processed again */
+  /** Identical repeats. Each was processed again */
   repeats!: number;
   /** Time in its timestamp header */
   sentAt!: Date;

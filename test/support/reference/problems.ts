@@ -162,7 +162,7 @@ export function problemsPage(): string {
 Errors are RFC 9457 problem details (\`application/problem+json\`). Branch on \`type\`, which is \`urn:notebridge:problem:\`
 and a word of the list; show \`detail\`, one sentence that says what is wrong and what to do; \`pointer\` is the JSON
 Pointer of the field at fault. With \`retryAfterSeconds\` (and the header \`Retry-After\`) the same request may succeed
-later. \`…\` stands for what differs from case to case; in a type it is \`provider\` or \`client\`.
+later. \`…\` stands for a part that varies; in a type it is \`provider\` or \`client\`.
 
 ## Types
 

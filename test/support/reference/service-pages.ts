@@ -33,9 +33,9 @@ ${rows.join('\n')}
 export function eventsPage(): string {
   return `# Events of the change feed
 
-\`GET /v1/events\` tells, in order, what changed for people, sessions, jobs and imports, and each event of the platform's
+\`GET /v1/events\` lists, in order, what changed for people, sessions, jobs and imports, and each event of the platform's
 webhooks. An event is \`{cursor, type, at, subject, data}\`: \`subject\` is a path below \`/v1\` that shows the current state,
-\`data\` holds ids and codes. What the platform repeats may be told again.
+\`data\` holds ids and codes. An event that the platform repeats may appear again.
 
 ${Object.entries(FEED_TYPES)
   .map(([type, text]) => `- \`${type}\`: ${text}`)

@@ -27,7 +27,7 @@ export function Insights({ insights }: { insights: SessionInsights }) {
       <p className="quiet">
         {removedAt ? (
           <>
-            The insights were removed at <Moment at={removedAt} exact />.
+            The insights were removed on <Moment at={removedAt} exact />.
           </>
         ) : (
           'The platform has returned no insights.'
