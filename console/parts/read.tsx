@@ -76,7 +76,7 @@ export function Paged<T>(props: Source<T> & { children: (rows: T[]) => ReactNode
     <Loaded query={query}>
       {(rows) => (
         <>
-          {rows.length === 0 ? <p className="quiet">{empty}</p> : children(rows)}
+          {rows.length === 0 ? <p className="note quiet">{empty}</p> : children(rows)}
           <p className="help" aria-live="polite">
             {rows.length > 0 && `${number(rows.length)} shown${hasNextPage ? '; there are more' : ''}. `}
             {hasNextPage && (

@@ -8,7 +8,7 @@ export function HoldBanner({ mayRelease }: { mayRelease: boolean }) {
   if (!data?.held) return null;
   const { since, by, reason, heldBySetting } = data;
   return (
-    <div className="note error" role="status">
+    <div className="note warn" role="status">
       <p>
         <strong>Sending to the platform is held</strong>
         {heldBySetting && ' by the setting HOLD_SENDING'}

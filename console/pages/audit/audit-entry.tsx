@@ -69,7 +69,7 @@ export function About({ entry: { subjects, ranges }, most }: { entry: Entry; mos
   const listed = Object.entries(ranges);
   if (named.length + listed.length === 0) return null;
   return (
-    <ul className="plain">
+    <ul className="plain about">
       {named.slice(0, most).map(([kind, id]) => (
         <li key={`${kind} ${id}`}>
           {kind} <SubjectLink kind={kind} id={id} />

@@ -28,10 +28,30 @@ export default function KeysPage() {
         caption="API keys"
         keyOf={({ id }) => id}
         columns={[
-          ['Name', ({ name }) => <strong>{name}</strong>],
-          ['State', (key) => <KeyState apiKey={key} now={now} />],
-          ['Note', ({ warnings }) => warnings.map((warning) => NOTES[warning]).join('; '), 'text'],
-          ['Begins with', ({ prefix }) => <code>{prefix}…</code>],
+          [
+            'Name',
+            ({ name, prefix }) => (
+              <>
+                <strong>{name}</strong>
+                <div className="help">
+                  <code>{prefix}…</code>
+                </div>
+              </>
+            ),
+          ],
+          [
+            'State',
+            (key) => (
+              <>
+                <KeyState apiKey={key} now={now} />
+                {key.warnings.map((warning) => (
+                  <div key={warning} className="help">
+                    {NOTES[warning]}
+                  </div>
+                ))}
+              </>
+            ),
+          ],
           ['Scopes', ({ scopes }) => scopes.join(', '), 'text'],
           ['Created', ({ createdAt }) => <Moment at={createdAt} />],
           ['Last used', ({ lastUsedAt }) => <Moment at={lastUsedAt} />],

@@ -33,8 +33,8 @@ export function WaitingCard({ decisions }: { decisions: readonly Decision[] | nu
           <ul className="plain decisions">
             {entries.map(({ kind, cause, action }) => (
               <li key={kind}>
-                {PAGES[kind] === undefined ? cause : <Link href={PAGES[kind]}>{cause}</Link>}{' '}
-                <span className="help">{action}</span>
+                {PAGES[kind] === undefined ? cause : <Link href={PAGES[kind]}>{cause}</Link>}
+                <div className="help">{action}</div>
               </li>
             ))}
           </ul>

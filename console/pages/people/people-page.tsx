@@ -80,7 +80,7 @@ function ByState() {
         empty={emptyList(kind, state)}
         caption={`${kind}s`}
         keyOf={keyOf}
-        columns={COLUMNS}
+        columns={COLUMNS.filter(([title]) => title !== 'Kind')}
       />
     </>
   );

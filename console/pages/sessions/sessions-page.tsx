@@ -42,7 +42,16 @@ function Sessions() {
         caption="Sessions"
         keyOf={({ id }) => id}
         columns={[
-          ['Session', ({ id }) => <Link href={`/sessions/${id}`}>{id}</Link>, 'text'],
+          [
+            'Session',
+            ({ id, partnerAppointmentId }) => (
+              <>
+                <Link href={`/sessions/${id}`}>{id}</Link>
+                {partnerAppointmentId && <div className="help">Appointment {partnerAppointmentId}</div>}
+              </>
+            ),
+            'text',
+          ],
           ['State', ({ state }) => <StateOf of="sessionState" state={state} />],
           [
             'Clients',
@@ -52,7 +61,6 @@ function Sessions() {
             'Provider',
             ({ provider }) => provider && <PersonLink person={{ kind: 'provider', externalId: provider }} />,
           ],
-          ['Appointment', ({ partnerAppointmentId }) => partnerAppointmentId],
           ['Date', ({ date }) => <Moment at={date} exact />],
           ['Revision', ({ notesRevision }) => notesRevision > 0 && number(notesRevision), 'number'],
           ['Changed', ({ updatedAt }) => <Moment at={updatedAt} />],
