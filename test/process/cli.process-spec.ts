@@ -87,7 +87,7 @@ describe('import', () => {
     expect(first).toEqual([2, expect.stringContaining('1  rejected')]);
     const id = idIn(first[1]);
     const [, rows] = await run('import-rows', id, '--outcome', 'rejected');
-    expect(rows).toMatch(/clients\.csv:2 +c3 +rejected +unknown-provider/);
+    expect(rows).toMatch(/clients\.csv:2 +c3 +Rejected +unknown-provider/);
     const rejected = path.join(folder, 'rejected-clients.csv');
     expect((await run('import-rows', id, '--rejected-csv', rejected))[0]).toBe(0);
     const twice = await run('import-rows', id, '--rejected-csv', rejected);
@@ -272,9 +272,9 @@ describe('the output', () => {
     const [session] = (await service.call<Page<SessionResponse>>('GET', '/v1/sessions?limit=1')).body.items;
     const [code, output] = await run('trace', 'session', session?.sessionId ?? '');
     expect(code).toBe(0);
-    expect(output).toMatch(new RegExp(`^session ${session?.id}: Done \\(from the platform's answer\\)$`, 'm'));
+    expect(output).toMatch(new RegExp(`^session ${session?.id}: done \\(from the platform's answer\\)$`, 'm'));
     expect(output).toMatch(/^next {6}none: everything announced was fetched$/m);
-    const [, id = ''] = /SESSION_PROCESSING_COMPLETED +(\d+) +processed/.exec(output) ?? [];
+    const [, id = ''] = /SESSION_PROCESSING_COMPLETED +(\d+) +Processed/.exec(output) ?? [];
     const delivery = await run('trace', 'delivery', id);
     expect(delivery).toEqual([0, expect.stringMatching(/^delivery \d+: processed$/m)]);
     expect(delivery[1]).toContain(`SESSION_PROCESSING_COMPLETED, about ${session?.sessionId} on the platform`);
@@ -341,13 +341,13 @@ describe('an operator', () => {
     await service.call('POST', '/v1/sessions', { body });
     await outcomeIsUnknown('sessions');
     const [, output] = await run('sessions', '--state', 'Unknown');
-    expect(output).toMatch(/Unknown +– +p1 +visit-17 +–$/m);
+    expect(output).toMatch(/Outcome unknown +– +p1 +visit-17 +–$/m);
     expect(output).not.toContain('quarry');
     const id = idIn(output);
     const linked = await run('sessions', 'resolve', id, 'link', '--to', 'made-up');
     expect(linked).toEqual([1, expect.stringContaining('no session with this id')]);
     const created = await run('sessions', 'resolve', id, 'create');
-    expect(created).toEqual([0, expect.stringMatching(`^${id}: (Requested|InProgress|Processing|Done)`)]);
+    expect(created).toEqual([0, expect.stringMatching(`^${id}: (requested|in progress|processing|done)`)]);
     expect((await run('sessions', '--state', 'Unknown'))[1]).toContain('No matching sessions');
   });
 
@@ -358,9 +358,9 @@ describe('an operator', () => {
     await service.call('POST', '/v1/compliance/jobs', { body: { files: [{ id: 'visit-17', url: body.url }] } });
     await outcomeIsUnknown('compliance_jobs');
     const [, output] = await run('compliance', '--state', 'Unknown');
-    expect(output).toMatch(/Unknown +submission-unknown +1 +–$/m);
+    expect(output).toMatch(/Outcome unknown +submission-unknown +1 +–$/m);
     const id = idIn(output);
-    expect(await run('compliance', 'resolve', id, 'abandon')).toEqual([0, `${id}: Abandoned, abandoned\n`]);
+    expect(await run('compliance', 'resolve', id, 'abandon')).toEqual([0, `${id}: abandoned, abandoned\n`]);
   });
 
   const outcomeIsUnknown = (table: string) =>
@@ -474,7 +474,7 @@ describe('an error is one sentence and exit code 1:', () => {
 
   it.each([
     ['an unknown id', ['trace', 'client', 'missing'], 'No client has this external id'],
-    ['a missing file', ['import', '/nowhere/providers.csv'], 'no such file'],
+    ['a missing file', ['import', '/nowhere/providers.csv'], 'does not exist'],
     ['a folder instead of a file', ['import', '.'], 'is a folder'],
     ['an unwritable place', ['import-rows', 'ID', '--rejected-csv', '/nowhere/r.csv'], 'does not exist'],
     ['a link without a user', ['resolve', 'client', 'c1', 'link'], '--user'],

@@ -14,7 +14,7 @@ export function configureErrors(command: Command): Command {
   process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
     // A reader such as `head` may close the pipe early.
     if (code !== 'EPIPE')
-      reportFailure(new CliFault(`The output cannot be written (${code}); what is there is incomplete.`));
+      reportFailure(new CliFault(`The output cannot be written (${code}), so it is incomplete.`));
     process.exit();
   });
   if (!isJsonWanted()) return command.showHelpAfterError('(see --help)');
