@@ -50,6 +50,8 @@ export interface Wanted {
   /** Operations that the contract file leaves out. */
   readonly without?: readonly string[];
   readonly env?: Record<string, string>;
+  /** Characters of the output of a process that are surely kept; all of it unless told. */
+  readonly keeps?: number;
 }
 
 /** A platform, a PostgreSQL, perhaps a Redis, and the processes of the service, which reach both through a proxy. */
@@ -76,6 +78,7 @@ export class World {
     public redis: RedisServer | undefined,
     readonly redisProxy: TcpProxy | undefined,
     private readonly env: Record<string, string>,
+    private readonly keeps: number | undefined,
   ) {
     this.random = new SeededRandom(setting.seed);
     this.crew = new Crew((settings) => this.startOne(settings), this.random, this.counts);
@@ -88,7 +91,10 @@ export class World {
   }
 
   /** @param wanted what differs from the usual surroundings */
-  static async open(setting: Setting, { platform, calls = 3_600, without = [], env }: Wanted = {}): Promise<World> {
+  static async open(
+    setting: Setting,
+    { platform, calls = 3_600, without = [], env, keeps }: Wanted = {},
+  ): Promise<World> {
     const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-faults-'));
     chmodSync(folder, 0o711); // PostgreSQL may run as another user
     const simulator = await buildSimulator({
@@ -103,7 +109,7 @@ export class World {
     database.port = String(databaseProxy.port);
     const redis = setting.redisServer ? await startRedis(setting.redisServer, folder) : undefined;
     const redisProxy = redis && (await startTcpProxy(redis.port));
-    return new World(setting, folder, simulator, postgres, sqlPool, databaseProxy, redis, redisProxy, {
+    const common = {
       PLATFORM_BASE_URL: simulator.url,
       PLATFORM_API_KEY: DEFAULT_API_KEY,
       PLATFORM_WEBHOOK_SECRET: WEBHOOK_SECRET,
@@ -120,7 +126,8 @@ export class World {
       SESSION_REFRESH_AFTER_SECONDS: '2',
       SESSION_REFRESH_EVERY_SECONDS: '2',
       ...env,
-    });
+    };
+    return new World(setting, folder, simulator, postgres, sqlPool, databaseProxy, redis, redisProxy, common, keeps);
   }
 
   /** Puts a load balancer before the processes, for whatever is sent from now on. */
@@ -142,6 +149,7 @@ export class World {
       nodeArgs: preloaded.flatMap((file) => ['--require', path.resolve(file)]),
       env: { ...this.env, ...settings },
       ready: READY,
+      ...(this.keeps && { keeps: this.keeps }),
     });
     return serviceOf(program, ADMIN_KEY, this.balancer?.url);
   }

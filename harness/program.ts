@@ -5,8 +5,10 @@ import { until } from './until.js';
 /** A running process. */
 export interface Program {
   readonly pid: number;
-  /** Everything printed so far, on both streams. */
+  /** Everything printed so far, on both streams; of a program with `keeps`, the end of it. */
   output(): string;
+  /** Bytes printed so far, on both streams. */
+  printedBytes(): number;
   /** Resolves to the first match of `pattern` in the output; rejects if the program ends first. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
   /** Sends a signal and resolves to the exit code; null if the signal killed the process. */
@@ -29,6 +31,8 @@ export interface ProgramOptions {
   readonly env?: Record<string, string | undefined>;
   /** What the program prints when it is ready. Without it, `start` does not wait. */
   readonly ready?: RegExp;
+  /** Characters of its output that are surely kept, for a program that runs for hours. Defaults to all. */
+  readonly keeps?: number;
 }
 
 const LAST_LINES = 40;
@@ -38,14 +42,14 @@ export class Programs {
   private readonly children = new Set<ChildProcess>();
 
   /** @throws Error with the latest output if the program ends before it is ready */
-  async start({ file, args = [], nodeArgs = [], env, ready }: ProgramOptions): Promise<Program> {
+  async start({ file, args = [], nodeArgs = [], env, ready, keeps }: ProgramOptions): Promise<Program> {
     const { PATH, HOME, TMPDIR } = process.env;
     const child = spawn(process.execPath, ['--enable-source-maps', ...nodeArgs, path.resolve(file), ...args], {
       env: { PATH, HOME, TMPDIR, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     this.children.add(child);
-    const program = follow(child, file);
+    const program = follow(child, file, keeps);
     void program.ended().then(() => this.children.delete(child));
     if (ready) await program.printed(ready);
     return program;
@@ -59,11 +63,14 @@ export class Programs {
 
 const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
 
-function follow(child: ChildProcess, file: string): Program {
+function follow(child: ChildProcess, file: string, keeps = Number.POSITIVE_INFINITY): Program {
   let text = '';
+  let bytes = 0;
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
+      bytes += Buffer.byteLength(chunk);
+      if (text.length > 2 * keeps) text = text.slice(-keeps);
     });
   }
   child.stdin?.on('error', () => {}); // the program ended before it read its input
@@ -78,6 +85,7 @@ function follow(child: ChildProcess, file: string): Program {
   return {
     pid: child.pid ?? 0,
     output: () => text,
+    printedBytes: () => bytes,
     async printed(pattern) {
       try {
         return await until(`${file} prints ${pattern}`, () => {

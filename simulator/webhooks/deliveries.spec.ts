@@ -198,3 +198,19 @@ it("tells users of the platform's application, and those of the API only when as
     { eventType: 'USER_CREATED', payload: { userId, role: 'HealthcareProvider' } },
   ]);
 });
+
+test('forgets what arrived before a moment, and goes on to count', async () => {
+  answers = [500, 500, 500, 500, 500, 500];
+  await send();
+  await send();
+  const { deliveries } = simulator.state;
+  const before = nowMs;
+  await send();
+  expect(deliveries.forgetDelivered(before)).toBe(1);
+  await send();
+  expect(deliveries.list().map(({ id, state }) => [id, state])).toEqual([
+    [1, 'failed'],
+    [3, 'delivered'],
+    [4, 'delivered'],
+  ]);
+});
