@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
+import { ProgramOutput } from './program-output.js';
 import { until } from './until.js';
 
 /** A running process. */
@@ -63,14 +64,11 @@ export class Programs {
 
 const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
 
-function follow(child: ChildProcess, file: string, keeps = Number.POSITIVE_INFINITY): Program {
-  let text = '';
-  let bytes = 0;
+function follow(child: ChildProcess, file: string, keeps?: number): Program {
+  const output = new ProgramOutput(keeps);
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (chunk: string) => {
-      text += chunk;
-      bytes += Buffer.byteLength(chunk);
-      if (text.length > 2 * keeps) text = text.slice(-keeps);
+      output.add(chunk);
     });
   }
   child.stdin?.on('error', () => {}); // the program ended before it read its input
@@ -84,17 +82,17 @@ function follow(child: ChildProcess, file: string, keeps = Number.POSITIVE_INFIN
   );
   return {
     pid: child.pid ?? 0,
-    output: () => text,
-    printedBytes: () => bytes,
+    output: () => output.text,
+    printedBytes: () => output.bytes,
     async printed(pattern) {
       try {
         return await until(`${file} prints ${pattern}`, () => {
-          const match = pattern.exec(text);
+          const match = pattern.exec(output.text);
           if (!match && isClosed) throw new Error(`${file} ended before it printed ${pattern}`);
           return match;
         });
       } catch (error) {
-        const tail = text.split('\n').slice(-LAST_LINES).join('\n');
+        const tail = output.text.split('\n').slice(-LAST_LINES).join('\n');
         throw new Error(`${(error as Error).message}. Latest output:\n${tail}`);
       }
     },
