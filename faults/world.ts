@@ -52,6 +52,8 @@ export interface Wanted {
   readonly env?: Record<string, string>;
   /** Characters of the output of a process that are surely kept; all of it unless told. */
   readonly keeps?: number;
+  /** No proxy before PostgreSQL and Redis, which would take time of this process for each statement. */
+  readonly direct?: boolean;
 }
 
 /** A platform, a PostgreSQL, perhaps a Redis, and the processes of the service, which reach both through a proxy. */
@@ -93,7 +95,7 @@ export class World {
   /** @param wanted what differs from the usual surroundings */
   static async open(
     setting: Setting,
-    { platform, calls = 3_600, without = [], env, keeps }: Wanted = {},
+    { platform, calls = 3_600, without = [], env, keeps, direct }: Wanted = {},
   ): Promise<World> {
     const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-faults-'));
     chmodSync(folder, 0o711); // PostgreSQL may run as another user
@@ -106,9 +108,10 @@ export class World {
     const sqlPool = new pg.Pool({ connectionString: database.toString(), max: 4 });
     sqlPool.on('error', () => undefined);
     const databaseProxy = await startTcpProxy(Number(database.port));
-    database.port = String(databaseProxy.port);
+    if (!direct) database.port = String(databaseProxy.port);
     const redis = setting.redisServer ? await startRedis(setting.redisServer, folder) : undefined;
     const redisProxy = redis && (await startTcpProxy(redis.port));
+    const redisPort = direct ? redis?.port : redisProxy?.port;
     const common = {
       PLATFORM_BASE_URL: simulator.url,
       PLATFORM_API_KEY: DEFAULT_API_KEY,
@@ -120,7 +123,7 @@ export class World {
       DATA_KEYS: DATA_KEY,
       FINGERPRINT_KEYS: DATA_KEY,
       AUDIT_KEYS: DATA_KEY,
-      REDIS_URL: redisProxy ? `redis://127.0.0.1:${redisProxy.port}` : '',
+      REDIS_URL: redisPort ? `redis://127.0.0.1:${redisPort}` : '',
       USER_MANAGEMENT_CALLS_PER_MINUTE: String(calls),
       UNKNOWN_OUTCOME_GRACE_SECONDS: '1',
       SESSION_REFRESH_AFTER_SECONDS: '2',

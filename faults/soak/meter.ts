@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
 import { askRedis } from '../../harness/redis-server.js';
 import { ADMIN_KEY, type World } from '../world.js';
 import { Lags, median } from './lags.js';
@@ -93,6 +94,7 @@ export class Meter {
       events: this.events(),
       logMib: states.reduce((sum, { logged }) => sum + logged, 0) / MIB,
       ownMib: Math.round(process.memoryUsage.rss() / MIB),
+      load: loadavg()[1] ?? 0,
     };
     this.memory.clear();
     [this.postgres, this.redis, this.dueSeconds] = [0, 0, 0];

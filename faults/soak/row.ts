@@ -39,6 +39,8 @@ export interface Row {
   readonly logMib: number;
   /** Resident memory of the soak, with the platform in it. */
   readonly ownMib: number;
+  /** Of the machine in the last five minutes: what takes long on one that does other work says little. */
+  readonly load: number;
 }
 
 const whole = (lag: Lag | null): string => (lag ? `${lag.p50}/${lag.p99}/${lag.max}` : '-');
@@ -63,6 +65,7 @@ const COLUMNS: readonly [name: string, width: number, value: (row: Row) => strin
   ['events', 7, ({ events }) => String(events)],
   ['log MiB', 7, ({ logMib }) => logMib.toFixed(1)],
   ['soak MiB', 8, ({ ownMib }) => String(ownMib)],
+  ['load', 4, ({ load }) => load.toFixed(0)],
 ];
 
 /** The names of the columns, as wide as the cells below them. */

@@ -66,6 +66,7 @@ export function soak(minutes: number, table: (line: string) => void): Scenario {
         regenerationFailureRate: 0.1,
       },
       keeps: KEEPS,
+      direct: true,
     },
     run: (world) => new Soak(world, minutes, table).run(),
   };

@@ -30,6 +30,7 @@ function rows(change: (row: Row, at: number) => Partial<Row> = () => ({})): Row[
       events: 500 * at,
       logMib: at,
       ownMib: 300,
+      load: 2,
     };
     return { ...row, ...change(row, at) };
   });
