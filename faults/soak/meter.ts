@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { loadavg } from 'node:os';
+import { availableParallelism, loadavg } from 'node:os';
 import { askRedis } from '../../harness/redis-server.js';
 import { ADMIN_KEY, type World } from '../world.js';
 import { Lags, median } from './lags.js';
@@ -22,13 +22,19 @@ export class Meter {
   private postgres = 0;
   private redis = 0;
   private dueSeconds = 0;
+  /** How long the oldest due work had waited when it was last known. */
+  waited = 0;
   private readonly begun = performance.now();
   private since: number;
 
-  /** @param events how many the feed has given so far */
+  /**
+   * @param events how many the feed has given so far
+   * @param held how many sessions were held back so far
+   */
   constructor(
     private readonly world: World,
     private readonly events: () => number,
+    private readonly held: () => number,
   ) {
     this.since = world.simulator.state.nowMs();
   }
@@ -46,7 +52,8 @@ export class Meter {
     }
     this.postgres = Math.max(this.postgres, await world.count(OPEN));
     this.redis = Math.max(this.redis, await redisConnections(world));
-    this.dueSeconds = Math.max(this.dueSeconds, (await oldestDue(world)) ?? 0);
+    this.waited = (await oldestDue(world)) ?? this.waited;
+    this.dueSeconds = Math.max(this.dueSeconds, this.waited);
   }
 
   /** Milliseconds from the platform's last word about notes of this session until now; undefined if it is forgotten. */
@@ -91,10 +98,11 @@ export class Meter {
       faults: counts.faults,
       requests: counts.requests,
       sessions: simulator.state.sessions.list().length,
+      held: this.held(),
       events: this.events(),
       logMib: states.reduce((sum, { logged }) => sum + logged, 0) / MIB,
       ownMib: Math.round(process.memoryUsage.rss() / MIB),
-      load: loadavg()[1] ?? 0,
+      load: (loadavg()[1] ?? 0) / availableParallelism(),
     };
     this.memory.clear();
     [this.postgres, this.redis, this.dueSeconds] = [0, 0, 0];

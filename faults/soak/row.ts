@@ -35,11 +35,13 @@ export interface Row {
   readonly faults: number;
   readonly requests: number;
   readonly sessions: number;
+  /** Sessions that did not begin, because due work had waited too long. */
+  readonly held: number;
   readonly events: number;
   readonly logMib: number;
   /** Resident memory of the soak, with the platform in it. */
   readonly ownMib: number;
-  /** Of the machine in the last five minutes: what takes long on one that does other work says little. */
+  /** Of the machine in the last five minutes, per CPU: what takes long on one that does other work says little. */
   readonly load: number;
 }
 
@@ -62,10 +64,11 @@ const COLUMNS: readonly [name: string, width: number, value: (row: Row) => strin
   ['faults', 6, ({ faults }) => String(faults)],
   ['requests', 8, ({ requests }) => String(requests)],
   ['sessions', 8, ({ sessions }) => String(sessions)],
+  ['held', 5, ({ held }) => String(held)],
   ['events', 7, ({ events }) => String(events)],
   ['log MiB', 7, ({ logMib }) => logMib.toFixed(1)],
   ['soak MiB', 8, ({ ownMib }) => String(ownMib)],
-  ['load', 4, ({ load }) => load.toFixed(0)],
+  ['load/CPU', 8, ({ load }) => load.toFixed(1)],
 ];
 
 /** The names of the columns, as wide as the cells below them. */

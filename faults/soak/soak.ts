@@ -40,6 +40,9 @@ const FORGE_EVERY_MS = 3_000;
 const SHARE_WITHOUT_ELDERS = 1 / 3;
 const ELDERS = 2;
 
+/** Due work that has waited longer holds new sessions back, because a machine that is too busy would never catch up. */
+const MAX_WAITED_SECONDS = 120;
+
 /** Notes under way to the EHR; more would say how slow the EHR is. */
 const READING_AT_ONCE = 30;
 const LISTS = ['sessions?limit=50', 'clients?limit=50', 'sessions?state=Error', 'overview', 'webhook-deliveries'];
@@ -78,6 +81,7 @@ class Soak {
   private readonly begun = performance.now();
   private reading = 0;
   private looks = 0;
+  private held = 0;
 
   constructor(
     private readonly world: World,
@@ -99,7 +103,11 @@ class Soak {
     const app = new AppSessions(world);
     const forged = new ForgedWebhooks(world);
     const feed: FeedWatch = new FeedWatch(world, (event) => this.hear(event, meter));
-    const meter: Meter = new Meter(world, () => feed.events);
+    const meter: Meter = new Meter(
+      world,
+      () => feed.events,
+      () => this.held,
+    );
     const push = new PushWork(world, (body) =>
       meter.push.add(since((JSON.parse(body) as { timestamp: string }).timestamp)),
     );
@@ -113,7 +121,10 @@ class Soak {
     const everyMs = SESSION_EVERY_MS / (1 - ASKED_SHARE);
     shift.repeat(
       () => 2 * everyMs * world.random.fraction(),
-      () => app.begin(),
+      () => {
+        if (meter.waited <= MAX_WAITED_SECONDS) app.begin();
+        else this.held += 1;
+      },
     );
     shift.repeat(
       () => LOOK_EVERY_MS,

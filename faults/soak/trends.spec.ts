@@ -27,6 +27,7 @@ function rows(change: (row: Row, at: number) => Partial<Row> = () => ({})): Row[
       faults: at,
       requests: 100 * at,
       sessions: 50 * at,
+      held: 0,
       events: 500 * at,
       logMib: at,
       ownMib: 300,
@@ -53,9 +54,14 @@ test.each<[string, (row: Row, at: number) => Partial<Row>]>([
   ['connections to PostgreSQL', (_, at) => ({ postgres: at === 5 ? 73 : 40 })],
   ['connections to redis at the end', (_, at) => ({ redis: 30 + 2 * at })],
   ['middle lag of push in ms at the end', (_, at) => ({ push: { ...LAG, p50: 100 + 1_000 * at } })],
+  ['sessions held back on a machine that was not busy', (_, at) => ({ held: 10 * at })],
   ['bytes of disk per event at the end', (_, at) => ({ databaseMib: 20 + at ** 2 })],
 ])('what grows breaks a law: %s', (law, change) => {
   expect(broken(change)).toEqual([expect.stringContaining(law)]);
+});
+
+test('lags and held sessions of a busy machine break no law', () => {
+  expect(broken((_, at) => ({ load: 9, held: 10 * at, notes: { ...LAG, p50: 100 + 9_000 * at } }))).toEqual([]);
 });
 
 test('a process that started lately says nothing about memory', () => {

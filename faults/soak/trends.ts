@@ -1,5 +1,5 @@
 import type { Oracle } from '../oracle.js';
-import { type Lag, median } from './lags.js';
+import { median } from './lags.js';
 import type { Row } from './row.js';
 
 /** Rows that a trend needs: the first one is warm-up, and each third of the rest holds two. */
@@ -18,6 +18,10 @@ const CONNECTIONS = { factor: 1, more: 4 };
 const DISK = { factor: 1.25, more: 0 };
 /** Milliseconds of the middle wait. A machine that gets busier doubles it; what queues up reaches minutes. */
 const LAG = { factor: 3, more: 2_000 };
+/** Load per CPU above which lags say more about the machine than about the service. */
+const BUSY = 3;
+/** Share of the sessions that may be held back, while the platform rejects everything, on a machine that is not busy. */
+const MAX_HELD = 0.05;
 
 const LAGS = ['feed', 'push', 'notes'] as const;
 
@@ -43,9 +47,17 @@ export function judge(rows: readonly Row[], oracle: Oracle): void {
   for (const store of ['postgres', 'redis'] as const)
     grows(`connections to ${store}`, most(first, store), most(last, store), CONNECTIONS);
   for (const name of LAGS) {
-    const middle = (part: readonly Row[]) => median(part.flatMap((row) => (row[name] as Lag | null)?.p50 ?? []));
+    const calm = (part: readonly Row[]) => part.flatMap((row) => (row.load > BUSY ? [] : (row[name]?.p50 ?? [])));
+    if (calm(first).length === 0 || calm(last).length === 0) continue;
+    const middle = (part: readonly Row[]) => median(calm(part));
     grows(`middle lag of ${name} in ms`, middle(first), middle(last), LAG);
   }
+  const held = warm.map((row, at) => (row.load > BUSY ? 0 : row.held - (rows[at]?.held ?? 0)));
+  oracle.atMost(
+    'sessions held back on a machine that was not busy',
+    held.reduce((sum, count) => sum + count, 0),
+    Math.ceil(MAX_HELD * (rows.at(-1)?.sessions ?? 0)),
+  );
   const half = Math.floor(warm.length / 2);
   grows('bytes of disk per event', bytesPerEvent(warm.slice(0, half + 1)), bytesPerEvent(warm.slice(half)), DISK);
 }
