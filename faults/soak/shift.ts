@@ -38,7 +38,7 @@ export class Shift {
   private async loop(waitMs: () => number, work: () => unknown): Promise<void> {
     let due = performance.now();
     while (!this.isOver) {
-      due = Math.max(due, performance.now() - CATCH_UP_MS) + waitMs();
+      due = Math.max(due + waitMs(), performance.now() - CATCH_UP_MS);
       await this.rest(due - performance.now());
       if (this.isOver) return;
       try {
