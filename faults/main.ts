@@ -1,5 +1,6 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { findRedisServer } from '../harness/redis-server.js';
+import { leaveNothingBehind } from './interrupt.js';
 import { readOptions, replayCommand, USAGE } from './options.js';
 import { inLanes, type PlannedRun, planRuns } from './plan.js';
 import { type Outcome, runScenario } from './run-scenario.js';
@@ -84,20 +85,6 @@ async function main(words: string[]): Promise<void> {
   for (const { run } of failed) console.log(`Replay: ${replayOf(run)}`);
   console.log(`${done.length - failed.length} passed, ${failed.length} failed`);
   if (failed.length > 0) process.exitCode = 1;
-}
-
-const open = new Set<() => Promise<void>>();
-
-/** Makes Ctrl-C end everything that the runs have started. A repeated signal changes nothing. */
-function leaveNothingBehind(close: () => Promise<void>): void {
-  open.add(close);
-  let isClosing = false;
-  const end = () => {
-    if (isClosing) return;
-    isClosing = true;
-    void Promise.allSettled([...open].map((each) => each())).finally(() => process.exit(1));
-  };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeAllListeners(signal).on(signal, end);
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

@@ -15,8 +15,22 @@ interface Member {
   readonly roles: Roles;
   readonly port: number;
   settings: Settings;
+  starts: number;
+  /** Bytes that its processes before this one have logged. */
+  loggedBefore: number;
   service?: Service;
   starting?: Promise<void>;
+}
+
+/** What a supervisor can tell of a member. */
+export interface MemberState {
+  readonly roles: Roles;
+  readonly port: number;
+  /** Undefined while none of its processes is ready. */
+  readonly pid: number | undefined;
+  readonly starts: number;
+  /** Bytes that all its processes have logged. */
+  readonly logged: number;
 }
 
 /** The processes of the service, watched by a supervisor such as an orchestrator. */
@@ -42,7 +56,7 @@ export class ProcessGroup {
 
   /** Starts a process without waiting for it. @param settings in addition to the common ones */
   async add(roles: Roles, settings: Settings = {}): Promise<void> {
-    const member = { roles, port: await freePort(), settings };
+    const member = { roles, port: await freePort(), settings, starts: 0, loggedBefore: 0 };
     this.members.push(member);
     void this.supervise(member);
   }
@@ -55,6 +69,16 @@ export class ProcessGroup {
   /** Ports of all processes, ready or not. */
   get ports(): number[] {
     return this.members.map(({ port }) => port);
+  }
+
+  states(): MemberState[] {
+    return this.members.map(({ roles, port, service, starts, loggedBefore }) => ({
+      roles,
+      port,
+      pid: service?.pid,
+      starts,
+      logged: loggedBefore + (service?.printedBytes() ?? 0),
+    }));
   }
 
   /** Ports of the processes that serve HTTP to the outside, ready or not. */
@@ -70,12 +94,17 @@ export class ProcessGroup {
     }
   }
 
-  /** Kills a ready process with SIGKILL. Leaves at least one of several, as if they ran on different hosts. */
-  async killOne(): Promise<void> {
+  /**
+   * Kills a ready process with SIGKILL. Leaves at least one of several, as if they ran on different hosts.
+   *
+   * @param spared ports of processes that must not be killed
+   */
+  async killOne(spared: readonly number[] = []): Promise<void> {
     const left = this.members.length > 1 ? 1 : 0;
     let ready: Member[] = [];
-    while (ready.length <= left) {
-      ready = this.members.filter(({ service }) => service);
+    while (ready.length === 0) {
+      const all = this.members.filter(({ service }) => service);
+      if (all.length > left) ready = all.filter(({ port }) => !spared.includes(port));
       await delay(RETRY_MS);
     }
     const member = ready[this.random.below(ready.length)] as Member;
@@ -134,8 +163,12 @@ export class ProcessGroup {
     try {
       const service = await this.startOne({ ROLES: member.roles, PORT: String(member.port), ...member.settings });
       this.counts.starts += 1;
+      member.starts += 1;
       member.service = service;
-      void service.ended().then((code) => this.ended(member, service, code));
+      void service.ended().then((code) => {
+        this.ended(member, service, code);
+        member.loggedBefore += service.printedBytes();
+      });
     } catch {
       await delay(RETRY_MS); // PostgreSQL is unavailable
     }

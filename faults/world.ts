@@ -50,6 +50,10 @@ export interface Wanted {
   /** Operations that the contract file leaves out. */
   readonly without?: readonly string[];
   readonly env?: Record<string, string>;
+  /** Minimum of characters of a process's output to keep. Defaults to all. */
+  readonly keeps?: number;
+  /** Without proxies for PostgreSQL and Redis, because they cost this process time for each statement. */
+  readonly direct?: boolean;
 }
 
 /** A platform, a PostgreSQL, perhaps a Redis, and the processes of the service, which reach both through a proxy. */
@@ -76,6 +80,7 @@ export class World {
     public redis: RedisServer | undefined,
     readonly redisProxy: TcpProxy | undefined,
     private readonly env: Record<string, string>,
+    private readonly keeps: number | undefined,
   ) {
     this.random = new SeededRandom(setting.seed);
     this.processes = new ProcessGroup((settings) => this.startOne(settings), this.random, this.counts);
@@ -88,7 +93,10 @@ export class World {
   }
 
   /** @param wanted what differs from the default world */
-  static async open(setting: Setting, { platform, calls = 3_600, without = [], env }: Wanted = {}): Promise<World> {
+  static async open(
+    setting: Setting,
+    { platform, calls = 3_600, without = [], env, keeps, direct }: Wanted = {},
+  ): Promise<World> {
     const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-faults-'));
     chmodSync(folder, 0o711); // PostgreSQL may run as another user
     const simulator = await buildSimulator({
@@ -100,10 +108,11 @@ export class World {
     const sqlPool = new pg.Pool({ connectionString: database.toString(), max: 4 });
     sqlPool.on('error', () => undefined);
     const databaseProxy = await startTcpProxy(Number(database.port));
-    database.port = String(databaseProxy.port);
+    if (!direct) database.port = String(databaseProxy.port);
     const redis = setting.redisServer ? await startRedis(setting.redisServer, folder) : undefined;
     const redisProxy = redis && (await startTcpProxy(redis.port));
-    return new World(setting, folder, simulator, postgres, sqlPool, databaseProxy, redis, redisProxy, {
+    const redisPort = direct ? redis?.port : redisProxy?.port;
+    const common = {
       PLATFORM_BASE_URL: simulator.url,
       PLATFORM_API_KEY: DEFAULT_API_KEY,
       PLATFORM_WEBHOOK_SECRET: WEBHOOK_SECRET,
@@ -114,14 +123,15 @@ export class World {
       DATA_KEYS: DATA_KEY,
       FINGERPRINT_KEYS: DATA_KEY,
       AUDIT_KEYS: DATA_KEY,
-      REDIS_URL: redisProxy ? `redis://127.0.0.1:${redisProxy.port}` : '',
+      REDIS_URL: redisPort ? `redis://127.0.0.1:${redisPort}` : '',
       USER_MANAGEMENT_CALLS_PER_MINUTE: String(calls),
       UNKNOWN_OUTCOME_GRACE_SECONDS: '1',
       SESSION_REFRESH_AFTER_SECONDS: '2',
       SESSION_REFRESH_EVERY_SECONDS: '2',
       MALLOC_ARENA_MAX: '2', // as in the Dockerfile
       ...env,
-    });
+    };
+    return new World(setting, folder, simulator, postgres, sqlPool, databaseProxy, redis, redisProxy, common, keeps);
   }
 
   /** Puts a load balancer in front of the processes, for all later requests. */
@@ -143,6 +153,7 @@ export class World {
       nodeArgs: preloaded.flatMap((file) => ['--require', path.resolve(file)]),
       env: { ...this.env, ...settings },
       ready: READY,
+      ...(this.keeps && { keeps: this.keeps }),
     });
     return serviceOf(program, ADMIN_KEY, this.balancer?.url);
   }

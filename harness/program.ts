@@ -1,12 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
+import { ProgramOutput } from './program-output.js';
 import { until } from './until.js';
 
 /** A running process. */
 export interface Program {
   readonly pid: number;
-  /** Everything printed so far, on both streams. */
+  /** Everything printed so far, on both streams; of a program with `keeps`, the end of it. */
   output(): string;
+  /** Bytes printed so far, on both streams. */
+  printedBytes(): number;
   /** Resolves to the first match of `pattern` in the output; rejects if the program ends first. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
   /** Sends a signal and resolves to the exit code; null if the signal killed the process. */
@@ -29,6 +32,8 @@ export interface ProgramOptions {
   readonly env?: Record<string, string | undefined>;
   /** What the program prints when it is ready. Without it, `start` does not wait. */
   readonly ready?: RegExp;
+  /** Characters of its output that are surely kept, for a program that runs for hours. Defaults to all. */
+  readonly keeps?: number;
 }
 
 const LAST_LINES = 40;
@@ -38,14 +43,14 @@ export class Programs {
   private readonly children = new Set<ChildProcess>();
 
   /** @throws Error with the latest output if the program ends before it is ready */
-  async start({ file, args = [], nodeArgs = [], env, ready }: ProgramOptions): Promise<Program> {
+  async start({ file, args = [], nodeArgs = [], env, ready, keeps }: ProgramOptions): Promise<Program> {
     const { PATH, HOME, TMPDIR } = process.env;
     const child = spawn(process.execPath, ['--enable-source-maps', ...nodeArgs, path.resolve(file), ...args], {
       env: { PATH, HOME, TMPDIR, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     this.children.add(child);
-    const program = follow(child, file);
+    const program = follow(child, file, keeps);
     void program.ended().then(() => this.children.delete(child));
     if (ready) await program.printed(ready);
     return program;
@@ -59,11 +64,11 @@ export class Programs {
 
 const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
 
-function follow(child: ChildProcess, file: string): Program {
-  let text = '';
+function follow(child: ChildProcess, file: string, keeps?: number): Program {
+  const output = new ProgramOutput(keeps);
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (chunk: string) => {
-      text += chunk;
+      output.add(chunk);
     });
   }
   child.stdin?.on('error', () => {}); // the program ended before it read its input
@@ -77,16 +82,17 @@ function follow(child: ChildProcess, file: string): Program {
   );
   return {
     pid: child.pid ?? 0,
-    output: () => text,
+    output: () => output.text,
+    printedBytes: () => output.bytes,
     async printed(pattern) {
       try {
         return await until(`${file} prints ${pattern}`, () => {
-          const match = pattern.exec(text);
+          const match = pattern.exec(output.text);
           if (!match && isClosed) throw new Error(`${file} ended before it printed ${pattern}`);
           return match;
         });
       } catch (error) {
-        const tail = text.split('\n').slice(-LAST_LINES).join('\n');
+        const tail = output.text.split('\n').slice(-LAST_LINES).join('\n');
         throw new Error(`${(error as Error).message}. Latest output:\n${tail}`);
       }
     },

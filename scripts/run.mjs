@@ -29,6 +29,7 @@ const commands = {
   demo: (args) => compiled('demo/main.js', onlyKnown(args, '--once')),
   bench: (args) => compiled('bench/main.js', args),
   faults: (args) => compiled('faults/main.js', args),
+  soak: (args) => compiled('faults/soak/main.js', args),
   test: (args) => {
     console.error('Collecting the suites …');
     return jest(args);

@@ -5,18 +5,30 @@ import type { World } from '../world.js';
 
 /** Reads the change feed from its beginning while faults happen, as a busy EHR does. */
 export class FeedWatch {
-  private readonly events: FeedEventResponse[] = [];
+  private readonly subjects = new Map<FeedType, Set<string>>();
+  private readonly outOfOrder: number[] = [];
+  private cursor = '0';
+  private count = 0;
   private stopping = false;
   private readonly reading: Promise<void>;
 
-  constructor(private readonly world: World) {
+  /** @param onEvent is given each event as soon as it is read */
+  constructor(
+    private readonly world: World,
+    private readonly onEvent: (event: FeedEventResponse) => void = () => undefined,
+  ) {
     this.reading = this.readOn();
+  }
+
+  /** The number of events read so far. */
+  get events(): number {
+    return this.count;
   }
 
   /** Reads all events so far. */
   async readToEnd(): Promise<void> {
     const all = await this.world.count('feed_events');
-    await this.world.reach('the feed is read completely', () => this.events.length >= all);
+    await this.world.reach('the feed is read completely', () => this.count >= all);
   }
 
   /** Stops reading, and checks that each event was read once and in order. */
@@ -24,27 +36,33 @@ export class FeedWatch {
     await this.readToEnd();
     this.stopping = true;
     await this.reading;
-    const cursors = this.events.map(({ cursor }) => Number(numberOf(cursor)));
-    this.world.oracle.none(
-      'the feed gives each event once and in order',
-      cursors.filter((cursor, place) => cursor !== place + 1),
-    );
+    this.world.oracle.none('the feed gives each event once and in order', this.outOfOrder);
     // Later events do not count.
-    const given = `feed_events WHERE cursor <= ${cursors.at(-1) ?? 0}`;
-    this.world.oracle.same('the feed omits no event', cursors.length, await this.world.count(given));
+    const given = `feed_events WHERE cursor <= ${numberOf(this.cursor)}`;
+    this.world.oracle.same('the feed omits no event', this.count, await this.world.count(given));
   }
 
   /** The subjects of the events. */
-  subjectsOf(type: FeedType): Set<string> {
-    return new Set(this.events.filter((event) => event.type === type).map(({ subject }) => subject));
+  subjectsOf(type: FeedType): ReadonlySet<string> {
+    return this.subjects.get(type) ?? new Set();
   }
 
   private async readOn(): Promise<void> {
     while (!this.stopping) {
-      const after = this.events.at(-1)?.cursor ?? '0';
-      const path = `/v1/events?after=${after}&limit=200`;
+      const path = `/v1/events?after=${this.cursor}&limit=200`;
       const answer = await this.world.ehr.call<{ items: FeedEventResponse[] }>('GET', path, { wait: 1 });
-      this.events.push(...(answer?.body.items ?? []));
+      for (const event of answer?.body.items ?? []) this.take(event);
     }
+  }
+
+  private take(event: FeedEventResponse): void {
+    const { cursor, type, subject } = event;
+    this.count += 1;
+    const number = Number(numberOf(cursor));
+    if (number !== this.count) this.outOfOrder.push(number);
+    this.cursor = cursor;
+    const subjects = this.subjects.get(type) ?? new Set();
+    this.subjects.set(type, subjects.add(subject));
+    this.onEvent(event);
   }
 }

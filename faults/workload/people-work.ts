@@ -10,7 +10,10 @@ export class PeopleWork {
   private stopping = false;
   private readonly sending: Promise<void>;
 
-  constructor(private readonly world: World) {
+  constructor(
+    private readonly world: World,
+    private readonly everyMs = EVERY_MS,
+  ) {
     this.sending = this.run();
   }
 
@@ -37,7 +40,7 @@ export class PeopleWork {
       const body = { email: `${id}@example.org`, firstName: 'Lia', lastName: 'Ruiz' };
       await ehr.call('PUT', `/v1/providers/${id}`, { body, wait: random.below(5) });
       this.sent.push(id);
-      await delay(EVERY_MS);
+      await delay(this.everyMs);
     }
   }
 }

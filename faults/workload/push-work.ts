@@ -37,11 +37,19 @@ export class PushWork {
   private readonly planned: Respond[] = [];
   private isSound = true;
 
-  constructor(private readonly world: World) {}
+  /** @param onTaken is given the body of each event that the endpoint takes */
+  constructor(
+    private readonly world: World,
+    private readonly onTaken: (body: string) => void = () => undefined,
+  ) {}
 
   async begin(): Promise<void> {
     this.receiver = await PushReceiver.start();
+    const { attempts, taken } = this.receiver;
     this.receiver.respond = (answer, received) => {
+      // What it remembers would grow for as long as the run.
+      attempts.length = 0;
+      taken.length = 0;
       this.inFlight += 1;
       this.mostInFlight = Math.max(this.mostInFlight, this.inFlight);
       answer.once('close', () => {
@@ -55,7 +63,10 @@ export class PushWork {
       // The service may count the event as accepted once it has the status.
       const write = answer.writeHead.bind(answer);
       answer.writeHead = ((code: number, ...more: never[]) => {
-        if (code < 300) this.taken = Math.max(this.taken, number);
+        if (code >= 200 && code < 300) {
+          this.taken = Math.max(this.taken, number);
+          this.onTaken(received.body);
+        }
         return write(code, ...more);
       }) as typeof answer.writeHead;
       (respond ?? status(204))(answer, received);

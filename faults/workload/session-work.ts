@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import type { World } from '../world.js';
 import type { FeedWatch } from './feed-watch.js';
 
@@ -22,9 +23,11 @@ export class SessionWork {
   private asked = 0;
   private asking: Promise<unknown> = Promise.resolve();
 
+  /** @param everyMs between the beginnings of two requests; 0 by default */
   constructor(
     private readonly world: World,
     count: number,
+    private readonly everyMs = 0,
   ) {
     this.appointments = Array.from({ length: count }, (_, at) => `visit-${at}`);
     this.waiting = [...this.appointments];
@@ -40,6 +43,11 @@ export class SessionWork {
     });
     this.world.deliverWebhooks();
     this.asking = Promise.all(Array.from({ length: CONCURRENCY }, () => this.ask(key)));
+  }
+
+  /** Requests no more sessions. */
+  stop(): void {
+    this.waiting.length = 0;
   }
 
   /** Waits until this share of the requests is answered. */
@@ -80,6 +88,7 @@ export class SessionWork {
       const options = { body, wait: random.below(3), idempotencyKey: appointment, key: key?.() };
       await ehr.call('POST', '/v1/sessions', options, { tries });
       this.asked += 1;
+      if (this.everyMs) await delay(this.everyMs * CONCURRENCY * 2 * random.fraction());
     }
   }
 
@@ -146,14 +155,25 @@ export class SessionWork {
 
   /** Reads notes as the EHR does, and waits for sessions that are not done yet. */
   private async checkNotes(): Promise<void> {
-    const { ehr, simulator } = this.world;
-    for (const { sessionId, state } of simulator.state.sessions.list()) {
-      if (state !== 'Done') continue;
-      await this.world.reach('a finished session is shown as Done, with its notes', async () => {
-        const session = await ehr.call<{ state: string }>('GET', `/v1/sessions/${sessionId}`);
-        const notes = await ehr.call<{ documents?: unknown[] }>('GET', `/v1/sessions/${sessionId}/notes`);
-        return session?.body.state === 'Done' && notes?.body.documents?.length;
-      });
-    }
+    const { sessions } = this.world.simulator.state;
+    const done = sessions
+      .list()
+      .filter(({ state }) => state === 'Done')
+      .values();
+    await Promise.all(
+      Array.from({ length: CONCURRENCY }, async () => {
+        for (const session of done) await this.checkNotesOf(session);
+      }),
+    );
+  }
+
+  private async checkNotesOf({ sessionId, generation }: SimulatedSession): Promise<void> {
+    const { ehr } = this.world;
+    await this.world.reach('a finished session is shown as Done, with its last notes', async () => {
+      const session = await ehr.call<{ state: string }>('GET', `/v1/sessions/${sessionId}`);
+      const notes = await ehr.call<{ documents?: unknown[] }>('GET', `/v1/sessions/${sessionId}/notes`);
+      const isLast = JSON.stringify(notes?.body.documents ?? []).includes(`(Generation ${generation}.)`);
+      return session?.body.state === 'Done' && isLast;
+    });
   }
 }

@@ -198,3 +198,19 @@ it("announces users of the platform's application, and of the API only if config
     { eventType: 'USER_CREATED', payload: { userId, role: 'HealthcareProvider' } },
   ]);
 });
+
+test('forgets deliveries from before a moment, and continues to count', async () => {
+  answers = [500, 500, 500, 500, 500, 500];
+  await send();
+  await send();
+  const { deliveries } = simulator.state;
+  const before = nowMs;
+  await send();
+  expect(deliveries.forgetDelivered(before)).toBe(1);
+  await send();
+  expect(deliveries.list().map(({ id, state }) => [id, state])).toEqual([
+    [1, 'failed'],
+    [3, 'delivered'],
+    [4, 'delivered'],
+  ]);
+});

@@ -10,7 +10,8 @@ const KEPT = [200, 204];
 
 /** Sends webhooks as the platform does (spec, Events), with the faults in the settings. */
 export class Deliveries {
-  private readonly log: Delivery[] = [];
+  private log: Delivery[] = [];
+  private recorded = 0;
   private readonly running = new Set<Promise<void>>();
   private readonly waiting: (() => void)[] = [];
   private readonly stop = new AbortController();
@@ -49,6 +50,13 @@ export class Deliveries {
     return this.log;
   }
 
+  /** Forgets the delivered webhooks made before this moment, for runs of hours. @returns their number */
+  forgetDelivered(before: number): number {
+    const all = this.log.length;
+    this.log = this.log.filter(({ state, createdAt }) => state !== 'delivered' || createdAt >= before);
+    return all - this.log.length;
+  }
+
   /** Redelivers every lost delivery, immediately and with all retries. @returns their number */
   redeliver(state: LostDelivery): number {
     const lost = this.log.filter((delivery) => delivery.state === state);
@@ -77,8 +85,9 @@ export class Deliveries {
   }
 
   private record(body: string, copyOf: number | null): Delivery {
+    this.recorded += 1;
     const delivery: Delivery = {
-      id: this.log.length + 1,
+      id: this.recorded,
       eventType: eventTypeOf(body),
       body,
       state: 'pending',

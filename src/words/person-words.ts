@@ -45,7 +45,7 @@ export const REVIEWS = unsettled({
   },
   'delete-unknown': {
     label: 'Deletion of an unknown user',
-    hint: 'This person is to be deleted, but may exist on the platform, because an earlier create got no answer. Look there, then resolve with "link" (deletes the user) or "ignore".',
+    hint: 'This person must be deleted, but may exist on the platform, because an earlier create got no answer. Look there, then resolve with "link" (deletes the user) or "ignore".',
     action: 'link',
     why: 'Right if the platform has the user, which is then deleted. If it has none, ignore.',
   },

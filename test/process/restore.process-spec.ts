@@ -216,7 +216,7 @@ function csvOf(paths: readonly string[], more: Record<string, string> = {}): str
     await service.kill('SIGTERM');
     service = await world.start(settings('from_dump'));
     expect(usersOf('clients/fresh')).toEqual([]);
-    expect(await notebridge('release')).toEqual([0, expect.stringContaining('Sending is released')]);
+    expect(await notebridge('release')).toEqual([0, expect.stringContaining('The hold has ended')]);
     await are('synced', [...PROVIDERS, ...CLIENTS]);
     for (const path of [...PROVIDERS, ...CLIENTS]) expect([path, usersOf(path).length]).toEqual([path, 1]);
     expect(await notebridge('people')).toEqual([0, expect.stringContaining('No matching people.')]);

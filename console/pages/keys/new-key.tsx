@@ -54,7 +54,7 @@ export function RotateKey({ apiKey: { id, name }, onMade }: { apiKey: Schemas['A
   };
   return (
     <ConfirmedAction label="Rotate" title={`Rotate the key ${name}?`} run={rotate} onDone={onMade}>
-      <p>This creates a new key with the same name and scopes. Give the new key to whoever uses the old one.</p>
+      <p>This creates a new key with the same name and scopes. Give the new key to the users of the old one.</p>
       <Select label="The old key ends" name="overlapSeconds" options={OVERLAPS} value="86400" />
     </ConfirmedAction>
   );

@@ -13,8 +13,7 @@ function printFailure(detail: string, answer?: CliFault['answer']): void {
 export function configureErrors(command: Command): Command {
   process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
     // A reader such as `head` may close the pipe early.
-    if (code !== 'EPIPE')
-      reportFailure(new CliFault(`The output cannot be written (${code}), so it is incomplete.`));
+    if (code !== 'EPIPE') reportFailure(new CliFault(`The output cannot be written (${code}), so it is incomplete.`));
     process.exit();
   });
   if (!isJsonWanted()) return command.showHelpAfterError('(see --help)');

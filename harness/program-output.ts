@@ -1,0 +1,15 @@
+/** What a program has printed. */
+export class ProgramOutput {
+  /** All of it, or its end. */
+  text = '';
+  bytes = 0;
+
+  /** @param keeps characters of its end that are surely kept */
+  constructor(private readonly keeps = Number.POSITIVE_INFINITY) {}
+
+  add(chunk: string): void {
+    this.text += chunk;
+    this.bytes += Buffer.byteLength(chunk);
+    if (this.text.length > 2 * this.keeps) this.text = this.text.slice(-this.keeps);
+  }
+}
