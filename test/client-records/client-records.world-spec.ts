@@ -368,7 +368,7 @@ describe('a session', () => {
     expect(await list('?client=c%2F1')).toMatchObject([shown]);
     expect((await world.call('GET', `/v1/sessions/${ours}/notes`)).status).toBe(200);
     const { vault } = (await world.call<HealthReport>('GET', '/health/ready')).body.checks;
-    expect(vault).toMatchObject({ status: 'degraded', reason: expect.stringMatching(/do not open/) });
+    expect(vault).toMatchObject({ status: 'degraded', reason: expect.stringMatching(/cannot be decrypted/) });
   });
 
   test('keeps its client after the client was deleted', async () => {

@@ -95,7 +95,7 @@ describe('a submission', () => {
   test.each([
     [{ kind: 'rate-limit' }, null],
     [{ kind: 'forbid' }, /rejects PLATFORM_API_KEY: submitComplianceJob/],
-    [{ kind: 'status', status: 404 }, /Another server .* submitComplianceJob/],
+    [{ kind: 'status', status: 404 }, /another server .* submitComplianceJob/],
   ] as const)('waits after %j and is sent once when the platform accepts it', async (fault, reason) => {
     world.platform.injectFault({ operation: SUBMIT, ...fault });
     const first = await post([file()], { idempotencyKey: 'patience', wait: 0 });

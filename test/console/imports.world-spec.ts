@@ -68,7 +68,7 @@ describeInBrowser('imports in the console', () => {
     await heading('providers.csv, clients.csv planned');
     await link(/^\d+ to create or link$/).waitFor();
     await link('2 rejected').waitFor();
-    await page.getByText(/^Nothing was sent yet/).waitFor();
+    await page.getByText(/^Nothing has been sent yet/).waitFor();
     expect(world.platform.arrivals()).toBe(0);
     await apply();
     await link(/^\d+ created$/).waitFor();

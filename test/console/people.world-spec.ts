@@ -25,7 +25,7 @@ describeInBrowser('people and the audit log in the console', () => {
     await page.getByRole('table', { name: 'People found' }).waitFor();
     expect(page.url()).not.toContain('noor');
     await page.getByRole('link', { name: SECOND }).click();
-    await page.getByText('another person of the EHR').waitFor();
+    await page.getByText('another person of the EHR', { exact: true }).waitFor();
     await page.getByRole('link', { name: 'Back to the search' }).click();
     await page.getByRole('link', { name: SECOND }).click();
     expect(page.url()).not.toContain('noor');

@@ -52,11 +52,11 @@ describeInBrowser('people in the console', () => {
     await ada.getByRole('link', { name: 'Audit' }).click();
     const entry = ada
       .getByRole('row')
-      .filter({ hasText: 'GET /v1/sign-in/callback' })
+      .filter({ hasText: 'signed in through the identity provider' })
       .filter({ hasText: 'Cleo Brandt' });
     await entry.waitFor();
-    await ada.getByRole('row').filter({ hasText: 'DELETE /v1/browser-sessions/:id' }).getByText('Ada Osei').waitFor();
-    await entry.getByRole('link').click();
+    await ada.getByRole('row').filter({ hasText: 'ended the session of a browser' }).getByText('Ada Osei').waitFor();
+    await entry.getByRole('link').first().click();
     await ada.getByRole('dialog').getByText('cleo', { exact: true }).waitFor();
   });
 

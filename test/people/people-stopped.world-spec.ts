@@ -221,7 +221,7 @@ describe('a 4xx', () => {
     refuse({ status: 400, match: { partnerUserId: 'bad' } });
     const bad = await put('providers/bad');
     expect(bad.sync).toMatchObject({ state: 'failed', error: { code: 'rejected' } });
-    expect(bad.sync.error?.platformMessage).toContain('as ordered');
+    expect(bad.sync.error?.platformMessage).toContain('Injected status');
     for (const path of ['providers/a', 'providers/b']) expect((await put(path)).sync.state).toBe('synced');
     expect(await failedEvents()).toEqual([]);
     await passing('2 min');
@@ -229,7 +229,7 @@ describe('a 4xx', () => {
     const calls = creates();
     await passing('2 h');
     expect(creates()).toBe(calls);
-    expect((await settled('providers/bad')).sync.error?.platformMessage).toContain('as ordered');
+    expect((await settled('providers/bad')).sync.error?.platformMessage).toContain('Injected status');
   });
 
   test('is retried for a day if only one person gets it', async () => {

@@ -236,7 +236,7 @@ describe('an answer of the platform', () => {
     world.platform.injectFault({ operation: 'createProvider', kind: 'status', status: 400 });
     const refused = await put('providers/refused');
     expect(verdictOf(refused)).toEqual(['failed', 'rejected']);
-    expect(refused.sync.error?.platformMessage).toContain('as ordered');
+    expect(refused.sync.error?.platformMessage).toContain('Injected status');
     expect(verdictOf(await put('providers/refused'))).toEqual(SYNCED);
   });
 

@@ -114,8 +114,17 @@ describe('an update', () => {
     world.platform.set({ updateAnswer: 'lean', webhookDropRate: 1 });
     const { status, body } = await update(session.id, { noteTemplateIds: [DAP] });
     expect(status).toBe(200);
-    const { state, noteTemplateIds, fetchedAt, updatedAt, notesRevision, nextStep } = body;
-    expect(body).toEqual({ ...session, state, noteTemplateIds, fetchedAt, updatedAt, notesRevision, nextStep });
+    const { state, noteTemplateIds, noteTemplates, fetchedAt, updatedAt, notesRevision, nextStep } = body;
+    expect(body).toEqual({
+      ...session,
+      state,
+      noteTemplateIds,
+      noteTemplates,
+      fetchedAt,
+      updatedAt,
+      notesRevision,
+      nextStep,
+    });
     expect(body.recordingDurationMs).toBeGreaterThan(0);
     expect(await contents()).toEqual(before);
     toEnd(onPlatform(session.sessionId));

@@ -44,7 +44,7 @@ async function sessionWithNotes(): Promise<{ session: SessionResponse; notes: No
   return { session, notes };
 }
 
-/** @returns the rows that do not open */
+/** @returns the rows that cannot be decrypted */
 async function rotateTo(DATA_KEYS: string): Promise<object[]> {
   const { left, unreadable } = await rotate(world, 'data', { DATA_KEYS });
   expect(left).toBe(unreadable.length);
@@ -152,7 +152,7 @@ describe('encrypted values that were changed or moved in the database', () => {
       ...{ id: session.id, state: 'Done', clients: ['c-1'], date: null, error: null },
       unreadable: expect.arrayContaining(['date', 'error']),
     });
-    expect((await vaultHealth())?.reason).toMatch(/do not open.*backup/);
+    expect((await vaultHealth())?.reason).toMatch(/cannot be decrypted.*backup/);
 
     const due = 'UPDATE sessions SET due_at = now(), wanted_generation = wanted_generation + 1 WHERE id = $1';
     await world.sql(due, [session.id]);
