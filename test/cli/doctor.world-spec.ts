@@ -232,7 +232,7 @@ test.each<Row>([
   [
     'a port of a program without HTTP',
     async () => doctor('Service', {}, await listening(net.createServer((socket) => socket.end('220 ready\r\n')))),
-    /✗.*does not answer as notebridge does/,
+    /✗.*is not notebridge/,
     /set PORT to a free one/,
   ],
   [

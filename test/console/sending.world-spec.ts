@@ -22,7 +22,7 @@ describeInBrowser('the hold in the console', () => {
     expect(await sending()).toMatchObject({ held: true, reason: 'CASE-7', restored: true });
 
     await page.getByRole('link', { name: 'Imports' }).click();
-    await page.getByText('by admin (CASE-7). Only lookups go to the platform').waitFor();
+    await page.getByText('by admin (CASE-7). The platform is only read').waitFor();
     await page.getByRole('link', { name: 'Release it on the overview' }).click();
     await page.getByRole('button', { name: 'Release sending', exact: true }).click();
     expect(await dialog.getByLabel('The database was restored').isChecked()).toBe(true);

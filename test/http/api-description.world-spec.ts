@@ -130,7 +130,7 @@ describe('a real answer fails the check', () => {
     const answer = await world.call(...PUT, { body: provider, wait: 1 });
     const change = ({ paths }: Document) =>
       Object.assign(paths['/v1/providers/{externalId}']?.put ?? {}, { parameters: [] });
-    expect(await faultAfter(change, PUT, answer)).toMatch(/the header Prefer was honoured and is not described\.$/);
+    expect(await faultAfter(change, PUT, answer)).toMatch(/the header Prefer was honoured but is not described\.$/);
   });
 });
 

@@ -90,7 +90,7 @@ describe('the report', () => {
       ['not-configured', []],
     ]);
     expect(checks.people?.reason).toBe(
-      'PLATFORM_CONTRACT has no apiKey.header, so nothing is sent. Set it. Work is kept.',
+      'PLATFORM_CONTRACT has no apiKey.header, so nothing is sent. Set it and restart. Work is kept.',
     );
   });
 
