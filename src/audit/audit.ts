@@ -275,14 +275,8 @@ export class Audit implements OnModuleDestroy {
   private async commitCounted(record: AuditRecord, times: number): Promise<void> {
     await this.commitRecord({ ...record, outcome: `${record.outcome}, ${times} times` }).catch(() => {
       const { by, action, source, outcome } = record;
-      this.log.error({
-        msg: 'rejected requests could not be recorded in the audit log',
-        keyId: by.id,
-        action,
-        source,
-        outcome,
-        times,
-      });
+      const msg = 'rejected requests could not be recorded in the audit log';
+      this.log.error({ msg, keyId: by.id, action, source, outcome, times });
     });
   }
 
