@@ -38,7 +38,7 @@ describeInBrowser('the frame of every page', () => {
     await dialogOf(page).locator('a:focus').waitFor();
     await page.keyboard.press('Enter');
     await page.waitForURL('**/console/people/client/c%2F9');
-    await page.getByRole('heading', { level: 1, name: 'c/9' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Noor Haddad' }).waitFor();
     expect([new URL(page.url()).pathname, await page.getByRole('dialog').count()]).toEqual([
       '/console/people/client/c%2F9',
       0,
