@@ -18,38 +18,36 @@ export function Choices<A extends string>(props: {
   run: (action: A, given: FormData) => Promise<unknown>;
 }) {
   const { what, labels, scope, dangerous, recommended, fields, run } = props;
-  const isFirst = ({ action }: { action: A }) => action === recommended?.action;
-  const choices = [...props.choices].sort((a, b) => Number(isFirst(b)) - Number(isFirst(a)));
+  const isRecommended = (action: A) => action === recommended?.action;
+  const choices = [...props.choices].sort((a, b) => Number(isRecommended(b.action)) - Number(isRecommended(a.action)));
   const isAllowed = useScopes().includes(scope);
   return (
     <>
       <dl className="choices">
-        {choices
-          .map((choice) => ({ ...choice, isFirst: isFirst(choice) }))
-          .map(({ action, does, isFirst }) => (
-            <div key={action}>
-              <dt>
-                {isAllowed ? (
-                  <ConfirmedAction
-                    label={labels[action]}
-                    title={`${labels[action]}: ${what}`}
-                    isDangerous={action === dangerous}
-                    isPrimary={isFirst}
-                    run={(given) => run(action, given)}
-                  >
-                    <p>{does}</p>
-                    {fields[action]}
-                  </ConfirmedAction>
-                ) : (
-                  labels[action]
-                )}
-              </dt>
-              <dd>
-                {isFirst && <strong>{`Recommended. ${recommended?.why} `}</strong>}
-                {does}
-              </dd>
-            </div>
-          ))}
+        {choices.map(({ action, does }) => (
+          <div key={action}>
+            <dt>
+              {isAllowed ? (
+                <ConfirmedAction
+                  label={labels[action]}
+                  title={`${labels[action]}: ${what}`}
+                  isDangerous={action === dangerous}
+                  isPrimary={isRecommended(action)}
+                  run={(given) => run(action, given)}
+                >
+                  <p>{does}</p>
+                  {fields[action]}
+                </ConfirmedAction>
+              ) : (
+                labels[action]
+              )}
+            </dt>
+            <dd>
+              {isRecommended(action) && <strong>{`Recommended. ${recommended?.why} `}</strong>}
+              {does}
+            </dd>
+          </div>
+        ))}
       </dl>
       {!isAllowed && <LacksScope scope={scope} />}
     </>
