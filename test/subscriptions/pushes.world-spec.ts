@@ -306,17 +306,26 @@ test('a cursor that was chosen during a delivery stays', async () => {
 
 test('a connection that the endpoint closed while it was unused costs no failure', async () => {
   const { id } = await pushes.subscribe();
-  await pushes.append(1);
-  await world.settle();
-  let closed = 0;
+  const used = new WeakSet<object>();
+  let isClosed = false;
   pushes.receiver.respond = (answer) => {
-    if (closed++ === 0) answer.destroy();
-    else answer.writeHead(204).end();
+    const { socket } = answer.req;
+    if (used.has(socket) && !isClosed) {
+      isClosed = true;
+      answer.destroy();
+    } else {
+      used.add(socket);
+      answer.writeHead(204).end();
+    }
   };
-  await pushes.append(1);
-  await world.settle();
-  expect(closed).toBe(2);
-  expect(pushes.receiver.taken).toEqual(cursors(1, 2));
+  let events = 0;
+  // A busy machine may take longer for an event than an unused connection is kept.
+  for (; events < 20 && !isClosed; events += 1) {
+    await pushes.append(1);
+    await world.settle();
+  }
+  expect(isClosed).toBe(true);
+  expect(pushes.receiver.taken).toEqual(cursors(1, events));
   expect(await pushes.read(id)).toMatchObject({ state: 'active', failures: 0 });
 });
 
