@@ -14,6 +14,7 @@ const RULES = [
   'src/platform/rate-limit/pacing.ts',
   'src/platform/webhook-signature.ts',
   'src/webhooks/receive/verify-delivery.ts',
+  'src/subscriptions/push/message.ts',
   'src/imports/model/import-guards.ts',
 ];
 

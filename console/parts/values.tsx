@@ -1,4 +1,5 @@
 import { Fragment, useState } from 'react';
+import { Link } from 'wouter';
 import { zone } from '../api/zone.js';
 import { useNow } from './now.js';
 
@@ -10,6 +11,8 @@ const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['hour', 3_600],
   ['minute', 60],
 ];
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** A number as the reader's locale writes it. */
 export const number = (value: number): string => NUMBER.format(value);
@@ -80,6 +83,15 @@ export function TimeOfDay({ at }: { at: string }) {
 }
 
 const relative = (at: string, now: number): string => distance((Date.parse(at) - now) / 1_000);
+
+/** A link named by an id. A UUID is shown by its first eight characters, and whole on hovering and to screen readers. */
+export function IdLink({ href, id }: { href: string; id: string }) {
+  return (
+    <Link href={href} title={id} aria-label={id}>
+      {UUID.test(id) ? id.slice(0, 8) : id}
+    </Link>
+  );
+}
 
 /** An id or a secret with a button that copies it. */
 export function Copyable({ text, name }: { text: string; name: string }) {

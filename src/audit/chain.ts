@@ -65,14 +65,14 @@ const MAX_DIFFERENCE_MS = 5 * 60_000;
 const DAY_MS = 86_400_000;
 
 /** Minimum age in days of what a cut removes; `prune_audit` enforces it, too. */
-export const MIN_RETENTION_DAYS = 365;
+const MIN_RETENTION_DAYS = 365;
 
 /** The same for any order in which the parts are read. */
 const sorted = (parts: readonly unknown[]): string[] => parts.map((part) => JSON.stringify(part)).sort();
 
 const hex = (mac: Buffer | null): string | null => mac?.toString('hex') ?? null;
 
-export function entryFields(entry: SignedEntry): MacFields {
+function entryFields(entry: SignedEntry): MacFields {
   const { uid, at, keyId, keyName, issuer, onBehalfOf, purpose, action, outcome, requestId, source } = entry;
   return [
     ...[uid, at, keyId, keyName, issuer, onBehalfOf, purpose, action, outcome, requestId, source],

@@ -26,7 +26,7 @@ import type { NoteSearch } from './search/note-search.js';
 type FoundDocument = StoredDocument & { session: string; updatedAt?: Date };
 
 /** A note as a resource, with what its headers say. */
-export interface ReadNote {
+interface ReadNote {
   readonly resource: FhirElement;
   readonly updatedAt: Date;
 }

@@ -34,7 +34,7 @@ export function recordingFile(id: string, mediaType: string, size: number) {
 }
 
 /** What the headers say of a recording that is about to come. */
-export interface RecordingBody {
+interface RecordingBody {
   /** Bytes. */
   length: number;
   mediaType: string;

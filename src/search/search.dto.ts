@@ -3,7 +3,7 @@ import { fieldRule } from '../http/request/fields.js';
 import { isEmailAddress, isExternalId } from '../people/model/person-field-rules.js';
 
 /** What a search finds, by the kinds of what the console shows. */
-export type FoundKind = 'provider' | 'client' | 'session' | 'compliance-job' | 'import' | 'delivery';
+type FoundKind = 'provider' | 'client' | 'session' | 'compliance-job' | 'import' | 'delivery';
 
 const IsSearchable = fieldRule(
   'isSearchable',

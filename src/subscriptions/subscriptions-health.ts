@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import { type Health, HealthIndicator, healthOf, namesOf } from '../http/server/health-indicator.js';
 import { Macs } from '../vault/macs.js';
+import { inSentence, labelOf } from '../words/words.js';
 import { SUBSCRIPTION_COLUMNS, type SubscriptionRow, stateOf } from './push/subscription-row.js';
 
 /** Shorter faults, such as a restart of the EHR, resolve themselves. */
@@ -20,9 +21,12 @@ export class SubscriptionsHealth {
     const { rows } = await this.database.pool.query<SubscriptionRow>(
       `SELECT ${SUBSCRIPTION_COLUMNS} FROM subscriptions ORDER BY created_at, id`,
     );
-    const altered = rows.filter((row) => stateOf(this.macs, row) === 'altered');
-    const paused = rows.filter((row) => row.paused !== null && row.paused !== 'requested');
-    const failing = rows.filter(
+    const isAltered = (row: SubscriptionRow) => stateOf(this.macs, row) === 'altered';
+    const altered = rows.filter(isAltered);
+    // The URL of a row that was changed outside this service may be anything.
+    const intact = rows.filter((row) => !isAltered(row));
+    const paused = intact.filter((row) => row.paused !== null && row.paused !== 'requested');
+    const failing = intact.filter(
       ({ paused: pause, failingSince, now }) =>
         pause === null && failingSince !== null && now.getTime() - failingSince.getTime() > WORTH_A_LOOK_MS,
     );
@@ -33,17 +37,20 @@ export class SubscriptionsHealth {
       },
       paused.length > 0 && {
         code: 'subscriptions-paused',
-        values: { subscriptions: namesOf(paused.map(({ id, paused: reason }) => `${id} (${reason})`)) },
+        values: { subscriptions: namesOf(paused.map(({ url, paused: reason }) => because(url, labelOf('pauseReason', reason ?? '')))) },
         ...sinceOf(paused.map(({ pausedAt }) => pausedAt)),
       },
       failing.length > 0 && {
         code: 'pushes-fail',
-        values: { subscriptions: namesOf(failing.map(({ id, answerFault }) => `${id} (${answerFault})`)) },
+        values: { subscriptions: namesOf(failing.map(({ url, answerFault }) => because(url, labelOf('pushFault', answerFault ?? '')))) },
         ...sinceOf(failing.map(({ failingSince }) => failingSince)),
       },
     ]);
   }
 }
+
+/** The host of an endpoint, because the rest of its URL may hold a token, and what is wrong there. */
+const because = (url: string, reason: string): string => `${new URL(url).host} (${inSentence(reason)})`;
 
 /** The earliest of these times. */
 function sinceOf(times: readonly (Date | null)[]): { since?: Date } {

@@ -5,7 +5,7 @@ import { Dialog } from '../../parts/action.js';
 import { Facts } from '../../parts/layout.js';
 import { Read } from '../../parts/read.js';
 import { State } from '../../parts/state.js';
-import { Copyable, Moment, number } from '../../parts/values.js';
+import { Copyable, IdLink, Moment, number } from '../../parts/values.js';
 
 /** One whole entry, read by its id, so that links to it keep working. */
 export function AuditEntry({ id, onClose }: { id: string; onClose: () => void }) {
@@ -58,9 +58,11 @@ const PAGES: Record<string, string> = {
   delivery: '/deliveries/',
 };
 
-function SubjectLink({ kind, id }: { kind: string; id: string }) {
+function SubjectLink({ kind, id, isWhole }: { kind: string; id: string; isWhole: boolean }) {
   const page = PAGES[kind];
-  return page === undefined ? <code>{id}</code> : <Link href={page + encodeURIComponent(id)}>{id}</Link>;
+  if (page === undefined) return <code>{id}</code>;
+  const href = page + encodeURIComponent(id);
+  return isWhole ? <Link href={href}>{id}</Link> : <IdLink href={href} id={id} />;
 }
 
 /** The subjects of an entry. @param most maximum number of ids to show */
@@ -72,7 +74,7 @@ export function About({ entry: { subjects, ranges }, most }: { entry: Entry; mos
     <ul className="plain about">
       {named.slice(0, most).map(([kind, id]) => (
         <li key={`${kind} ${id}`}>
-          {kind} <SubjectLink kind={kind} id={id} />
+          {kind} <SubjectLink kind={kind} id={id} isWhole={most === Number.POSITIVE_INFINITY} />
         </li>
       ))}
       {named.length > most && <li>{`and ${number(named.length - most)} more`}</li>}

@@ -1,10 +1,10 @@
-import { Link, useRoute } from 'wouter';
+import { useRoute } from 'wouter';
 import { api } from '../../api/client.js';
 import { FilterForm, useFilters } from '../../parts/filters.js';
 import { Head } from '../../parts/layout.js';
 import { List } from '../../parts/read.js';
 import { JOB, StateOf, wordIn, wordsOf } from '../../parts/state.js';
-import { Moment, number } from '../../parts/values.js';
+import { IdLink, Moment, number } from '../../parts/values.js';
 import { JobDetail } from './job-detail.js';
 
 /** The decisions that a job can await. */
@@ -41,7 +41,7 @@ function Jobs() {
         caption="Compliance jobs, newest first"
         keyOf={({ id }) => id}
         columns={[
-          ['Job', ({ id }) => <Link href={`/compliance/${id}`}>{id}</Link>, 'text'],
+          ['Job', ({ id }) => <IdLink href={`/compliance/${id}`} id={id} />],
           ['State', ({ state }) => <StateOf of="complianceState" state={state} />],
           ['Reason', ({ error }) => error?.message, 'text'],
           ['Files', ({ files }) => files.length > 0 && number(files.length), 'number'],

@@ -6,7 +6,7 @@ import { useFilters } from '../../parts/filters.js';
 import { Head } from '../../parts/layout.js';
 import { List } from '../../parts/read.js';
 import { DELIVERY, StateOf, wordIn, wordsOf } from '../../parts/state.js';
-import { Breakable, Moment, number } from '../../parts/values.js';
+import { Breakable, IdLink, Moment, number } from '../../parts/values.js';
 import { DeliveryActions, DeliveryDetail } from './delivery-detail.js';
 import { Rejections } from './rejections.js';
 import { ReplaySelection } from './replay-selection.js';
@@ -54,7 +54,7 @@ function Deliveries() {
         caption="Webhook deliveries"
         keyOf={({ id }) => id}
         columns={[
-          ['Delivery', ({ id }) => <Link href={`/deliveries/${id}`}>{id}</Link>],
+          ['Delivery', ({ id }) => <IdLink href={`/deliveries/${id}`} id={id} />],
           ['State', (delivery) => <StateOf of="deliveryState" state={delivery.state} />],
           ['Event', ({ eventType }) => <Breakable name={eventType ?? 'unknown'} />],
           ['Received', ({ receivedAt }) => <Moment at={receivedAt} />],

@@ -62,7 +62,7 @@ export const planSentence = ({ planned }: Import): string =>
 export const keyOf = ({ row }: Row): string => String(row);
 
 /** The file and line of a row. */
-export const placeOf = ({ file, line }: Row): string => (line > 0 ? `${file}, line ${line}` : 'not in the files');
+export const placeOf = ({ file, line }: Row): string => (line > 0 ? `${file}, line\u00a0${line}` : 'not in the files');
 
 /** A code of a row or of its person. */
 export const labelOfReason = (code: string): string => wordOf('rowCode', code)?.label ?? labelOf('personCode', code);

@@ -10,7 +10,7 @@ import { CallHistory } from './call-history.js';
 import { ClientsOf } from './clients-of.js';
 import { Known, Wanted } from './compared.js';
 import { ExportClient } from './export-client.js';
-import { LegalHold } from './legal-hold.js';
+import { LegalHold, SetLegalHold } from './legal-hold.js';
 import { OthersWithEmail } from './other-person.js';
 import { useSearched } from './people-search.js';
 import { nameOf, type PersonKey, personAddress, whyOf } from './person.js';
@@ -46,12 +46,13 @@ export function PersonPage({ person: { kind, externalId } }: { person: PersonKey
           </>
         }
       >
-        {mayExport && <ExportClient externalId={externalId} />}
-        {scopes.includes('sessions:read') && (
+        {person && mayExport && <ExportClient externalId={externalId} />}
+        {person && kind === 'client' && <SetLegalHold person={person} />}
+        {person && scopes.includes('sessions:read') && (
           <Link href={`/sessions?${new URLSearchParams({ [kind]: externalId })}`}>Sessions</Link>
         )}
         {scopes.includes('admin') && (
-          <Link href={`/audit?${new URLSearchParams({ [kind]: externalId })}`}>{`Who saw this ${kind}`}</Link>
+          <Link href={`/audit?${new URLSearchParams({ [kind]: externalId })}`}>Audit log</Link>
         )}
       </Head>
       <Loaded query={query}>
@@ -85,7 +86,7 @@ function Traced({ person, trace }: { person: Person; trace: Schemas['TraceRespon
       )}
       <Section card title="Next step">
         <p>
-          {what === 'none' ? 'None.' : <code>{what}</code>} {why}
+          {what !== 'none' ? <code>{what}</code> : trace.choices.length > 0 ? 'Decide below.' : 'None.'} {why}
         </p>
         {notBefore && (
           <p>

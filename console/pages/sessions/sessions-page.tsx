@@ -1,10 +1,10 @@
-import { Link, useRoute } from 'wouter';
+import { useRoute } from 'wouter';
 import { api } from '../../api/client.js';
 import { FilterForm, useFilters } from '../../parts/filters.js';
 import { Head } from '../../parts/layout.js';
 import { List } from '../../parts/read.js';
 import { SESSION, StateOf, wordIn, wordsOf } from '../../parts/state.js';
-import { Moment, number } from '../../parts/values.js';
+import { IdLink, Moment, number } from '../../parts/values.js';
 import { PersonLink, PersonLinks } from '../people/person-link.js';
 import { SessionDetail } from './session-detail.js';
 import './sessions.css';
@@ -46,7 +46,7 @@ function Sessions() {
             'Session',
             ({ id, partnerAppointmentId }) => (
               <>
-                <Link href={`/sessions/${id}`}>{id}</Link>
+                <IdLink href={`/sessions/${id}`} id={id} />
                 {partnerAppointmentId && <div className="help">Appointment {partnerAppointmentId}</div>}
               </>
             ),

@@ -3,9 +3,9 @@ import { inSentence, labelOf } from '../../api/words.js';
 import { useAction } from '../../parts/action.js';
 import { ErrorNote } from '../../parts/notes.js';
 
-/** What an endpoint answered: `Taken (204)`, or `Failed: it answered with an error (500)`. */
+/** What an endpoint answered: `Accepted (204)`, or `Failed: it answered with an error (500)`. */
 export function answerInWords({ status, fault }: Pick<Schemas['PushAnswerResponse'], 'status' | 'fault'>): string {
-  if (fault === null) return `Taken (${status})`;
+  if (fault === null) return `Accepted (${status})`;
   return `Failed: ${inSentence(labelOf('pushFault', fault))}${status === null ? '' : ` (${status})`}`;
 }
 

@@ -21,7 +21,7 @@ import { LIFETIME_MS, warningsOf } from './key-rules.js';
 const KEY_IS_ALIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
 
 /** Stands for the id of ADMIN_API_KEY. */
-export const ADMIN_ID = 'admin';
+const ADMIN_ID = 'admin';
 
 /** SQL condition that the use of a key is worth a write. */
 const LAST_USED_IS_STALE = `(last_used_at IS NULL OR last_used_at < clock_timestamp() - interval '1 minute')`;

@@ -164,7 +164,7 @@ export class OpenIdConnect {
 }
 
 /** A path of the console; `/console` for anything else, so that no link leads on to another site. */
-export function consolePath(asked: string | null): string {
+function consolePath(asked: string | null): string {
   const own = 'http://localhost';
   const url = URL.canParse(asked ?? '', own) ? new URL(asked ?? '', own) : undefined;
   if (url?.origin !== own || !/^\/console(\/|$)/.test(url.pathname)) return '/console';

@@ -13,7 +13,7 @@ const COMMANDS: Record<string, string> = {
 };
 
 /** The command that shows a list of the API, without `npx notebridge`. @param list its path, with `state` as its query if any */
-export function commandOf(list: string): string | undefined {
+function commandOf(list: string): string | undefined {
   const [path = '', query] = list.split('?');
   const command = COMMANDS[path];
   const state = new URLSearchParams(query).get('state');

@@ -147,10 +147,10 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
 const change = (api: Api, id: string, body: object): Promise<SubscriptionResponse> =>
   api.send('PATCH', pathOf(id), body).then((answer) => answer.json() as Promise<SubscriptionResponse>);
 
-/** What an endpoint answered: `Taken (204)`, or `Failed: it answered with an error (500)`. */
+/** What an endpoint answered: `Accepted (204)`, or `Failed: it answered with an error (500)`. */
 const inWords = ({ status, fault }: Pick<PushAnswerResponse, 'status' | 'fault'>): string =>
   fault === null
-    ? `Taken (${status})`
+    ? `Accepted (${status})`
     : `Failed: ${inSentence(labelOf('pushFault', fault))}${status === null ? '' : ` (${status})`}`;
 
 /** Host and path of an endpoint, because its query may hold a token. */

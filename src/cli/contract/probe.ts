@@ -18,7 +18,7 @@ const RESERVED_EMAIL = 'nobody@example.invalid';
 const CALL = { operation: 'checkUser', body: { email: RESERVED_EMAIL } } as const;
 
 /** A request and its answer, without the API key and without values of the answer. */
-export interface Probe {
+interface Probe {
   request: { method: string; url: string; headers: Record<string, string>; body: object };
   /** Why there is no readable answer. */
   fault: string | undefined;

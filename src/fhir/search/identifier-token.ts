@@ -1,5 +1,5 @@
 /** An identifier that a search names. */
-export interface IdentifierToken {
+interface IdentifierToken {
   /** Undefined if the search names only the value; empty if it asks for identifiers without a system. */
   readonly system: string | undefined;
   readonly value: string;

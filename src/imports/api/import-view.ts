@@ -68,7 +68,7 @@ export class ReasonResponse {
   rows!: number;
 }
 
-export type EtaUnknown = CodeOf<'etaUnknown'>;
+type EtaUnknown = CodeOf<'etaUnknown'>;
 
 export class ImportCallsResponse {
   made!: number;

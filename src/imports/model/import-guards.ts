@@ -4,7 +4,7 @@ export const GUARD_NAMES = codesOf(WORDS.importGuard);
 export type GuardName = CodeOf<'importGuard'>;
 
 /** Exceeded if both bounds are. Null: there is none. */
-export type Threshold = { percent: number; people: number } | null;
+type Threshold = { percent: number; people: number } | null;
 
 /** How many people a plan affects in one way, and of how many. */
 type GuardCount = Record<'count' | 'of', number>;

@@ -36,7 +36,7 @@ export type EarlierFile = ImportFile & Pick<ImportRequest, 'idSystems'>;
 const MAX_EARLIER = 50;
 
 /** How long an import waits for a mapping, with its records stored. */
-export const MAPPING_HOURS = 24;
+const MAPPING_HOURS = 24;
 
 /** SQL condition: the worker has something to do for the import. */
 const IS_AT_WORK = `state IN ('staging', 'running', 'paused', 'cancelled', 'failed') AND finished_at IS NULL`;

@@ -17,14 +17,14 @@ export type ImportRowRecord = Pick<ImportRow, 'rowNo' | 'file' | 'line' | 'kind'
   Pick<ImportRow, 'outcome' | 'code' | 'field' | 'hint' | 'corrected'>;
 
 /** Which rows are listed. */
-export interface RowFilter {
+interface RowFilter {
   outcome?: RowOutcome;
   planned?: PlannedOutcome;
   code?: string;
 }
 
 /** The columns of an `ImportRowRecord`. */
-export const LISTED = `row_no AS "rowNo", file, line, kind, external_id AS "externalId", planned, outcome, code, field, hint, corrected`;
+const LISTED = `row_no AS "rowNo", file, line, kind, external_id AS "externalId", planned, outcome, code, field, hint, corrected`;
 
 /**
  * A refusal counts once it is final, or once it was repeated while the operation is not stopped for everyone. Otherwise the

@@ -21,7 +21,7 @@ const REPLACED: Rejection['code'][] = ['repeated', 'older-version'];
 const WITHOUT_EFFECT: Rejection['code'][] = ['provider-in-use', 'provider-gone', 'changed-since-plan'];
 
 /** Rows of one import that start now. */
-export interface NextRows {
+interface NextRows {
   importId: string;
   rowNos: number[];
 }

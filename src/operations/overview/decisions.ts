@@ -33,7 +33,7 @@ const deliveries = (state: string): Kind => ({
 const imports = (condition: string): Kind => ({ list: '/v1/imports', rows: `imports WHERE ${condition}` });
 
 /** What continues only after a decision, by kind. */
-export const DECISIONS = {
+const DECISIONS = {
   'provider-needs-review': people('provider', 'needs-review'),
   'client-needs-review': people('client', 'needs-review'),
   'provider-failed': people('provider', 'failed'),
@@ -61,7 +61,7 @@ export const DECISIONS = {
     AND EXISTS (SELECT FROM import_rows r WHERE r.import_id = imports.id AND r.outcome = 'pending')`),
 } as const satisfies Partial<Record<ReasonCode, Kind>>;
 
-export type DecisionKind = keyof typeof DECISIONS;
+type DecisionKind = keyof typeof DECISIONS;
 
 export const DECISION_KINDS = Object.keys(DECISIONS) as DecisionKind[];
 

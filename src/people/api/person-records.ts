@@ -12,7 +12,7 @@ import type { TraceResponse } from './trace.dto.js';
 import { traceOf } from './trace.js';
 
 /** A person with the data that the platform received. */
-export interface PersonRecord extends PersonResponse {
+interface PersonRecord extends PersonResponse {
   createdAt: Date;
   wantedAt: Date;
   givenToPlatform: Profile | null;

@@ -4,8 +4,8 @@ import { codesOf } from '../../words/words.js';
 import { OPERATIONS, type Operation } from './person.js';
 
 /** The reasons why a breaker is open, as people and health show them. */
-export const BREAKER_CODES = codesOf(STOPS);
-export type BreakerCode = keyof typeof STOPS;
+const BREAKER_CODES = codesOf(STOPS);
+type BreakerCode = keyof typeof STOPS;
 
 /** The outcome of a call, as far as it concerns everyone who needs the operation. */
 export type Signal =
@@ -70,7 +70,7 @@ export interface BreakerCall {
 }
 
 /** People in a row with the same failure that open a breaker. One person's own fault therefore stops no one else. */
-export const STREAK_PEOPLE = 3;
+const STREAK_PEOPLE = 3;
 
 /** The first block of an operation, and the longest ones. */
 const FIRST_BLOCK_MS = 5_000;

@@ -22,13 +22,13 @@ export type RawAnswer =
   | { kind: 'rate-limited'; retryAfterMs: number | undefined };
 
 /** An answer as `applyAnswer` takes it, except for the holder of a user. */
-export type Interpreted =
+type Interpreted =
   | { kind: 'exists' | 'created'; userId: string }
   | { kind: PlainAnswer }
   | { kind: 'rejected'; isFinal: boolean };
 
 /** What an answer means for its person, and for everyone who needs the operation; null if it concerns only the person. */
-export interface Interpretation {
+interface Interpretation {
   answer: Interpreted;
   signal: Signal | null;
 }

@@ -21,7 +21,7 @@ import type { Claim, ClaimedCall } from './claim.repository.js';
 import { type CallResult, NOT_SENT } from './platform-people.js';
 
 /** The state of a person after a call. */
-export interface RecordedCall {
+interface RecordedCall {
   state: string;
   code: string | null;
   /** How long all calls pause, in milliseconds, because of a 429; 0 if they do not. */

@@ -28,7 +28,7 @@ export const RESTORED_ATTEMPT = `attempt_call_id = ${RESTORED_CALL}, attempt_ope
   attempt_profile = NULL, attempt_look_up_at = clock_timestamp()`;
 
 /** Everything besides its own row that the next step of a person depends on, and the emails that it claims. */
-export type Surroundings = Omit<DecisionContext, 'base' | 'held'> & { emailClaims: string[] };
+type Surroundings = Omit<DecisionContext, 'base' | 'held'> & { emailClaims: string[] };
 
 /** The fields of a person that the API shows. */
 export const SHOWN_FIELDS = [

@@ -6,7 +6,7 @@ import { JsonFault, type Place, placesIn } from './json-places.js';
 import { factsOf, OPERATION_NAMES, type OperationName } from './operations.js';
 
 /** What is wrong with a contract file, or probably is. Quotes no value. */
-export interface ContractFinding {
+interface ContractFinding {
   /** The service does not start with a fault; a warning is logged. */
   severity: 'fault' | 'warning';
   /** The setting, such as `operations.checkUser.path`; empty for the whole file. */
@@ -16,7 +16,7 @@ export interface ContractFinding {
 }
 
 /** A checked contract file. */
-export interface CheckedContract {
+interface CheckedContract {
   findings: ContractFinding[];
   /** Undefined if the file has faults. */
   contract: Contract | undefined;

@@ -5,7 +5,7 @@ export interface Place {
 }
 
 /** The settings of a JSON text, by their paths such as `operations.checkUser.path`. */
-export interface JsonPlaces {
+interface JsonPlaces {
   places: ReadonlyMap<string, Place>;
   /** Names that stand twice in one object, with the place of the second, which counts. */
   repeated: { path: string; place: Place; first: Place }[];

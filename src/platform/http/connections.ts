@@ -72,7 +72,7 @@ function checkAddress(host: string, { lookup }: ConnectionOptions, done: (refusa
 }
 
 /** Overrides NODE_TLS_REJECT_UNAUTHORIZED and --tls-min-v1.0, because clinical notes use these connections. */
-export const STRICT_TLS = { rejectUnauthorized: true, minVersion: 'TLSv1.2' } as const;
+const STRICT_TLS = { rejectUnauthorized: true, minVersion: 'TLSv1.2' } as const;
 
 /** Connects to proxies over TLS. */
 const TO_PROXY = new ResettableHttpsAgent({ ...STRICT_TLS, keepAlive: false }, NO_PROXIES);

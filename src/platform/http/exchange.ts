@@ -9,7 +9,7 @@ import { type resettableAgents, sendWithin } from './connections.js';
 import { type AnswerBytes, errorForAnswer, MAX_ERROR_BYTES } from './platform-answer.js';
 
 /** A request as it is sent. */
-export type PlatformRequest = {
+type PlatformRequest = {
   method: string;
   url: string;
   headers: Record<string, string>;

@@ -22,7 +22,7 @@ import { retryWhenTaken } from './request-rows.js';
  * - `Unknown`: an attempt may have taken effect. It is never sent again automatically.
  * - Any other: the request has ended.
  */
-export interface RequestColumns extends DueColumns {
+interface RequestColumns extends DueColumns {
   id: string;
   state: string;
   /** When the attempt in flight, or the last one, was marked. */

@@ -6,7 +6,7 @@ import { QueueStore } from '../backend/queue-store.js';
 import { LOOK_AGAIN_MS, Poller } from './poller.js';
 
 /** A queue whose activations are planned. `again` is true if something changed during the computation. */
-export interface PlannedQueue {
+interface PlannedQueue {
   readonly nextInMs: () => Promise<number | null>;
   running: boolean;
   again: boolean;

@@ -30,7 +30,7 @@ interface Failure {
 }
 
 /** What follows from a failed attempt: a pause, or the milliseconds until the next attempt. */
-export type AfterFailure = { paused: PauseReason } | { paused: null; waitMs: number };
+type AfterFailure = { paused: PauseReason } | { paused: null; waitMs: number };
 
 /** Decides what follows from a failed attempt. `Retry-After` lengthens the wait, and never shortens it. */
 export function afterFailure({ failures, failingSince, status, retryAfterMs = 0, now }: Failure): AfterFailure {

@@ -71,7 +71,7 @@ export const cursorOfRow = ({ epoch, position }: Pick<SubscriptionRow, 'epoch' |
 export const hashOf = (value: unknown): Buffer => createHash('sha256').update(JSON.stringify(value)).digest();
 
 /** A secret that was replaced. */
-export interface FormerSecret {
+interface FormerSecret {
   secret: string;
   /** Until when it signs, in ISO 8601. */
   until: string;
