@@ -7,7 +7,7 @@ import { useWorld } from '../world/use-world.js';
 
 /** All metrics: the reference is generated from the code. */
 const declared = [
-  ...readFileSync('docs/reference/metrics.md', 'utf8').matchAll(/^- `(\w+)` \((\w+)(?:, by (.*?))?\): /gm),
+  ...readFileSync('docs/reference/metrics.md', 'utf8').matchAll(/^\| `(\w+)` \| (\w+) \| (.*?) \| /gm),
 ].map(([, name = '', type, labels = '']) => ({ name, type, labelNames: labels.match(/\w+/g) ?? [] }));
 
 interface Alert {

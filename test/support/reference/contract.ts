@@ -2,6 +2,7 @@ import { CAPABILITY_OPERATIONS } from '../../../src/platform/contract/capabiliti
 import { Contract } from '../../../src/platform/contract/contract.js';
 import { contractSchema, FILE_PARAMETERS } from '../../../src/platform/contract/contract-schema.js';
 import { factsOf, OPERATION_NAMES, type OperationName } from '../../../src/platform/contract/operations.js';
+import { codes, table } from './table.js';
 
 /** The parts of a valibot schema that the page shows. */
 interface Schema {
@@ -25,15 +26,13 @@ const ruleOf = (schema: Schema) => parts(schema).find(({ message }) => message)?
 const entriesOf = (schema: Schema = {}) => parts(schema).find(({ entries }) => entries)?.entries ?? {};
 const isTaken = (schema: Schema) => parts(schema).every(({ type }) => type !== 'never');
 
-function lines(schema: Schema, place: string): string[] {
+function rows(schema: Schema, place: string): string[][] {
   return Object.entries(entriesOf(schema)).flatMap(([name, entry]) => {
     const own = place === '' ? name : `${place}.${name}`;
     const said = [descriptionOf(entry), `${ruleOf(entry)}.`].filter((text) => text !== undefined).join(' It ');
-    return [`- \`${own}\`: ${said.replace(/^must/, 'It must')}`, ...lines(entry, own)];
+    return [[codes([own]), said.replace(/^must/, 'It must')], ...rows(entry, own)];
   });
 }
-
-const words = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(', ');
 
 function operation(name: OperationName): string {
   const facts = factsOf(name);
@@ -52,13 +51,13 @@ function operation(name: OperationName): string {
   ];
   const lists = [
     ['built in', shown],
-    ['to be set', words(short)],
-    ['placeholders', words([...facts.parameters, ...(facts.upload ? FILE_PARAMETERS : [])].map((each) => `{${each}}`))],
+    ['to be set', codes(short)],
+    ['placeholders', codes([...facts.parameters, ...(facts.upload ? FILE_PARAMETERS : [])].map((each) => `{${each}}`))],
     ['`response` reads', pointers.join(', ')],
-    ['takes, too', words(more)],
+    ['also accepts', codes(more)],
   ].filter(([, said]) => said !== '');
   const list = lists.map(([what, said]) => `- ${what}: ${said}\n`).join('');
-  return `### ${name}\n\n${facts.about} Capability: ${words(capabilities.map(([each]) => each))}.\n\n${list}`;
+  return `### ${name}\n\n${facts.about} Capability: ${codes(capabilities.map(([each]) => each))}.\n\n${list}`;
 }
 
 /** docs/reference/contract.md: every field of the contract file, and which of them each operation needs. */
@@ -76,20 +75,21 @@ export function contractPage(): string {
   );
   return `# The contract file
 
-\`PLATFORM_CONTRACT\` names a JSON file with what the platform told you and its specification does not show. It is read at
-the start, which fails with every fault; a field that is not named here is a fault. Everything may be left out.
-\`npx notebridge contract check\` lists faults, doubts and what is off; [contract.schema.json](contract.schema.json) is
-for editors (\`"$schema"\`), also at \`/contract.schema.json\`. \`simulator/contract.json\` is a complete example.
+For the person who [connects notebridge to the platform](../connect-the-platform.md). \`PLATFORM_CONTRACT\` names a JSON
+file with what the platform told you and its specification does not show. Every field is optional. A start fails if the
+file has an unknown or invalid field, and names each one. \`npx notebridge contract check\` lists faults, probable faults
+and the capabilities that are off. Editors read [contract.schema.json](contract.schema.json) (\`"$schema"\`), which is also
+at \`/contract.schema.json\`. \`simulator/contract.json\` is a complete example.
 
 ## Fields
 
-${lines({ entries: others }, '').join('\n')}
+${table(['field', 'meaning'], rows({ entries: others }, ''))}
 
 ## Fields of each operation
 
-Below \`operations\`, by the operation's name; what the specification shows is built in and may be overridden.
+Below \`operations\`, by the operation's name. Values that the specification shows are built in; you can override them.
 
-${lines({ entries: fields }, '').join('\n')}
+${table(['field', 'meaning'], rows({ entries: fields }, ''))}
 
 ## Operations
 

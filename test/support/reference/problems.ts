@@ -4,6 +4,7 @@ import ts from 'typescript';
 import { HINTS } from '../../../src/imports/parse/row/rejection.js';
 import { PERSON_CODES } from '../../../src/words/person-words.js';
 import type { Word } from '../../../src/words/word.js';
+import { codes, table } from './table.js';
 
 /** Placeholders for values in the page's sentences. */
 const ANY = '…';
@@ -130,21 +131,21 @@ export function problems(): Made[] {
 
 const unique = (texts: string[]): string[] => [...new Set(texts)].sort();
 
-function problemLines(): string[] {
+function problemRows(): string[][] {
   const made = problems();
   return unique(made.map(({ type }) => type)).map((type) => {
     const own = made.filter((each) => each.type === type);
     const said = unique(own.map(({ detail }) => detail).filter((detail) => detail !== ANY));
     const status = unique(own.map((each) => each.status).filter((each) => each !== ANY)).join(', ');
-    return `- \`${type}\` (${status || '4xx'}): ${escaped(said.join(' Or: '))}`;
+    return [codes([type]), status || '4xx', said.join(' Or: ')];
   });
 }
 
-/** Keeps Markdown from reading `__` as emphasis. */
-const escaped = (text: string): string => text.replaceAll('__', String.raw`\_\_`);
-
-const codes = (texts: readonly (readonly [code: string, text: string])[]): string =>
-  texts.map(([code, text]) => `- \`${code}\`: ${text}\n`).join('');
+const codeTable = (texts: readonly (readonly [code: string, text: string])[]): string =>
+  table(
+    ['code', 'meaning'],
+    texts.map(([code, text]) => [codes([code]), text]),
+  );
 
 /** Placeholders for a field, a limit or a form in hints. */
 const ANYTHING = { field: ANY, limit: ANY, expected: ANY, found: ANY } as unknown as Parameters<
@@ -159,23 +160,25 @@ export function problemsPage(): string {
   });
   return `# Problems and codes
 
-Errors are RFC 9457 problem details (\`application/problem+json\`). Branch on \`type\`, which is \`urn:notebridge:problem:\`
-and a word of the list; show \`detail\`, one sentence that says what is wrong and what to do; \`pointer\` is the JSON
-Pointer of the field at fault. With \`retryAfterSeconds\` (and the header \`Retry-After\`) the same request may succeed
-later. \`…\` stands for a part that varies; in a type it is \`provider\` or \`client\`.
+For the EHR's engineer. Errors are RFC 9457 problem details (\`application/problem+json\`). Branch on \`type\`, which is
+\`urn:notebridge:problem:\` and a type of the table. Show \`detail\`: what is wrong, and what to do. \`pointer\` is the JSON
+Pointer of the invalid field. With \`retryAfterSeconds\` (and the header \`Retry-After\`) the same request may succeed later.
+In the table, \`…\` is a part that varies; in a type it is \`provider\` or \`client\`.
 
 ## Types
 
-${problemLines().join('\n')}
+${table(['type', 'status', 'detail'], problemRows())}
 
 ## Codes of people
 
 In \`sync.error.code\` of a provider or a client, and in \`code\` of rows and events about them.
 
-${codes(people)}
+${codeTable(people)}
+
 ## Codes of rejected rows
 
 In \`code\` of an import's row, with \`field\` and \`hint\`.
 
-${codes(hints)}`;
+${codeTable(hints)}
+`;
 }

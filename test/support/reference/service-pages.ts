@@ -1,5 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { FEED_TYPES } from '../../../src/feed/feed-types.js';
+import { codes, table } from './table.js';
 
 /** The parts of a metric that prom-client stores but does not declare. */
 interface Declared {
@@ -14,18 +15,16 @@ export function metricsPage(metrics: readonly unknown[]): string {
   const own = (metrics as Declared[])
     .filter(({ name }) => name.startsWith('notebridge_'))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
-  const rows = own.map(({ name, type, labelNames, help }) => {
-    const labels = labelNames.length > 0 ? `, by ${labelNames.map((label) => `\`${label}\``).join(', ')}` : '';
-    return `- \`${name}\` (${type}${labels}): ${help}`;
-  });
+  const rows = own.map(({ name, type, labelNames, help }) => [codes([name]), type, codes(labelNames), help]);
   return `# Metrics
 
-\`GET /metrics\` of every process, in the text format of Prometheus, with a key that has the scope \`operations\`. A process
-shows what its \`ROLES\` run. What a gauge reads from PostgreSQL is the same in each process: take its maximum. Counters and
-histograms are of one process: take their sum. Labels hold words of the program, never ids. In addition, there are the default
-metrics of prom-client (\`process_*\`, \`nodejs_*\`).
+For the operator who builds dashboards and alerts. \`GET /metrics\` of every process answers in the text format of
+Prometheus; the key needs the scope \`operations\`. A process shows the metrics of its \`ROLES\`. Gauges that are read from
+PostgreSQL are the same in each process, so take their maximum. Counters and histograms belong to one process, so take
+their sum. Labels are words of the program, never ids. The default metrics of prom-client (\`process_*\`, \`nodejs_*\`) are
+not listed.
 
-${rows.join('\n')}
+${table(['metric', 'type', 'labels', 'meaning'], rows)}
 `;
 }
 
@@ -33,13 +32,14 @@ ${rows.join('\n')}
 export function eventsPage(): string {
   return `# Events of the change feed
 
-\`GET /v1/events\` lists, in order, what changed for people, sessions, jobs and imports, and each event of the platform's
-webhooks. An event is \`{cursor, type, at, subject, data}\`: \`subject\` is a path below \`/v1\` that shows the current state,
-\`data\` holds ids and codes. An event that the platform repeats may appear again.
+For the EHR's engineer. \`GET /v1/events\` lists, in order, each change of people, sessions, jobs and imports, and each
+event of the platform's webhooks. An event is \`{cursor, type, at, subject, data}\`: \`subject\` is a path below \`/v1\` that
+shows the current state, and \`data\` contains ids and codes. If the platform repeats an event, it may appear again.
 
-${Object.entries(FEED_TYPES)
-  .map(([type, text]) => `- \`${type}\`: ${text}`)
-  .join('\n')}
+${table(
+  ['event', 'meaning'],
+  Object.entries(FEED_TYPES).map(([type, text]) => [codes([type]), text]),
+)}
 `;
 }
 
@@ -57,16 +57,17 @@ export function operationsPage({ paths }: OpenAPIObject): string {
   const parts = tags.map((tag) => {
     const rows = operations
       .filter((each) => each.tag === tag)
-      .map(({ method, path, summary, deprecated, 'x-scopes': scopes = [] }) => {
-        const needs = scopes.length > 0 ? ` (${scopes.map((scope) => `\`${scope}\``).join(', ')})` : '';
-        return `- \`${method.toUpperCase()} ${path}\`${needs}: ${summary}${deprecated ? ', deprecated' : ''}`;
-      });
-    return `## ${tag}\n\n${rows.join('\n')}\n`;
+      .map(({ method, path, summary = '', deprecated, 'x-scopes': scopes = [] }) => [
+        codes([`${method.toUpperCase()} ${path}`]),
+        codes(scopes),
+        `${summary}${deprecated ? ' (deprecated)' : ''}`,
+      ]);
+    return `## ${tag}\n\n${table(['operation', 'scopes', 'effect'], rows)}\n`;
   });
   return `# Operations
 
-Every operation of the HTTP API, with the scopes that its key needs. Fields and answers stand at \`/docs\` of a running
-service, and as OpenAPI at \`/openapi.json\`.
+For everyone who calls the HTTP API: its operations, with the scopes that a key needs. A running service describes fields
+and answers at \`/docs\`, and as OpenAPI at \`/openapi.json\`.
 
 ${parts.join('\n')}`;
 }

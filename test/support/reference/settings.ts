@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { Env, validateEnv } from '../../../src/config/env.js';
+import { codes, table } from './table.js';
 
 const HEAD = `# Settings
 
-They stand in the environment, or in \`.env\`, which \`npm start\` and docker compose read; what is set in the environment
-wins. A start with wrong ones fails and names each of them.
+For the operator. Set them in the environment or in \`.env\`, which \`npm start\` and docker compose read; the environment
+wins. A start with invalid settings fails and names each one.
 `;
 
 const defaults = new Env() as unknown as Record<string, unknown>;
@@ -26,7 +27,8 @@ function ruleOf(name: string): string {
     return '';
   } catch (error) {
     const line = (error as Error).message.split('\n').find((each) => each.startsWith(`  ${name} `)) ?? '';
-    return line.slice(name.length + 3);
+    // The outcome of running the wrong value as a command says nothing about the setting.
+    return line.slice(name.length + 3).replace(/ \(it ended with \d+\)$/, '');
   }
 }
 
@@ -38,10 +40,8 @@ function defaultOf(name: string, example: string): string {
   return `\`${isDefault(validateEnv({ ...REQUIRED, [name]: example })) ? example : value}\``;
 }
 
-function settingLine(name: string, example: string): string {
-  const usual = name in REQUIRED ? 'required' : defaultOf(name, example);
-  const rule = ruleOf(name);
-  return `- \`${name}\` (${usual})${rule && `: ${rule}`}`;
+function settingRow(name: string, example: string): string[] {
+  return [codes([name]), name in REQUIRED ? 'required' : defaultOf(name, example), ruleOf(name)];
 }
 
 /** docs/reference/settings.md: each setting with its text in .env.example, its default and its valid values. */
@@ -53,8 +53,8 @@ export function settingsPage(): string {
     return [...block.matchAll(/((?:^# (?![A-Z_]+=).*\n)+)((?:^(?:# )?[A-Z_]+=.*(?:\n|$))+)/gm)].map(
       ([, said = '', settings = '']) => {
         const own = [...settings.matchAll(/^(?:# )?([A-Z_]+)=(.*)/gm)];
-        const list = own.map(([, name = '', example = '']) => settingLine(name, example)).join('\n');
-        return `${said.replaceAll(/^# /gm, '')}\n${list}\n`;
+        const rows = own.map(([, name = '', example = '']) => settingRow(name, example));
+        return `${said.replaceAll(/^# /gm, '')}\n${table(['setting', 'default', 'rule'], rows)}\n`;
       },
     );
   });
