@@ -22,6 +22,7 @@ const pages = [
   'docs/operations/deployment.md',
   'docs/operations/upgrade.md',
   'docs/operations/run-books.md',
+  'docs/operations/stores.md',
   'docs/operations/backup.md',
   'docs/operations/uninstall.md',
   'docs/connect-the-platform.md',
