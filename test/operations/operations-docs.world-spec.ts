@@ -141,7 +141,7 @@ test('every alert has its entry in the run-books, and every entry its alert', ()
   expect(titles).toEqual(alerts.map(({ alert }) => alert));
   for (const entry of ofAlerts.split('\n## ').slice(1)) {
     const points = [...entry.matchAll(/^- ([\w ]+):/gm)].map(([, point]) => point);
-    expect([entry.split('\n')[0], points]).toEqual([entry.split('\n')[0], ['Look at', 'Do', 'Over when']]);
+    expect([entry.split('\n')[0], points]).toEqual([entry.split('\n')[0], ['Check', 'Fix', 'Resolved when']]);
   }
   for (const { alert, annotations, labels } of alerts) {
     expect(annotations.runbook_url).toMatch(new RegExp(`docs/operations/run-books\\.md#${alert.toLowerCase()}$`));

@@ -138,7 +138,7 @@ test('the first key can go after a rotation to another one', async () => {
   expect(await look(service)).toEqual(shown);
 });
 
-// As docs/operations/run-books.md has it, but without pg_dump of PostgreSQL 18, which is not installed everywhere.
+// As docs/operations/stores.md has it, but without pg_dump of PostgreSQL 18, which is not installed everywhere.
 test('a service that moves to another PostgreSQL finds everything there and continues', async () => {
   const { url } = world.database;
   const roles = serviceRoleSql('password-of-the-tests').replaceAll('notebridge_service', role);
