@@ -26,10 +26,6 @@ export const isFree = (key: string, owner: string, held: string): string =>
      AND (lease_owner <> ALL (ARRAY(SELECT id FROM workers WHERE alive_until > now()))
        OR (lease_owner = ${owner} AND ${key}::text <> ALL (${held}::text[])))))`;
 
-/** SQL condition: a live process works on a row, or the call of an ended process may still take effect. */
-const IS_LEASED = `(lease_owner IS NOT NULL AND (lease_safe_at > now()
-  OR lease_owner = ANY (ARRAY(SELECT id FROM workers WHERE alive_until > now()))))`;
-
 /**
  * SQL assignments that lease a row.
  *

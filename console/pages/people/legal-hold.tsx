@@ -14,7 +14,8 @@ export function LegalHold({ person: { externalId, legalHold } }: { person: Perso
   return (
     <Section card title="Legal hold">
       <p>
-        Since <Moment at={legalHold.since} exact />. Everything about this client is kept. The audit log shows the reason.
+        Since <Moment at={legalHold.since} exact />. Everything about this client is kept. The audit log shows the
+        reason.
       </p>
       {mayChange && (
         <ConfirmedAction

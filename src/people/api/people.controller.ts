@@ -59,7 +59,7 @@ const TARGET_STATES: Record<string, string> = { PUT: 'synced', DELETE: 'deleted'
 
 /** Waits until a changed person is settled, for as long as the caller prefers. */
 @Injectable()
-class SettledInterceptor implements NestInterceptor<PersonResponse> {
+export class SettledInterceptor implements NestInterceptor<PersonResponse> {
   constructor(private readonly people: PeopleService) {}
 
   intercept(context: ExecutionContext, next: CallHandler<PersonResponse>) {
@@ -101,7 +101,7 @@ export const ChangesPerson = (done: string, kept?: string): MethodDecorator =>
  * The routes that providers and clients share. Decorators describe its methods, because doc comments do not apply to
  * inherited methods.
  */
-abstract class PersonController {
+export abstract class PersonController {
   protected constructor(
     protected readonly people: PeopleService,
     private readonly kind: PersonKind,

@@ -1,10 +1,8 @@
 import { backoffMs } from '../../due-rows/backoff.js';
-import { STOPS } from '../../words/person-words.js';
-import { codesOf } from '../../words/words.js';
+import type { STOPS } from '../../words/person-words.js';
 import { OPERATIONS, type Operation } from './person.js';
 
 /** The reasons why a breaker is open, as people and health show them. */
-const BREAKER_CODES = codesOf(STOPS);
 type BreakerCode = keyof typeof STOPS;
 
 /** The outcome of a call, as far as it concerns everyone who needs the operation. */
