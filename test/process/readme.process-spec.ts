@@ -13,7 +13,7 @@ import { blocksOf, commandsIn, ROOT, readPage } from '../support/pages.js';
 import { type TestWorld, useTestWorlds } from '../support/service.js';
 
 const read = readPage;
-const requirements = read('docs/reference/security-requirements.md');
+const requirements = read('docs/security-requirements.md');
 const shellBlocks = (page: string) => blocksOf(page, 'sh');
 
 /** The pages for users, in reading order: a page may name what an earlier one has created. */
@@ -36,7 +36,7 @@ const pages = [
   'docs/imports.md',
   'docs/retention.md',
   'docs/security.md',
-  'docs/reference/security-requirements.md',
+  'docs/security-requirements.md',
   'simulator/README.md',
   'CONTRIBUTING.md',
 ];

@@ -127,7 +127,7 @@ export class IdentityService {
       const userId = own?.userId ?? null;
       const place = userId === null ? 'elsewhere' : await this.clients.placeOf(tx, userId, survivor);
       if (place === 'lost' || this.people.isErased(client)) {
-        const detail = 'The account of this client was deleted, so the merge cannot be undone.';
+        const detail = 'This client or its platform user was deleted, so the merge cannot be undone.';
         throw new Problem(409, 'account-deleted', detail, { pointer: '/externalId' });
       }
       await this.formerIds.save(tx, 'client', unmerged(before, client.id));
