@@ -88,17 +88,19 @@ const relative = (at: string, now: number): string => distance((Date.parse(at) -
 export function IdLink({ href, id }: { href: string; id: string }) {
   return (
     <Link href={href} title={id} aria-label={id}>
-      {UUID.test(id) ? id.slice(0, 8) : id}
+      {shortened(id)}
     </Link>
   );
 }
 
-/** An id or a secret with a button that copies it. */
-export function Copyable({ text, name }: { text: string; name: string }) {
+const shortened = (id: string): string => (UUID.test(id) ? id.slice(0, 8) : id);
+
+/** An id or a secret with a button that copies it. @param props.isShort shows the beginning of a UUID */
+export function Copyable({ text, name, isShort = false }: { text: string; name: string; isShort?: boolean }) {
   const [isCopied, setCopied] = useState(false);
   return (
     <span className="copyable">
-      <code>{text}</code>
+      <code title={isShort ? text : undefined}>{isShort ? shortened(text) : text}</code>
       <button
         type="button"
         className="small"

@@ -87,7 +87,7 @@ export const ROW_CODES = labels({
 export const IMPORT_GUARDS = vocabulary({
   deletes: {
     label: 'People would be deleted',
-    hint: 'They lose their account on the platform. Check that the files list everyone.',
+    hint: 'Their platform users would be deleted, too. Check that the files list everyone.',
   },
   providerRemovals: {
     label: 'Clients would lose a provider',

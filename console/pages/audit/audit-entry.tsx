@@ -55,7 +55,7 @@ type Entry = Schemas['AuditResponse'];
 /** Where the console shows subjects of a kind. */
 const PAGES: Record<string, string> = {
   ...{ client: '/people/client/', provider: '/people/provider/', session: '/sessions/', import: '/imports/' },
-  delivery: '/deliveries/',
+  ...{ delivery: '/deliveries/', 'compliance-job': '/compliance/', 'platform-session': '/sessions/' },
 };
 
 function SubjectLink({ kind, id, isWhole }: { kind: string; id: string; isWhole: boolean }) {

@@ -41,14 +41,18 @@ export function ImportRows({ view, corrections }: { view: Import; corrections: C
         empty="There are no such rows."
       >
         {(rows) =>
-          cells ? <RejectedRows rows={rows} view={view} corrections={corrections} /> : <RowTable rows={rows} />
+          cells ? (
+            <RejectedRows rows={rows} view={view} corrections={corrections} />
+          ) : (
+            <RowTable rows={rows} view={view} />
+          )
         }
       </Paged>
     </Section>
   );
 }
 
-function RowTable({ rows }: { rows: readonly Row[] }) {
+function RowTable({ rows, view }: { rows: readonly Row[]; view: Import }) {
   return (
     <DataTable
       caption="Rows of the import"
@@ -56,7 +60,7 @@ function RowTable({ rows }: { rows: readonly Row[] }) {
       keyOf={keyOf}
       columns={[
         ['Person', (row) => <Person row={row} />],
-        ['File and line', placeOf, 'text'],
+        ['Line', (row) => placeOf(row, view), 'text'],
         ['Outcome', (row) => <Outcome row={row} />],
         ['Reason', reasonOf, 'text'],
       ]}

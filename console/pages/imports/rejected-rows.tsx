@@ -36,7 +36,7 @@ export function RejectedRows({ rows, view, corrections }: Shown) {
         rows={rows}
         keyOf={keyOf}
         columns={[
-          ['Line', (row) => <Place row={row} />],
+          ['Line', (row) => <Place row={row} view={view} />],
           ['Reason', reasonOf, 'text'],
           ...titles.map(
             ([name, title]) => [title, (row: Row) => <CellInput {...{ row, name, view, corrections }} />] as const,
@@ -56,10 +56,10 @@ export function RejectedRows({ rows, view, corrections }: Shown) {
   );
 }
 
-function Place({ row }: { row: Row }) {
+function Place({ row, view }: { row: Row; view: Import }) {
   return (
     <>
-      {placeOf(row)} {row.corrected && <State>Corrected</State>}
+      {placeOf(row, view)} {row.corrected && <State>Corrected</State>}
     </>
   );
 }

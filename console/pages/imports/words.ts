@@ -61,8 +61,11 @@ export const planSentence = ({ planned }: Import): string =>
 
 export const keyOf = ({ row }: Row): string => String(row);
 
-/** The file and line of a row. */
-export const placeOf = ({ file, line }: Row): string => (line > 0 ? `${file}, line\u00a0${line}` : 'not in the files');
+/** The line of a row, and its file if the import has several. */
+export function placeOf({ file, line }: Row, { files }: Pick<Import, 'files'>): string {
+  if (line === 0) return 'not in the files';
+  return files.length === 1 ? `line\u00a0${line}` : `${file}, line\u00a0${line}`;
+}
 
 /** A code of a row or of its person. */
 export const labelOfReason = (code: string): string => wordOf('rowCode', code)?.label ?? labelOf('personCode', code);

@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, body, type Schemas } from '../../api/client.js';
-import { labelsOf, wordOf } from '../../api/words.js';
+import { labelOf, labelsOf, wordOf } from '../../api/words.js';
 import { Dialog, useAction } from '../../parts/action.js';
 import { Select } from '../../parts/field.js';
 import { ErrorNote } from '../../parts/notes.js';
@@ -16,6 +16,10 @@ type Selection = Omit<Request, 'dryRun' | 'plan'>;
 const ACTIONS: readonly Request['action'][] = ['create', 'retry', 'ignore'];
 
 type Code = Request['code'];
+
+/** The recommended action of a code; otherwise one that creates nothing. */
+const usualFor = (code: Code): Request['action'] =>
+  ACTIONS.find((action) => action === wordOf('personCode', code)?.action) ?? 'retry';
 
 /** The codes that an action may resolve. */
 const unsettledCodes = (): Code[] =>
@@ -51,7 +55,10 @@ function ResolveDialog(props: { kind: Kind; chosen: readonly Person[]; onClose: 
     planned && count.variables && run.mutate({ ...count.variables, dryRun: false, plan: planned.plan });
   const error = count.error ?? run.error;
   const codes = unsettledCodes();
-  const own = codes.filter((code) => chosen.some(({ sync }) => sync.error?.code === code));
+  const own = codes.filter((one) => chosen.some(({ sync }) => sync.error?.code === one));
+  const offered = own.length > 0 ? own : codes;
+  const [code, setCode] = useState<Code>(offered[0] ?? 'email-taken');
+  const recommended = wordOf('personCode', code);
   return (
     <Dialog
       title={chosen.length === 0 ? `Resolve ${kind}s` : `Resolve ${number(chosen.length)} chosen ${kind}s`}
@@ -77,17 +84,28 @@ function ResolveDialog(props: { kind: Kind; chosen: readonly Person[]; onClose: 
       }}
       onSubmit={(given) => {
         run.reset();
-        const code = codes.find((one) => one === given.get('code'));
         const action = ACTIONS.find((one) => one === given.get('action'));
-        if (!code || !action) return;
+        if (!action) return;
         const ids = chosen.map(({ externalId }) => externalId);
         count.mutate({ kind, code, action, ...(ids.length > 0 && { externalIds: ids }) });
       }}
     >
       <div className="fields">
-        <Select label="Reason" name="code" options={own.length > 0 ? own : codes} of="personCode" />
-        <Select label="Action" name="action" options={ACTIONS} of="resolveAction" />
+        <Select
+          label="Reason"
+          name="code"
+          options={offered}
+          of="personCode"
+          value={code}
+          onChange={(next) => next && setCode(next)}
+        />
+        <Select key={code} label="Action" name="action" options={ACTIONS} of="resolveAction" value={usualFor(code)} />
       </div>
+      {recommended?.action && (
+        <p>
+          <strong>Recommended: {labelOf('resolveAction', recommended.action)}.</strong> {recommended.why}
+        </p>
+      )}
       <p className="help">
         Create looks up the email, and creates a user if there is none. Without an email, it creates a user immediately,
         so check first that the platform has none. To link many people, import a file with the column platformUserId.

@@ -52,7 +52,7 @@ function Endpoint({ subscription: { id, url, types, description } }: { subscript
           <br />
         </>
       )}
-      <Copyable text={id} name="the id" />
+      <Copyable text={id} name="the id" isShort />
       <br />
       <span className="quiet">{types === null ? 'All types' : types.join(', ')}</span>
     </>

@@ -111,6 +111,24 @@ describe('the events of a session', () => {
     expect(merged(events).aiNotesEnabled).toBe(true);
   });
 
+  test('false on CREATED is kept, and null on it leaves aiNotesEnabled unknown', () => {
+    expect(merged([event('SESSION_CREATED', false)]).aiNotesEnabled).toBe(false);
+    expect(merged([event('SESSION_CREATED', null)])).toEqual({
+      ...{ ...NO_EVENTS, eventState: 'InProgress' },
+      eventProviderUserId: 'p-1',
+    });
+  });
+
+  test('the greatest appointment and provider stay, whichever events name them', () => {
+    const [first, second, none] = ['a-1', 'a-2', undefined].map((id) => event('SESSION_CREATED', null, id));
+    const other = { ...event('SESSION_CREATED', null), providerUserId: 'p-2' };
+    if (!first || !second || !none) throw new Error('an event is missing');
+    for (const order of permutations([first, second, none, other])) {
+      expect(merged(order)).toMatchObject({ eventAppointmentId: 'a-2', eventProviderUserId: 'p-2' });
+    }
+    expect(merged([none]).eventAppointmentId).toBeNull();
+  });
+
   test('CREATED after COMPLETED does not reopen a session', () => {
     const late = [event('SESSION_PROCESSING_COMPLETED', true), event('SESSION_CREATED', null)];
     expect(merged(late).eventState).toBe('Done');

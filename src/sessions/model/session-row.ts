@@ -76,11 +76,10 @@ const ENDINGS: readonly SessionEventType[] = [...FINAL, 'SESSION_PROCESSING_FAIL
  */
 export function applyEvent(view: EventView, event: SessionEvent): EventView {
   const state = STATE_OF[event.eventType];
-  const isKnown = event.aiNotesEnabled !== null;
   const aiNotes = {
     aiNotesEnabled: event.aiNotesEnabled,
-    aiNotesStarted: isKnown && event.eventType !== 'SESSION_CREATED',
-    aiNotesFinal: isKnown && FINAL.includes(event.eventType),
+    aiNotesStarted: event.eventType !== 'SESSION_CREATED',
+    aiNotesFinal: FINAL.includes(event.eventType),
   };
   const { aiNotesEnabled, aiNotesStarted, aiNotesFinal } = rank(view) >= rank(aiNotes) ? view : aiNotes;
   return {
@@ -112,7 +111,7 @@ export function awaitedAfterEvent(awaited: number, { eventType, aiNotesEnabled }
   return eventType === 'SESSION_PROCESSING_NOTES_COMPLETED' ? Math.min(awaited + 1, MAX_AWAITED) : Math.max(awaited, 1);
 }
 
-/** Null < false < true; a final value overrides a provisional one, and STARTED overrides CREATED. */
+/** Null overrides nothing. False < true; a final value overrides a provisional one, and STARTED overrides CREATED. */
 function rank(view: Pick<EventView, 'aiNotesEnabled' | 'aiNotesStarted' | 'aiNotesFinal'>): number {
   if (view.aiNotesEnabled === null) return 0;
   return 1 + 2 * (Number(view.aiNotesStarted) + Number(view.aiNotesFinal)) + Number(view.aiNotesEnabled);

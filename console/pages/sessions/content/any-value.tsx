@@ -28,6 +28,7 @@ export function AnyValue({
   depth?: number;
 }): ReactNode {
   if (value === null || value === undefined || value === '') return <span className="quiet">none</span>;
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value !== 'object') return String(value);
   const members = Object.entries(value);
   if (members.length === 0) return <span className="quiet">none</span>;

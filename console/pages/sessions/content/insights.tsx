@@ -135,7 +135,7 @@ function Item(props: { item: unknown; title: string; text: string; kind: string 
   const rest = restOf(isTimed ? members : item, title, text, ...(kind ? [kind] : []));
   return (
     <>
-      {isTimed && <span className="quiet">{`${clock(start)}–${clock(end)} `}</span>}
+      {isTimed && end > 0 && <span className="quiet">{`${clock(start)}–${clock(end)} `}</span>}
       <strong>
         <AnyValue value={members[title]} />
       </strong>
