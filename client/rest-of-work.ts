@@ -1,6 +1,6 @@
 import type { Schemas } from './methods.js';
 
-/** What can be waited for, and what is returned. */
+/** The kinds of work that can be waited for, and the result of each. */
 export interface Waited {
   provider: Schemas['PersonResponse'];
   client: Schemas['PersonResponse'];

@@ -1,4 +1,4 @@
-/** What a program has printed. */
+/** The output of a program. */
 export class ProgramOutput {
   /** All of it, or its end. */
   text = '';

@@ -36,7 +36,7 @@ export function pinoOptions(level: string): LoggerOptions {
 /** Nest's contexts that log a line for each module and route at every start; these lines are for debugging. */
 const OF_THE_FRAMEWORK = ['NestFactory', 'NestApplication', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer'];
 
-/** What logs an error that ends the start, which `main` says in a sentence. */
+/** The context in which Nest logs an error that ends the start; `main` reports it in a sentence. */
 const OF_A_REFUSED_START = 'ExceptionHandler';
 
 type Log = (message: unknown, ...rest: unknown[]) => void;

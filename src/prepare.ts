@@ -24,22 +24,22 @@ import { weakSecretWarnings } from './operations/start/weak-secrets.js';
 import { prepareQueueStore } from './queue/backend/queue-store.js';
 import { KEY_SETTINGS, keptKeys } from './vault/keys.js';
 
-/** What a process needs, its environment completed, before Nest starts. */
+/** The prepared environment of a process before Nest starts. */
 interface Prepared {
   env: Env;
   /** Sentences for the log. */
   notes: string[];
   /** Those that need action. */
   warnings: string[];
-  /** Lets go of what was started. */
+  /** Releases everything that was started. */
   release(): Promise<void>;
 }
 
 /**
- * Settles what a process needs before Nest starts: the database (the embedded one when no DATABASE_URL is set), its
- * migrations, the queue's store and the keys. What is settled is written into the environment.
+ * Prepares a process before Nest starts: the database (the embedded one without DATABASE_URL), its migrations, the
+ * queue's store and the keys. Writes the resulting settings into the environment.
  *
- * @param task what the process is for
+ * @param task the purpose of the process
  * @throws {Error} naming the setting to fix
  */
 export async function prepare(env: Env, task: 'serve' | 'migrate' = 'serve'): Promise<Prepared> {

@@ -29,7 +29,7 @@ const JSON_LIMIT = 64 * 1024;
 /** Characters of one path segment: an EHR's id, percent-encoded. */
 const PATH_SEGMENT_LIMIT = 1024;
 
-/** What a multipart body may hold at most; a route that reads one sets what it takes. Sizes in bytes. */
+/** The limits of a multipart body, sizes in bytes; a route that reads one sets its own. */
 const MULTIPART_LIMITS = { fieldNameSize: 100, fieldSize: 64 * 1024, fields: 50, files: 500, fileSize: 2 * 1024 ** 3 };
 
 /** The forms of errors other than problem details. */

@@ -5,6 +5,6 @@ import { useRead } from './read.js';
 /** How often to look whether sending is held, in milliseconds. */
 const LOOK_MS = 10_000;
 
-/** Whether calls go to the platform, and who holds them. */
+/** Reads whether calls go to the platform, and who holds them. */
 export const useSending = () =>
   useRead(['sending'], () => api.GET('/v1/sending'), { refetchInterval: usePolling(LOOK_MS) });

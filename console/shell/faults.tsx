@@ -11,7 +11,7 @@ const NO_FAILURES: readonly string[] = ['sending-held', 'sending-held-by-setting
 /** False for work that waits for a decision, too. */
 const isFailure = ({ part, code }: Cause) => part !== 'decisions' && !NO_FAILURES.includes(code);
 
-/** What fails, since when, and what to do, at the top of every page. Only operators can do something about it. */
+/** Shows what fails, since when, and what to do, at the top of every page. Only operators can act on it. */
 export function Faults() {
   const { data, error } = useHealth();
   const session = useSession();

@@ -3,7 +3,7 @@ import { signOut, tellUse } from '../api/session.js';
 
 const SIGNS = ['keydown', 'pointerdown', 'pointermove', 'wheel', 'touchstart'] as const;
 
-/** Where all tabs of a browser store when it was last used. */
+/** The key under which all tabs of a browser store when it was last used. */
 const LAST_SIGN = 'notebridge.last-sign';
 
 /** Minimum interval of that, in milliseconds. */

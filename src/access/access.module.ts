@@ -18,7 +18,7 @@ import { BrowserSessions } from './sign-in/browser-sessions.js';
 import { OpenIdConnect } from './sign-in/openid-connect.js';
 import { SignInController } from './sign-in/sign-in.controller.js';
 
-/** Who may do what, and see what. */
+/** Decides who may do what, and see what. */
 @Global()
 @Module({
   imports: [DiscoveryModule],

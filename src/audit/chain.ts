@@ -56,7 +56,7 @@ export interface Cut {
   mac: Buffer;
 }
 
-/** What the first link continues. */
+/** The predecessor of the first link. */
 export const BEGINNING = Buffer.from('beginning');
 
 /** How far the time of an entry may be from the time of its link. */

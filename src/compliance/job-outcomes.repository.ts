@@ -24,7 +24,7 @@ const MAX_EVENT_WAIT_SECONDS = 5;
 const UNANNOUNCED = 'ended_at IS NOT NULL AND announced_at IS NULL AND review IS NULL';
 const REVIEW_AFTER = `interval '1 hour'`;
 
-/** What is learned of jobs: by the answers to their submissions, by events, and by time. Each end is published once. */
+/** Stores the outcomes of jobs, from answers to their submissions, from events and by time. Publishes each end once. */
 @Injectable()
 export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
   constructor(

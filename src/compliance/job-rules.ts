@@ -96,7 +96,7 @@ function isUnsettled({ state, result, fault }: Pick<JobRow, 'state' | 'result' |
 export const UNSETTLED = `(state = 'Unknown'
   OR state IN ('Submitted', 'Completed', 'Failed') AND fault IN ('gone', 'maybe-gone') AND result IS NULL)`;
 
-/** How an operator may resolve a job now. */
+/** Lists the actions with which an operator may resolve a job now. */
 export function resolveActions(
   job: Pick<JobRow, 'state' | 'result' | 'fault' | 'request' | 'leaseOwner'>,
 ): ResolveAction[] {
@@ -107,7 +107,7 @@ export function resolveActions(
   return ['link', ...(isResendable ? (['create'] as const) : []), 'abandon'];
 }
 
-/** True if nothing changes automatically any longer: the job has its result, or an operator must act. */
+/** True if nothing changes automatically: the job has its result, or an operator must act. */
 export function isSettled(job: JobRow): boolean {
   if (hasEnded(job.state)) return factsOf(job).isRead || job.review !== null || job.fault === 'gone';
   return job.state === 'Rejected' || job.state === 'Abandoned' || (isUnsettled(job) && job.fault !== 'maybe-gone');

@@ -15,7 +15,7 @@ export const rule =
   (value, settings) =>
     isRight(value, settings) ? undefined : message;
 
-/** How a setting is read from its text, what it must be, and its default. */
+/** The reader of a setting's text, the rules of its value, and its default. */
 export class Setting<T> {
   constructor(
     readonly read: (text: string) => unknown,

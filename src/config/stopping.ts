@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 
-/** How far the shutdown of this process is. */
+/** The progress of this process's shutdown. */
 @Injectable()
 export class Stopping {
   /** True once load balancers are told to send no requests; requests are still answered as usual. */

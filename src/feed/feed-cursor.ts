@@ -12,7 +12,7 @@ export interface FeedPosition {
   number: bigint;
 }
 
-/** Where the feed of this database begins and ends, as numbers of events. */
+/** The beginning and the end of the feed of this database, as numbers of events. */
 export interface FeedBounds {
   epoch: bigint;
   /** The number before the oldest event that retention has left. */

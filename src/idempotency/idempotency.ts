@@ -27,7 +27,7 @@ const REQUEST = 'idempotency-request';
 export interface KeyedRequest {
   /** Undefined on a public route. */
   by?: Actor;
-  /** Who calls which route with which key. */
+  /** The caller, the route and the key. */
   scope: string;
   /** The text that is equal in repetitions of the request. */
   compared: string;
@@ -40,7 +40,7 @@ interface KeptAnswer {
   value: unknown;
 }
 
-/** What is kept of a request. Hashes are keyed fingerprints. */
+/** The stored record of a request. Hashes are keyed fingerprints. */
 interface Row {
   id: string;
   scopeHash: Buffer;
@@ -87,7 +87,7 @@ export class Idempotency {
   /**
    * @param run carries the request out; what it creates under the id that it is given is created once, also when it is
    *   run again after a crash or a fault
-   * @returns the answer, and whether it is an earlier one
+   * @returns the answer, and true if it is an earlier one
    * @throws {Problem} 409 `idempotency-in-progress`, 422 `idempotency-key-reused`, or any error of `run`
    */
   async once(

@@ -15,7 +15,7 @@ import { OverviewRepository } from './overview/overview.repository.js';
 /** Milliseconds between two looks for those who listen. */
 const LOOK_MS = 2_000;
 
-/** What a healthy part does. */
+/** Sentences about healthy parts. */
 const HEALTHY: Record<string, string> = {
   api: 'A process with the role api is running.',
   audit: 'The audit log is written.',
@@ -39,7 +39,7 @@ const HEALTHY: Record<string, string> = {
   worker: 'A process with the role worker is running.',
 };
 
-/** What an operator has to see at a glance, once or whenever it changes. */
+/** Reads the overview for operators, once or whenever it changes. */
 @Injectable()
 export class Overview {
   private newest: Promise<OverviewResponse> | undefined;

@@ -72,7 +72,7 @@ export class PartHealth {
     return { status: 'ok', facts: { auditLogProtected: !(await mayChangeAuditLog(this.database.pool)) } };
   }
 
-  /** Whether any process with a role is alive. A process with that role is. */
+  /** Reports whether any process with a role is alive, without a query if this one has it. */
   private async roleHealth(role: Role, code: 'no-api' | 'no-worker'): Promise<Health> {
     if (this.env.hasRole(role)) return { status: 'ok' };
     const seconds = await this.processes.secondsSince(role);

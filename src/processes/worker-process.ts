@@ -94,7 +94,7 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
    * Commits a mark.
    *
    * @param condition SQL
-   * @returns whether the condition holds; false if the database is older
+   * @returns true if the condition holds; false if not, or if the database is older
    */
   async mark(condition: string): Promise<boolean> {
     const before = this.marks;
@@ -172,7 +172,7 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Whether the database has everything that this process wrote to it. If not, sending is held before this returns.
+   * True if the database has everything that this process wrote to it. Otherwise, sending is held before this returns.
    *
    * @param before the marks that the database had confirmed when the statement was sent
    */

@@ -37,7 +37,7 @@ export class SubscriptionView {
     return undefined;
   }
 
-  /** What callers see of a row; never its secrets. */
+  /** The view of a row for callers; never its secrets. */
   async of(row: SubscriptionRow): Promise<SubscriptionResponse> {
     const cursor = cursorOfRow(row);
     const head = await this.reader.head();

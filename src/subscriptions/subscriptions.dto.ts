@@ -70,7 +70,7 @@ export class SkipRequest {
   cursor!: string;
 }
 
-/** What an endpoint answered. */
+/** The answer of an endpoint. */
 export class PushAnswerResponse {
   at!: Date;
 

@@ -7,7 +7,7 @@ import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trac
 import { version } from '../config/version.js';
 import { within } from '../config/within.js';
 
-/** Ends tracing; what is still to be delivered gets a moment. */
+/** Ends tracing, after a short wait for the delivery of the last spans. */
 export type StopTracing = () => Promise<void>;
 
 /** Milliseconds that a process which stops waits for its last spans to be delivered. */

@@ -135,7 +135,7 @@ export const AUDIT_ACTIONS = labels(
 );
 
 /**
- * What an entry says was done: `viewed the notes of a session`, or `tried to view the notes of a session`.
+ * Describes the action of an entry: `viewed the notes of a session`, or `tried to view the notes of a session`.
  *
  * @param outcome of the entry: a problem's type if the request was refused
  * @returns the action itself if it has no words

@@ -69,7 +69,7 @@ function Shown({ view, corrections }: { view: Import; corrections: Corrections }
   );
 }
 
-/** What was found in the files. */
+/** Shows what was found in the files. */
 function Files({ view: { files, repeatedIds, lostProviders } }: { view: Import }) {
   if (files.length === 0) return null;
   return (

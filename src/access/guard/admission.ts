@@ -36,7 +36,7 @@ const OF_CALLERS: ProblemTypes = {
   507: ['disk-full'],
 };
 
-/** What a controller's route requires of its caller, and the problems that it answers with. */
+/** The access requirement of a controller's route, and the problems that it answers with. */
 interface ControllerRoute {
   readonly needed: Needed;
   readonly problems: readonly ProblemTypes[];

@@ -24,7 +24,7 @@ type Decorated = Parameters<Reflector['get']>[1];
 /** The scopes that a caller needs, all of them; `public`: not even a key. */
 export type Needed = readonly Scope[] | 'public';
 
-/** What a caller needs for a handler; its own decorators go before those of its controller. */
+/** Determines the scopes that a handler requires. Its own decorators take precedence over its controller's. */
 export function neededScopes(reflector: Reflector, handler: Decorated, controller: Decorated): Needed {
   const places = [handler, controller];
   if (reflector.getAllAndOverride<boolean>(PUBLIC_ROUTE, places)) return 'public';
@@ -41,7 +41,7 @@ interface BrowserSession {
   readonly isConfirmed: boolean;
 }
 
-/** Who is calling. */
+/** The authenticated caller of a request. */
 export interface Principal extends Actor {
   scopes: ReadonlySet<Scope>;
   /** The browser session; undefined for a caller that showed its key. */
@@ -55,7 +55,7 @@ declare module 'fastify' {
   }
 }
 
-/** Injects who is calling; the route must not be public. */
+/** Injects the caller; the route must not be public. */
 export const Caller = createParamDecorator((_: unknown, context: ExecutionContext): Principal => {
   const { principal } = context.switchToHttp().getRequest<FastifyRequest>();
   if (!principal) throw new TypeError('@Caller() was used on a public route');

@@ -205,7 +205,7 @@ export class ApiKeys {
     return row && { ...row, mac: await API_KEY_GRANTS.sign(tx, this.macs, row) };
   }
 
-  /** What is shown of a key; its hash stays in the database. */
+  /** The view of a key; its hash stays in the database. */
   private view({ hash: _, mac: __, ...shown }: KeyRow): ApiKeyResponse {
     const isGenuine = API_KEY_GRANTS.isGenuine(this.macs, { ...shown, hash: _, mac: __ });
     return { ...shown, warnings: warningsOf(shown, isGenuine, this.clock.now()) };

@@ -20,7 +20,7 @@ export function isKeyName(value: unknown): boolean {
 
 export type KeyWarning = 'altered' | 'expires-soon' | 'unused';
 
-/** What an administrator should look at. A key that has ended, or that a successor replaces, needs nothing but a valid MAC. */
+/** Lists the warnings about a key. If a key has ended, or a successor replaces it, only its MAC is checked. */
 export function warningsOf(
   key: Record<'expiresAt' | 'revokedAt' | 'lastUsedAt', Date | null> & { createdAt: Date; rotatedTo: string | null },
   isGenuine: boolean,

@@ -122,7 +122,7 @@ export class BrowserSessions {
   }
 
   /**
-   * Who is signed in by a session; undefined if it is unknown or has ended, or its key has.
+   * Finds the user of a session; undefined if the session is unknown, or if it or its key has ended.
    *
    * @param isInUse a person caused the request, which moves the idle timeout
    */

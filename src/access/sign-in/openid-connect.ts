@@ -138,7 +138,7 @@ export class OpenIdConnect {
     throw new SignInRefused(isUnavailable ? 'provider-unavailable' : 'provider-refused');
   }
 
-  /** Where the provider leads back to. Only a loopback host is believed to be this service's own. */
+  /** The URL to which the provider redirects the browser. Only a loopback host is trusted to be this service's own. */
   private redirectUri({ protocol, host, hostname }: FastifyRequest): URL {
     const own = isLoopbackHost(hostname) ? `${protocol}://${host}` : undefined;
     const base = this.env.PUBLIC_URL ?? own;

@@ -22,7 +22,7 @@ export interface RotationOptions {
   json?: boolean;
 }
 
-/** What the keys of one setting made, and how it is recomputed. */
+/** The values made with the keys of one setting: counts them, and makes them again. */
 interface Rotation {
   setting: KeySetting;
   count(): Promise<ColumnKeys[]>;

@@ -4,7 +4,7 @@ import { durationRange } from './print.js';
 export interface Progress {
   done: number;
   total: number;
-  /** What is counted, in the plural. */
+  /** The counted items, in the plural. */
   noun: string;
   /** An additional text, such as the calls made. */
   note?: string;

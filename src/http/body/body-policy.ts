@@ -75,7 +75,7 @@ function isEmpty(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] === undefined && (length === undefined || length === '0');
 }
 
-/** Answers whether a request has a body that Fastify reads into memory before the handler runs. */
+/** True if a request has a body that Fastify reads into memory before the handler runs. */
 function isReadIntoMemory({ method, is404, raw, routeOptions }: FastifyRequest): boolean {
   const body = routeOptions.config.edge?.body;
   if (WITHOUT_BODY.has(method) || is404 || body === 'stream' || isEmpty(raw.headers)) return false;

@@ -31,7 +31,7 @@ const FASTIFY: Record<string, () => Problem> = {
 /** busboy raises these without a code. */
 const MULTIPART = /^(Multipart: |Unexpected end of multipart data|Malformed part header|Part terminated early)/;
 
-/** What Nest, Fastify and their plugins refuse without a code that is known above. */
+/** Problems for errors of Nest, Fastify and their plugins whose codes are not listed above. */
 const BY_STATUS: Record<number, Problem> = {
   400: new Problem(400, 'bad-request', 'The request is not well-formed.'),
   404: new Problem(404, 'not-found', 'No operation has this path. See /docs or /openapi.json.'),
@@ -105,7 +105,7 @@ const MESSAGES = [
   'Query read timeout',
 ];
 
-/** Whether the database can't be reached or can't write now, so that the same request may succeed later. */
+/** True if the database can't be reached or can't write now, so that the same request may succeed later. */
 export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   if (!(error instanceof Error) || 'isAxiosError' in error || depth > 3) return false;
   const code = codeOf(error);
@@ -114,7 +114,7 @@ export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   return isDatabaseUnavailable(error.cause, depth + 1);
 }
 
-/** What PostgreSQL lacked for a write. @param code its SQLSTATE */
+/** Describes what PostgreSQL lacked for a write. @param code the SQLSTATE */
 export function lackOf(code: string): string {
   const lack =
     code === '53200' ? 'has too little memory' : code === '58030' ? 'cannot use its disk' : 'has a full disk';
@@ -124,7 +124,7 @@ export function lackOf(code: string): string {
 /** SQLSTATEs of values that no column accepts, such as a text with a NUL, or a time or number that does not exist. */
 const REFUSED_VALUE = /^(22003|22007|22008|22021|22P02|22P05)$/;
 
-/** What adapter-pg knows of a failure: Prisma hands it on in `meta`, or bare when a COMMIT failed. */
+/** Details of a failure from adapter-pg. Prisma passes them on in `meta`, or bare when a COMMIT failed. */
 interface DriverFault {
   kind?: string;
   originalCode?: string;

@@ -35,7 +35,7 @@ export class ProblemFilter implements ExceptionFilter {
 
   /**
    * @param forms of paths whose errors are not problem details
-   * @param beforeAnswer is told first; what it throws is answered instead
+   * @param beforeAnswer runs before the answer; an error that it throws is answered instead
    */
   constructor(
     private readonly forms: readonly ErrorForm[] = [],

@@ -34,7 +34,7 @@ export class PageQuery {
   cursor?: string;
 }
 
-/** Where a page ended: the sort key of its last item. */
+/** The end of a page: the sort key of its last item. */
 type CursorKey = readonly (string | number)[];
 
 /** Packs a sort key into an opaque cursor. It must hold nothing personal: cursors stand in URLs. */

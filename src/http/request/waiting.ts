@@ -98,7 +98,7 @@ const REAL_TIME: WaitTime = {
  * Reads a state until it is settled, the time is over or the caller is gone: always once, and once more at the end.
  *
  * @param seconds to wait at most
- * @returns what was read last, settled or not
+ * @returns the last state read, settled or not
  */
 export async function pollUntil<T>(
   seconds: number,

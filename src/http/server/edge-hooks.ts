@@ -78,9 +78,8 @@ declare module 'fastify' {
 }
 
 /**
- * When the service stops: lets requests in flight finish, ends those that only wait, and cuts the rest after a grace
- * period. Once draining starts, every answer closes its connection, so that a proxy has no kept connection left when the
- * listener closes.
+ * Lets requests in flight finish when the service stops, ends those that only wait, and cuts the rest after a grace
+ * period. Once draining starts, every answer closes its connection, so that proxies keep none when the listener closes.
  */
 function installClosing(fastify: FastifyInstance, stopping: Stopping): void {
   fastify.server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
@@ -183,7 +182,7 @@ function installWrongMethod(fastify: FastifyInstance): void {
   });
 }
 
-/** Tells whether a path matches a route's pattern: `:name` is one segment, `*` is the rest. */
+/** True if a path matches a route's pattern: `:name` is one segment, `*` is the rest. */
 function fits(pattern: readonly string[], path: readonly string[]): boolean {
   const star = pattern.indexOf('*');
   if (star < 0 ? path.length !== pattern.length : path.length <= star) return false;

@@ -12,7 +12,7 @@ export interface Reason {
   follows?: boolean;
 }
 
-/** How a part of the service is: `degraded` works with restrictions, `down` does not work. */
+/** The health of a part of the service: `degraded` works with restrictions, `down` does not work. */
 export interface Health {
   status: 'ok' | 'degraded' | 'down';
   /** The most important first; required unless `ok`. */

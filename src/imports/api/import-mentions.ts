@@ -33,7 +33,7 @@ const MENTIONS = `
     AND (r.import_id, r.row_no) > ($3, $4)
   ORDER BY r.import_id, r.row_no LIMIT ${PAGE}`;
 
-/** Where imports named a person. */
+/** The rows of imports that named a person. */
 @Injectable()
 export class ImportMentions implements OnModuleInit {
   constructor(

@@ -236,7 +236,7 @@ function files(description: string): SchemaObject {
   return { type: 'array', items: { type: 'string', format: 'binary' }, description };
 }
 
-/** What `POST /v1/imports` accepts: one file raw, or several as parts of a form. */
+/** The body of `POST /v1/imports`: one file raw, or several as parts of a form. */
 export const IMPORT_REQUEST_BODY: RequestBodyObject = {
   required: true,
   description: 'The kind of each file is detected, unless the query or the name of its part says it.',

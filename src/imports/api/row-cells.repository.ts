@@ -17,7 +17,7 @@ interface StoredRow {
   platformUserId: string | null;
 }
 
-/** What rows said, in the fields of the documented columns. */
+/** The cells of rows, by the fields of the documented columns. */
 @Injectable()
 export class RowCellsRepository {
   constructor(

@@ -20,7 +20,7 @@ export type ImportRecord = Omit<Import, 'kind' | 'mode' | 'state' | 'guards' | '
     totals: ImportTotals | null;
   };
 
-/** What the end of an upload, or a mapping, adds to an import. */
+/** The fields that the end of an upload, or a mapping, adds to an import. */
 export interface ReadImport {
   state: 'staging' | 'needs-mapping';
   kind: ImportKind;
@@ -211,7 +211,7 @@ function filesPlace(importId: string): SealedPlace {
   return { table: 'imports', column: 'files', row: importId };
 }
 
-/** Updates import $1 if the condition holds. @param values from $2 on @returns whether it holds */
+/** Updates import $1 if the condition holds. @param values from $2 on @returns true if it holds */
 async function update(
   sql: Pool | PoolClient,
   id: string,

@@ -21,8 +21,8 @@ export interface FileFacts {
 }
 
 /**
- * How to read a file, and the kind of its people. The format follows from media type, extension or content. The kind follows
- * from the name of the part, the user's choice, the content, or the name of the file, in this order.
+ * Detects the format of a file and the kind of its people. The format follows from media type, extension or content;
+ * the kind from the name of the part, the user's choice, the content, or the name of the file, in this order.
  *
  * @throws {Problem} 415 `unknown-format`; 422 `unclear-kind`, `wrong-part`
  */

@@ -29,7 +29,7 @@ const KINDS: { beginning: string; options: Options }[] = [
   { beginning: '{"resourceType":"Bundle","entry":[', options: { format: 'fhir-json', kind: 'fhir' } },
 ];
 
-/** What is dear to a reader that goes back. */
+/** Texts that are expensive for a reader that goes back. */
 const TOKENS = [
   '",x","\n',
   '"',

@@ -29,8 +29,9 @@ export class PlanRepository {
   ) {}
 
   /**
-   * Whether the next plan would compare hashes by different keys, because a key is being replaced: equal people would look
-   * different. Looks at the ends of the indexes, because the planner would expect a match among the first rows of the table.
+   * True if the next plan would compare hashes by different keys, because a key is being replaced: equal people would
+   * look different. Looks at the ends of the indexes, because the planner would expect a match among the first rows of
+   * the table.
    */
   async awaitsRotation(tx: PoolClient): Promise<boolean> {
     const next = `(SELECT id FROM imports WHERE state = 'staging' ORDER BY opened_at LIMIT 1)`;

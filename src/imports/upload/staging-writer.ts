@@ -23,8 +23,8 @@ export function tooMany(most: number, what: string): Problem {
 type Row = StagedRow & { of: ImportFile };
 
 /**
- * Checks the rows of an upload against what is known, and stores them: one batch while the next one is read, in bounded
- * memory. Call `storeFull` now and then, and `flush` at the end.
+ * Checks the rows of an upload against the known people, and stores them: one batch while the next one is read, in
+ * bounded memory. Call `storeFull` now and then, and `flush` at the end.
  */
 export class StagingWriter {
   /** Ids of known people in cells with line breaks. */
@@ -39,7 +39,7 @@ export class StagingWriter {
   private characters = 0;
 
   /**
-   * @param tx used by nobody else until `flush`
+   * @param tx exclusively used by this writer until `flush`
    * @param rowNo of the last row that was stored before
    */
   constructor(

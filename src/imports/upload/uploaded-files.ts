@@ -47,7 +47,7 @@ export async function* uploadedFiles(
     return;
   }
   const names = new Set<string>();
-  // Whether a part has a filename is the sender's habit: each of them is one file.
+  // Each part is one file, because some senders omit the filename.
   const options = { limits: { fileSize: limit, files: MOST_FILES }, isPartAFile: () => true };
   for await (const part of withIdleTimeout(request.parts(options), stalledMs, broken)) {
     if (part.type !== 'file') continue;

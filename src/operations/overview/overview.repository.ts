@@ -31,7 +31,7 @@ const CALL_HISTORY = `
     ) AS counted USING (at)
   ORDER BY at`;
 
-/** What the tables tell at a glance. */
+/** The figures that are read from the tables. */
 type Told = Pick<OverviewResponse, 'calls' | 'inbox' | 'noteLag' | 'oldestWork' | 'feedCursor'>;
 
 const NOTHING: Told = {
@@ -57,7 +57,7 @@ export class OverviewRepository {
     private readonly clock: Clock,
   ) {}
 
-  /** Reads all but the feed's head on one connection. What can't be read in time, and what would come after it, is null. */
+  /** Reads all but the feed's head on one connection. A figure not read in time is null, as are those after it. */
   async read(): Promise<Told> {
     if (!this.reading) {
       this.told = { ...NOTHING };

@@ -26,7 +26,7 @@ import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import { UpcomingPeople, type UpcomingPerson } from '../store/upcoming-people.js';
 import { type PersonResponse, showPerson, showUpcoming } from './person-view.js';
 
-/** Whether the service does not leave a person's state automatically. */
+/** True if the service does not leave a person's state automatically. */
 const isSettled = ({ sync: { state, error } }: PersonResponse): boolean =>
   ['synced', 'failed', 'needs-review', 'deleted'].includes(state) || [LEGAL_HOLD, HELD].includes(error?.code ?? '');
 

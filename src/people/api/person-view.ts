@@ -52,7 +52,7 @@ export class PersonResponse {
   providers?: string[];
   @VisibleTo('people:read')
   platformUserId!: string | null;
-  /** How the person got this user: created here, found by its email, named by an event, or linked manually */
+  /** The origin of this user: created here, found by its email, named by an event, or linked manually */
   @VisibleTo('people:read')
   origin!: Origin | null;
   /** Grants access to the platform as this person */
@@ -112,7 +112,7 @@ export class PlatformUserPersonResponse {
   externalId!: string;
 }
 
-/** What this service knows of a platform user. */
+/** A platform user, as far as this service knows it. */
 export class PlatformUserResponse {
   /** In lower case, if it is a UUID */
   platformUserId!: string;
@@ -140,7 +140,7 @@ const NO_PROFILE = { email: null, firstName: null, lastName: null };
 /** The profile of a person whose deletion was requested. */
 const ERASED_PROFILE = { email: null, firstName: '', lastName: '' };
 
-/** What stops all people: the contract lacks how to call the platform, or sending is held. */
+/** Conditions that stop all people: the contract does not define how to call the platform, or sending is held. */
 interface Stops {
   isConfigured: boolean;
   isHeld: boolean;

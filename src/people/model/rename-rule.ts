@@ -66,7 +66,7 @@ export function unmerged({ people, formerIds }: Identities, id: string): Identit
   };
 }
 
-/** What happens to the platform user of a merged client. */
+/** The outcome for the platform user of a merged client. */
 export type MergedUser = 'none' | 'taken-over' | 'kept' | 'deleted';
 
 /**

@@ -65,7 +65,7 @@ export class ClaimRepository {
   /** Maximum duration of a call, including the time before it is sent. */
   private readonly callMs: number;
   private readonly lookUpAfterMs: number;
-  /** What a claim reads besides the window. */
+  /** The columns that a claim reads besides the window. */
   private readonly columns: string;
   private idleUntilMs = Number.NEGATIVE_INFINITY;
   private claiming: Promise<unknown> = Promise.resolve();
@@ -108,7 +108,7 @@ export class ClaimRepository {
     return claimed;
   }
 
-  /** Whether an activation waits to claim, so that another one would find the same people. */
+  /** True if an activation waits to claim, so that another one would find the same people. */
   get isClaimQueued(): boolean {
     return this.isQueued;
   }
@@ -247,7 +247,7 @@ export class ClaimRepository {
   }
 }
 
-/** What remains after the first person of a queue has taken a permit. */
+/** The queues that remain after the first person of one has taken a permit. */
 function withoutFirst(
   { window, gates, heads }: Queues,
   { lane, step }: Pick<PersonRow, 'lane' | 'step'>,

@@ -83,7 +83,7 @@ export class ReconcilerModel extends ReconcilerChanges {
     if (flight) this.land(flight);
   }
 
-  /** A worker crashes with its call in flight. @param arrives whether the call still reaches the platform */
+  /** A worker crashes with its call in flight. @param arrives true if the call still reaches the platform */
   crash(choice: number, arrives: boolean): void {
     const [flight] = this.flights.splice(choice % Math.max(1, this.flights.length), 1);
     if (flight && arrives && flight.reply === null) this.reach(flight);
@@ -207,7 +207,7 @@ export class ReconcilerModel extends ReconcilerChanges {
   }
 }
 
-/** Whether a rejection is retried every hour, perhaps forever, because the operation succeeds for no one. */
+/** True if a rejection is retried every hour, perhaps forever, because the operation succeeds for no one. */
 function isHourly({ person }: Row): boolean {
   return person.refusal?.kind === 'rejected' && person.refusal.count > 4;
 }

@@ -8,7 +8,7 @@ import { familyOf } from './former-ids.repository.js';
 import type { PersonRow } from './person-row.js';
 import { usersOf } from './person-users.js';
 
-/** What leads to the data of a person. */
+/** The ids and fingerprints that lead to the data of a person. */
 export interface DataSubject {
   kind: PersonKind;
   externalId: string;
@@ -41,11 +41,11 @@ export interface ClientDataKind {
   tables: Record<string, Record<string, string>>;
   /** Describes an item that shows a caller only what its scopes permit. */
   model?: new () => object;
-  /** The items of the section. What the audit entry of an export names is read before this resolves. */
+  /** The items of the section. The data that the audit entry of an export names is read before this resolves. */
   read(client: DataSubject): Promise<AsyncIterable<object>>;
   /** Erases the data of a deleted person, also of a provider, in the transaction of the deletion. May run more than once. */
   erase?(tx: PoolClient, person: DataSubject): Promise<ErasedCopies>;
-  /** What the audit entry of an erasure calls the erased rows. */
+  /** The name of the erased rows in the audit entry of an erasure. */
   erased?: string;
 }
 

@@ -148,7 +148,7 @@ export class DependentsRepository {
    * Claims the desired email of a person. From then on the person has the fingerprint of the claim, which another key may
    * have made, so that person and claim are found by each other.
    *
-   * @returns whether the person has the claim
+   * @returns true if the person has the claim
    */
   async claimEmail(tx: PoolClient, row: PersonRow, person: Person): Promise<boolean> {
     const { id, profile } = row;

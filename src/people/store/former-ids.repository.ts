@@ -123,7 +123,7 @@ export class FormerIdsRepository implements OnModuleInit {
     throw movedProblem(kind, successor, 301);
   }
 
-  /** Whether an id is or was used. */
+  /** True if an id is or was used. */
   async isUsed(tx: PoolClient, kind: PersonKind, id: string): Promise<boolean> {
     const { rowCount } = await tx.query(
       `SELECT FROM former_ids WHERE kind = $1 AND external_id = $2

@@ -267,7 +267,7 @@ export class PeopleRepository extends PeopleReader {
     return rows[0]?.leaseNo ?? 0;
   }
 
-  /** Whether names and email are erased already, so that a later answer must not restore them. */
+  /** True if names and email are erased already, so that a later answer must not restore them. */
   isErased({ person, profile }: PersonRow): boolean {
     return !person.wanted && profile === null;
   }

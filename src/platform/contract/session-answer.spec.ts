@@ -140,7 +140,7 @@ const PLACES: [pointer: string, Kind, lost?: string][] = [
   ]),
 ];
 
-/** How the loss of a part of a document, or of a whole one, shows. */
+/** The session as it shows the loss of a part of a document, or of a whole one. */
 function marked(lost: string): object {
   const inDocument = /^\/notes\/(\d)\//.exec(lost);
   const session = changed(lost, undefined) as Session;

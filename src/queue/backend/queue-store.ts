@@ -53,7 +53,7 @@ export class QueueStore implements OnApplicationShutdown {
   private readonly backend: StoreBackend;
   private readonly setting: StoreSetting;
   private readonly queues: ReadonlyMap<string, NotificationQueue>;
-  /** What is wrong with the store, in a sentence. Undefined while it is available. */
+  /** The fault of the store, in a sentence. Undefined while the store is available. */
   private fault: { readonly sentence: string; readonly since: Date } | undefined;
   private failedAtMs = 0;
   private quietUntilMs = Number.NEGATIVE_INFINITY;

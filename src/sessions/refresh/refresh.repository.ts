@@ -204,7 +204,7 @@ function soon(now: Date): Date {
   return new Date(now.getTime() + DEBOUNCE_MS);
 }
 
-/** When the next wanted fetch is due; one that only an update in flight wants waits for its end. */
+/** The time of the next wanted fetch. If only an update in flight wants it, it waits for the end of the update. */
 function wantedAt(fresh: Freshness, { updateUntil }: SessionRow, now: Date): Date {
   const isOnlyUpdate = fresh.wantedGeneration - fresh.fetchedGeneration === 1;
   return updateUntil !== null && isOnlyUpdate && updateUntil > soon(now) ? updateUntil : soon(now);

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { BrokenLine, CsvRecord } from '../row/import-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';
 
-/** How a CSV file is written; both are single characters. */
+/** The dialect of a CSV file; both are single characters. */
 export interface CsvDialect {
   delimiter: string;
   /** `\n` (also for CRLF), or `\r` for files of old Macs. */
@@ -12,7 +12,7 @@ export interface CsvDialect {
 /** Cells of one record: more would be a list of texts that no header names. */
 export const CELLS_MAX = 4096;
 
-/** What a line costs in addition to its characters, in characters, even if it is blank. */
+/** Cost of a line in addition to its characters, in characters, even if it is blank. */
 const LINE_COST = 8;
 
 type Fault = BrokenLine['broken'];

@@ -21,10 +21,10 @@ export type PersonCandidate = Pick<ImportedPerson, 'kind'> & {
 /** Zero-width and other invisible characters, which make different ids look alike. */
 const INVISIBLE = /\p{Cf}/u;
 
-/** How spreadsheets write a long number: its last digits are lost. */
+/** The form in which spreadsheets write a long number: its last digits are lost. */
 const SCIENTIFIC = /^\d+(?:[.,]\d+)?E\+\d+$/i;
 
-/** What is wrong with an external id: it breaks the rule of the HTTP API, or only seems to be an id. */
+/** Rejects an external id that breaks the rule of the HTTP API, or only seems to be an id. */
 export function idFault(id: string, field = 'externalId'): Rejection | undefined {
   if (id.trim() === '') return rejection('missing-field', { field });
   if (id.length > EXTERNAL_ID_MAX) return rejection('too-long', { field, limit: EXTERNAL_ID_MAX });

@@ -17,7 +17,7 @@ const SIGNATURES = [
   { start: '\x1f\x8b', part: '', hint: `This file is compressed. ${AS_TEXT}` },
 ];
 
-/** What to do with a file that is not text; undefined for a text. */
+/** Finds the hint for a file that is not text; undefined for a text. */
 export function notTextHint(beginning: Buffer): string | undefined {
   const text = beginning.toString('latin1');
   return SIGNATURES.find(({ start, part }) => text.startsWith(start) && text.includes(part))?.hint;
