@@ -22,10 +22,10 @@ export function Scopes(...scopes: Scope[]): CustomDecorator<symbol> {
 type Decorated = Parameters<Reflector['get']>[1];
 
 /** The scopes that a caller needs, all of them; `public`: not even a key. */
-export type Needed = readonly Scope[] | 'public';
+export type AccessRequirement = readonly Scope[] | 'public';
 
 /** Determines the scopes that a handler requires. Its own decorators take precedence over its controller's. */
-export function neededScopes(reflector: Reflector, handler: Decorated, controller: Decorated): Needed {
+export function neededScopes(reflector: Reflector, handler: Decorated, controller: Decorated): AccessRequirement {
   const places = [handler, controller];
   if (reflector.getAllAndOverride<boolean>(PUBLIC_ROUTE, places)) return 'public';
   return reflector.getAllAndOverride<Scope[]>(ROUTE_SCOPES, places) ?? ['admin'];
