@@ -10,7 +10,7 @@ import { rowOfEvent } from '../platform/send/request-rows.js';
 import { settleRestoredRequests } from '../platform/send/restored-requests.js';
 import { ATTEMPT_IN_FLIGHT, type RequestOutcomes } from '../platform/send/send-once.js';
 import { Restores } from '../sending/restores.js';
-import { ifReadable } from '../vault/unreadable-value.js';
+import { openIfReadable } from '../vault/unreadable-value.js';
 import { ComplianceSeal, JOB_TABLE, type JobEnd, type JobRow, LANES } from './job.js';
 import { afterEvent, afterLongWait, factsOf, type JobFeedEvent } from './job-rules.js';
 
@@ -74,7 +74,7 @@ export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
     const first = await rowOfEvent<JobRow>(tx, JOB_TABLE, own, jobId);
     if (first === 'taken') return false;
     if (first) {
-      const request = ifReadable(() => this.seal.request.open(own.id, own.request));
+      const request = openIfReadable(() => this.seal.request.open(own.id, own.request));
       const isOfOtherJob = own.id !== own.shownId && own.jobId !== null;
       if (!isOfOtherJob) await tx.query('DELETE FROM compliance_jobs WHERE id = $1', [own.id]);
       else await change(tx, own.id, 'shown_id = id, request = NULL, attempted_at = NULL, accepted_at = NULL');

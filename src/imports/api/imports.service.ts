@@ -14,7 +14,7 @@ import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.re
 import { GONE_SECONDS, WorkerProcess } from '../../processes/worker-process.js';
 import { IMPORT_QUEUE, USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
-import { ifReadable } from '../../vault/unreadable-value.js';
+import { openIfReadable } from '../../vault/unreadable-value.js';
 import type { ImportFile, ImportState } from '../model/import.js';
 import { exceeded, type Guard } from '../model/import-guards.js';
 import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
@@ -177,7 +177,7 @@ export class ImportsService {
 
   /** @returns none if they cannot be decrypted, which health reports */
   private readableFiles(record: ImportRecord): ImportFile[] {
-    return ifReadable(() => this.imports.filesOf(record)) ?? [];
+    return openIfReadable(() => this.imports.filesOf(record)) ?? [];
   }
 
   /** The columns of the last files of the same kinds, by field, with the kind of the file if there are several. */

@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { VisibleTo } from '../../access/guard/visible-to.js';
 import { PageResponse } from '../../http/request/page.js';
 import { HELD } from '../../sending/hold-code.js';
-import { ifReadable } from '../../vault/unreadable-value.js';
+import { openIfReadable } from '../../vault/unreadable-value.js';
 import { isReading, operationOf } from '../model/next-step.js';
 import type { Origin, PersonKind, PersonState } from '../model/person.js';
 import { LEGAL_HOLD, messageFor } from '../model/person-codes.js';
@@ -152,9 +152,9 @@ export function showPerson(row: ShownPerson, seal: ProfileSeal, { isConfigured, 
   const origin = platformUserId === null ? null : (row.origin as Origin);
   // A legal hold keeps the data of a deleted client, but only an export shows it.
   const inviteUrl = wanted ? row.inviteUrl : null;
-  const profile = ifReadable(() => (wanted && row.profile ? seal.open(row, row.profile) : ERASED_PROFILE));
-  const applied = ifReadable(() => row.appliedProfile && seal.open(row, row.appliedProfile));
-  const invite = ifReadable(() => inviteUrl && seal.openText(row, 'invite_url', inviteUrl));
+  const profile = openIfReadable(() => (wanted && row.profile ? seal.open(row, row.profile) : ERASED_PROFILE));
+  const applied = openIfReadable(() => row.appliedProfile && seal.open(row, row.appliedProfile));
+  const invite = openIfReadable(() => inviteUrl && seal.openText(row, 'invite_url', inviteUrl));
   const unreadable = [profile ? [] : PROFILE_FIELDS, invite === undefined ? 'inviteUrl' : []].flat();
   const isOpen = state === 'pending' || state === 'deleting';
   const isOff = !isConfigured && isOpen;
@@ -171,7 +171,7 @@ export function showPerson(row: ShownPerson, seal: ProfileSeal, { isConfigured, 
             : row.errorCode;
   const { errorText } = row;
   const hasText = errorText && code === row.errorCode;
-  const text = hasText ? ifReadable(() => seal.openText(row, 'error_text', errorText)) : undefined;
+  const text = hasText ? openIfReadable(() => seal.openText(row, 'error_text', errorText)) : undefined;
   return {
     externalId,
     kind,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
-import { ifReadable } from '../../vault/unreadable-value.js';
+import { openIfReadable } from '../../vault/unreadable-value.js';
 import type { PersonKind } from '../model/person.js';
 import { type PersonKey, ProfileSeal } from '../model/profile.js';
 import { familyOf } from './former-ids.repository.js';
@@ -104,7 +104,7 @@ export class ClientData {
   /** The emails that the row contained before its erasure. */
   private emailsOf(row: PersonRow): Buffer[] {
     const profiles = [row.profile, row.appliedProfile, row.attemptProfile];
-    const emails = profiles.map((sealed) => ifReadable(() => (sealed ? this.seal.open(row, sealed).email : null)));
+    const emails = profiles.map((sealed) => openIfReadable(() => (sealed ? this.seal.open(row, sealed).email : null)));
     return emails.flatMap((email) => (email ? this.seal.emailFingerprints(email) : []));
   }
 }
