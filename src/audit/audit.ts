@@ -131,7 +131,7 @@ export class Audit implements OnModuleDestroy {
    *
    * @throws {AuditUnavailable}
    */
-  async commitBegun(): Promise<void> {
+  async commitIntent(): Promise<void> {
     const record = this.current.getStore();
     if (record?.stored === 'no') await this.commitRecord(Object.assign(record, { outcome: BEGUN }));
   }
@@ -190,7 +190,7 @@ export class Audit implements OnModuleDestroy {
   }
 
   /** Leaves no entry for the current request, because it shows no personal data. */
-  forget(): void {
+  skipEntry(): void {
     const record = this.current.getStore();
     if (record) record.stored = 'committed';
   }

@@ -58,7 +58,7 @@ export class RecorderService {
   /** Commits the audit entry first, so that every launch has one. */
   private async token(provider: string, providerUserId: string, signal: AbortSignal): Promise<RecorderToken> {
     this.audit.about('provider', provider);
-    await this.audit.commitBegun();
+    await this.audit.commitIntent();
     return this.platform.initiateAuth(providerUserId, { signal }).catch((error: unknown) => {
       throw platformProblem(error, 'this provider');
     });
