@@ -1,23 +1,23 @@
 import { Clock } from './clock.js';
 
 /**
- * Waits for work, up to a time limit. Late work continues, but its result or error is ignored.
+ * Waits for work, up to a timeout. Late work continues, but its result or error is ignored.
  *
- * @param late makes the result after the limit; may throw
- * @param clock measures the limit; by default the machine's
+ * @param onTimeout makes the result after the timeout; may throw
+ * @param clock measures the timeout; by default the machine's
  */
-export async function within<T, Late>(
-  ms: number,
+export async function withTimeout<T, Late>(
   work: T | Promise<T>,
-  late: () => Late,
+  ms: number,
+  onTimeout: () => Late,
   clock: Pick<Clock, 'after'> = new Clock(),
 ): Promise<T | Late> {
   let cancel = () => {};
-  const limit = new Promise<void>((resolve) => {
+  const timeout = new Promise<void>((resolve) => {
     cancel = clock.after(ms, resolve);
   });
   try {
-    return await Promise.race([work, limit.then(late)]);
+    return await Promise.race([work, timeout.then(onTimeout)]);
   } finally {
     cancel();
   }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
 import { Env, type Role } from '../config/env.js';
-import { within } from '../config/within.js';
+import { withTimeout } from '../config/with-timeout.js';
 import { discardConnections, writeFault } from '../database/connect/pools.js';
 import { Database } from '../database/database.js';
 import { mayChangeAuditLog } from '../database/runtime-role.js';
@@ -51,7 +51,7 @@ export class PartHealth {
   @HealthIndicator({ name: 'database' })
   async writes(): Promise<Health> {
     try {
-      return await within(ANSWER_MS, this.readDatabase(), () => UNAVAILABLE, this.clock);
+      return await withTimeout(this.readDatabase(), ANSWER_MS, () => UNAVAILABLE, this.clock);
     } catch (error) {
       if (!isDatabaseUnavailable(error)) throw error;
       return UNAVAILABLE;

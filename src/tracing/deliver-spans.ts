@@ -5,7 +5,7 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { version } from '../config/version.js';
-import { within } from '../config/within.js';
+import { withTimeout } from '../config/with-timeout.js';
 
 /** Ends tracing, after a short wait for the delivery of the last spans. */
 export type StopTracing = () => Promise<void>;
@@ -38,7 +38,7 @@ export function deliverSpans(url: string, headers: string | undefined, warn: (se
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
   return async () => {
-    await within(SHUTDOWN_MS, provider.shutdown(), () => undefined).catch(() => undefined);
+    await withTimeout(provider.shutdown(), SHUTDOWN_MS, () => undefined).catch(() => undefined);
   };
 }
 

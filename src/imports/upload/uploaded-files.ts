@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
-import { within } from '../../config/within.js';
+import { withTimeout } from '../../config/with-timeout.js';
 import { mediaTypeOf } from '../../http/body/json-text.js';
 import { bodyTooLarge } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
@@ -90,7 +90,7 @@ export async function* withIdleTimeout<T>(
   try {
     for (;;) {
       const coming = items.next();
-      const next = await within(stalledMs, broken ? Promise.race([coming, broken]) : coming, stalled);
+      const next = await withTimeout(broken ? Promise.race([coming, broken]) : coming, stalledMs, stalled);
       if (next.done) return;
       yield next.value;
     }

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Clock } from '../../config/clock.js';
-import { within } from '../../config/within.js';
+import { withTimeout } from '../../config/with-timeout.js';
 import { Database } from '../../database/database.js';
 import { FeedReader } from '../../feed/feed-reader.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
@@ -65,7 +65,7 @@ export class OverviewRepository {
         this.reading = undefined;
       });
     }
-    await within(PATIENCE_MS, this.reading, () => undefined, this.clock);
+    await withTimeout(this.reading, PATIENCE_MS, () => undefined, this.clock);
     return { ...this.told };
   }
 

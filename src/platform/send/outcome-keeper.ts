@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
-import { within } from '../../config/within.js';
+import { withTimeout } from '../../config/with-timeout.js';
 import { retryUntilStored } from '../../database/retries.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 
@@ -40,7 +40,7 @@ export class OutcomeKeeper implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await within(SHUTDOWN_MS, this.ended(), () => undefined);
+    await withTimeout(this.ended(), SHUTDOWN_MS, () => undefined);
     this.givingUp.abort();
   }
 
