@@ -59,12 +59,12 @@ export class HealthChecks implements OnApplicationBootstrap {
 
   /** The health now. Callers at the same time share one answer; a shutdown is reported immediately. */
   async report(): Promise<HealthReport> {
-    if (this.stopping.announced) return { status: 'stopping', ...NOTHING_KNOWN };
+    if (this.stopping.isDraining) return { status: 'stopping', ...NOTHING_KNOWN };
     this.asking ??= this.askAll().finally(() => {
       this.asking = undefined;
     });
     const report = await this.asking;
-    return this.stopping.announced ? { ...report, status: 'stopping' } : report;
+    return this.stopping.isDraining ? { ...report, status: 'stopping' } : report;
   }
 
   private async askAll(): Promise<HealthReport> {

@@ -83,7 +83,7 @@ declare module 'fastify' {
  */
 function installClosing(fastify: FastifyInstance, stopping: Stopping): void {
   fastify.server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
-    if (stopping.announced) response.setHeader('connection', 'close');
+    if (stopping.isDraining) response.setHeader('connection', 'close');
   });
   const closing = new AbortController();
   // Every request that waits listens to it.
