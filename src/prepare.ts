@@ -2,7 +2,7 @@ import path from 'node:path';
 import type pg from 'pg';
 import type { Env } from './config/env.js';
 import { Random } from './config/random.js';
-import { explained } from './database/connect/connect-fault.js';
+import { withConnectHint } from './database/connect/connect-fault.js';
 import { inSchema, withClient } from './database/connect/session.js';
 import { applyMigrations, missingMigrations } from './database/migrations.js';
 import {
@@ -98,7 +98,7 @@ export async function prepareStores(env: StoreEnv, url: string, ownerUrl: string
   const needsQueues = env.REDIS_URL === undefined;
   const fault = creationFault(facts, { setting, needsQueues });
   if (fault) throw new Error(fault);
-  const notes = await explained(setting, async () => {
+  const notes = await withConnectHint(setting, async () => {
     const applied = migrator ? await applyMigrations(migrator.url) : await checkMigrated(own.url);
     const creator = facts.mayCreateSchemas ? migrator?.url : undefined;
     const warnings = await prepareQueueStore(env, creator);
@@ -119,7 +119,7 @@ interface UsableDatabase {
 
 /** @throws {Error} one sentence, if the service cannot use it */
 async function usableDatabase(url: string, setting: string): Promise<UsableDatabase> {
-  return explained(setting, () =>
+  return withConnectHint(setting, () =>
     withClient(url, async (client) => {
       const facts = await readDatabaseFacts(client);
       const fault = databaseFault(facts, setting) ?? (await poolerFault(client, url));
