@@ -24,14 +24,15 @@ const LARGE_BYTES = 320 * 1024 ** 2;
  */
 const GROWTH_PERCENT = 50;
 
-const LOOK_MS = 100;
+/** How often to check the memory of the process until it is large. */
+const MEMORY_CHECK_MS = 100;
 
 function limitMemory(): void {
-  const looking = setInterval(() => {
+  const checking = setInterval(() => {
     if (process.memoryUsage.rss() < LARGE_BYTES) return;
     setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`);
-    clearInterval(looking);
-  }, LOOK_MS).unref();
+    clearInterval(checking);
+  }, MEMORY_CHECK_MS).unref();
 }
 
 async function main(): Promise<void> {

@@ -34,10 +34,10 @@ export function pinoOptions(level: string): LoggerOptions {
 }
 
 /** Nest's contexts that log a line for each module and route at every start; these lines are for debugging. */
-const OF_THE_FRAMEWORK = ['NestFactory', 'NestApplication', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer'];
+const FRAMEWORK_CONTEXTS = ['NestFactory', 'NestApplication', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer'];
 
 /** The context in which Nest logs an error that ends the start; `main` reports it in a sentence. */
-const OF_A_REFUSED_START = 'ExceptionHandler';
+const STARTUP_ERROR_CONTEXT = 'ExceptionHandler';
 
 type Log = (message: unknown, ...rest: unknown[]) => void;
 
@@ -46,8 +46,9 @@ export class PinoLogger implements LoggerService {
   constructor(private readonly pino: Pino) {}
 
   log: Log = (message, ...rest) =>
-    this.write(OF_THE_FRAMEWORK.includes(rest.at(-1) as string) ? 'debug' : 'info', message, rest);
-  error: Log = (message, ...rest) => this.write(rest.at(-1) === OF_A_REFUSED_START ? 'debug' : 'error', message, rest);
+    this.write(FRAMEWORK_CONTEXTS.includes(rest.at(-1) as string) ? 'debug' : 'info', message, rest);
+  error: Log = (message, ...rest) =>
+    this.write(rest.at(-1) === STARTUP_ERROR_CONTEXT ? 'debug' : 'error', message, rest);
   warn: Log = (message, ...rest) => this.write('warn', message, rest);
   debug: Log = (message, ...rest) => this.write('debug', message, rest);
   verbose: Log = (message, ...rest) => this.write('trace', message, rest);

@@ -12,8 +12,8 @@ import type { HealthReport } from './overview/health-report.js';
 import type { OverviewResponse, PartResponse } from './overview/overview.dto.js';
 import { OverviewRepository } from './overview/overview.repository.js';
 
-/** Milliseconds between two looks for those who listen. */
-const LOOK_MS = 2_000;
+/** How often the overview is read for its listeners, in milliseconds. */
+const POLL_INTERVAL_MS = 2_000;
 
 /** Sentences about healthy parts. */
 const HEALTHY: Record<string, string> = {
@@ -57,8 +57,8 @@ export class Overview {
   /** Returns an overview less than two seconds old; all callers of this process share one query. */
   read(): Promise<OverviewResponse> {
     const nowMs = this.clock.monotonicMs();
-    if (this.newest && nowMs - this.readAtMs < LOOK_MS) return this.newest;
-    this.readAtMs = Number.POSITIVE_INFINITY; // one look at a time
+    if (this.newest && nowMs - this.readAtMs < POLL_INTERVAL_MS) return this.newest;
+    this.readAtMs = Number.POSITIVE_INFINITY; // one read at a time
     this.newest = this.look().finally(() => {
       this.readAtMs = nowMs;
     });
@@ -78,7 +78,7 @@ export class Overview {
         sentAtMs = this.clock.monotonicMs();
       }
       sent = text;
-      await delay(LOOK_MS, undefined, { signal }).catch(() => undefined);
+      await delay(POLL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 

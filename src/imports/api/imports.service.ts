@@ -24,9 +24,9 @@ import { OutcomesRepository } from '../run/outcomes.repository.js';
 import { StartOrder } from '../run/start-order.repository.js';
 import { type ImportResponse, type Pace, showImport } from './import-view.js';
 
-/** Interval in which a watcher looks again, and the minimum pause after a look, in multiples of its duration. */
-const LOOK_MS = 500;
-const LOOK_PAUSE = 10;
+/** Minimum interval of the reads for a watcher, and the minimum pause after one, in multiples of its duration. */
+const POLL_INTERVAL_MS = 500;
+const POLL_PAUSE_FACTOR = 10;
 
 /** The states after which an import changes only on request. */
 const ENDED: readonly ImportState[] = ['completed', 'cancelled', 'failed'];
@@ -153,7 +153,8 @@ export class ImportsService {
       }
       sent = shown;
       if (signal.aborted || ENDED.includes(view.state)) return;
-      await delay(Math.max(LOOK_MS, tookMs * LOOK_PAUSE), undefined, { signal }).catch(() => undefined);
+      const pauseMs = Math.max(POLL_INTERVAL_MS, tookMs * POLL_PAUSE_FACTOR);
+      await delay(pauseMs, undefined, { signal }).catch(() => undefined);
       const begunAt = performance.now();
       view = await this.show(first.id);
       tookMs = performance.now() - begunAt;

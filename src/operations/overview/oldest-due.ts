@@ -3,7 +3,7 @@ import { firstDue } from '../../due-rows/first-due.js';
 import { firstPersonDue } from '../../people/store/due-people.repository.js';
 import type { Contract } from '../../platform/contract/contract.js';
 import type { OperationName } from '../../platform/contract/operations.js';
-import { LONGEST_AWAITED } from '../../sessions/refresh/refresh-scheduler.repository.js';
+import { LONGEST_WAITING_SESSION } from '../../sessions/refresh/refresh-scheduler.repository.js';
 
 /** A kind of work, the operation that it waits for, and since when the longest due of it has been due. */
 interface Kind {
@@ -24,7 +24,7 @@ const KINDS = {
   'compliance-jobs': { operation: 'getComplianceJob', since: firstDue('compliance_jobs', 0) },
   'compliance-submissions': { operation: 'submitComplianceJob', since: firstDue('compliance_jobs', 1) },
   /** Since the event that no fetch has answered yet: each fault of a fetch puts its session off. */
-  notes: { operation: 'getSession', since: `(SELECT last_event_at FROM ${LONGEST_AWAITED} AS awaited)` },
+  notes: { operation: 'getSession', since: `(SELECT last_event_at FROM ${LONGEST_WAITING_SESSION} AS awaited)` },
 } as const satisfies Record<string, Kind>;
 
 export type WorkKind = keyof typeof KINDS;

@@ -15,8 +15,8 @@ import type { CallIntervalResponse, OverviewResponse } from './overview.dto.js';
 /** Milliseconds for one statement: what takes longer is not known this time. */
 const STATEMENT_MS = 2_000;
 
-/** Milliseconds for all of them. */
-const PATIENCE_MS = 3_000;
+/** Timeout for reading all figures. */
+const TIMEOUT_MS = 3_000;
 
 /** The calls of each five minutes in the last six hours, up to the interval of $1. */
 const CALL_HISTORY = `
@@ -65,7 +65,7 @@ export class OverviewRepository {
         this.reading = undefined;
       });
     }
-    await withTimeout(this.reading, PATIENCE_MS, () => undefined, this.clock);
+    await withTimeout(this.reading, TIMEOUT_MS, () => undefined, this.clock);
     return { ...this.told };
   }
 
