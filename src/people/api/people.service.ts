@@ -12,7 +12,7 @@ import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { HELD } from '../../sending/hold-code.js';
 import { Sending } from '../../sending/sending.js';
 import { traceparentOf } from '../../tracing/trace.js';
-import { becameListable, type Person, type PersonKind, RESET_ON_WRITE } from '../model/person.js';
+import { becameAssignable, type Person, type PersonKind, RESET_ON_WRITE } from '../model/person.js';
 import { LEGAL_HOLD } from '../model/person-codes.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
 import { applyLink, applyResolve, checkResolve, type ResolveAction } from '../model/resolve-rule.js';
@@ -204,7 +204,7 @@ export class PeopleService {
       const { row, person = row.person, fields } = await work(tx);
       await this.people.update(tx, row, person, { ...fields, traceparent: traceparentOf() });
       if (row.kind === 'client') await this.dependents.expediteProvidersOf(tx, row.id);
-      else if (becameListable(before?.person, person)) await this.dependents.scheduleClientsOf(tx, row.id);
+      else if (becameAssignable(before?.person, person)) await this.dependents.scheduleClientsOf(tx, row.id);
       const view = this.view(await this.mustFind(tx, row.id));
       await this.audit.store(tx);
       return view;

@@ -79,7 +79,7 @@ export interface DecisionContext {
   held: boolean;
   /** The claim to this person's email on the platform: `held` by this person, `free`, or `taken` by another. */
   claim: 'held' | 'free' | 'taken';
-  /** The desired providers of a client, primary first, each with its `listableUser`. */
+  /** The desired providers of a client, primary first, each with its `assignableUser`. */
   providers: { externalId: string; platformUserId: string | null }[];
   /** True if a client's list on the platform still contains this provider and is about to change. */
   stillListed: boolean;
@@ -94,13 +94,13 @@ export interface DecisionContext {
   base: string;
 }
 
-/** True if a change made a provider listable, or listable as another user. */
-export function becameListable(before: Person | undefined, after: Person): boolean {
-  const listable = listableUser(after);
-  return listable !== null && listable !== (before ? listableUser(before) : null);
+/** True if a change made a provider assignable, or assignable as another user. */
+export function becameAssignable(before: Person | undefined, after: Person): boolean {
+  const assignable = assignableUser(after);
+  return assignable !== null && assignable !== (before ? assignableUser(before) : null);
 }
 
 /** The user of a provider that clients' lists may name; null if not mirrored, or if being deleted. */
-export function listableUser(provider: Person): string | null {
+export function assignableUser(provider: Person): string | null {
   return provider.wanted && !provider.attempt ? provider.platformUserId : null;
 }

@@ -8,7 +8,7 @@ import { Feed } from '../../feed/feed.js';
 import { type FeedType } from '../../feed/feed-types.js';
 import { breakerOf } from '../model/circuit-breaker.js';
 import { isCreate, isRestoredUnknown, nextStep, queueOf, type Step } from '../model/next-step.js';
-import { becameListable, type Person, type PersonState } from '../model/person.js';
+import { becameAssignable, type Person, type PersonState } from '../model/person.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
 import { BreakersRepository } from './breakers.repository.js';
 import { ClientData } from './client-data.js';
@@ -208,7 +208,7 @@ export class PeopleRepository extends PeopleReader {
     if (kind === 'client' && (isMoved || isApplied || person.platformUserId !== platformUserId)) {
       await this.dependents.requeueDeleting(tx, [...row.appliedProviders, ...(person.appliedProviders ?? [])]);
     }
-    if (kind === 'provider' && becameListable(row.person, person)) await this.dependents.scheduleClientsOf(tx, id);
+    if (kind === 'provider' && becameAssignable(row.person, person)) await this.dependents.scheduleClientsOf(tx, id);
     if (isMoved && step.state === 'deleted') await this.data.erase(tx, row, { names: row.profile !== null });
     await this.announce(tx, row, person, step);
     if (step.do === 'rest') return { step, code: step.code ?? (step.until && row.errorCode) };
