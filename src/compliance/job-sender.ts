@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Env } from '../config/env.js';
-import { DueParts } from '../due-rows/due-loop.js';
+import { DueLoopDeps } from '../due-rows/due-loop.js';
 import { PlatformClient } from '../platform/clients/platform-client.js';
 import { Contract } from '../platform/contract/contract.js';
 import { OutcomeKeeper } from '../platform/send/outcome-keeper.js';
@@ -26,7 +26,7 @@ export class JobSender extends SendOnce<Submission, { jobId: string }> {
     env: Env,
     keeper: OutcomeKeeper,
     sending: Sending,
-    parts: DueParts,
+    deps: DueLoopDeps,
   ) {
     super(
       {
@@ -42,7 +42,7 @@ export class JobSender extends SendOnce<Submission, { jobId: string }> {
       },
       keeper,
       sending,
-      parts,
+      deps,
     );
   }
 }

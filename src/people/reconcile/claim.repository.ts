@@ -125,7 +125,7 @@ export class ClaimRepository {
 
   /** Claims a person, and decides about others on the way, as long as they need no call. */
   private async claimNext(): Promise<Claim | undefined> {
-    while (this.due.mayLease() && !this.stopping.isShuttingDown) {
+    while (this.due.canClaim() && !this.stopping.isShuttingDown) {
       let attempted: Claim | undefined;
       const committed = this.database.transaction(async (tx) => {
         if (attempted) this.done(attempted.lease);

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
-import { DueParts } from '../../due-rows/due-loop.js';
+import { DueLoopDeps } from '../../due-rows/due-loop.js';
 import { clientsOf } from '../../people/store/person-users.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
@@ -31,7 +31,7 @@ export class RequestSender extends SendOnce<OpenRequest, { sessionId: string }> 
     env: Env,
     keeper: OutcomeKeeper,
     sending: Sending,
-    parts: DueParts,
+    deps: DueLoopDeps,
     database: Database,
     sent: SentData,
   ) {
@@ -50,11 +50,11 @@ export class RequestSender extends SendOnce<OpenRequest, { sessionId: string }> 
           const about = { client: await clientsOf(database.pool, clientUserIds), session: [shownId] };
           return sent.send('createSession', about, () => platform.createSession(body));
         },
-        afterCommit: () => parts.notifier.notify('sessions'),
+        afterCommit: () => deps.notifier.notify('sessions'),
       },
       keeper,
       sending,
-      parts,
+      deps,
     );
   }
 }
