@@ -11,7 +11,7 @@ import { Sending } from '../../sending/sending.js';
 import { annotate } from '../../tracing/trace.js';
 import { PlatformError } from '../contract/platform-errors.js';
 import { FetchPause, type PauseCause } from '../fetch/fetch-pause.js';
-import type { OutcomeKeeper } from './outcome-keeper.js';
+import type { OutcomeStore } from './outcome-store.js';
 import { retryWhenTaken } from './request-rows.js';
 
 /**
@@ -86,7 +86,7 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
 
   constructor(
     private readonly requests: SendWork<Row, Answer>,
-    private readonly keeper: OutcomeKeeper,
+    private readonly outcomeStore: OutcomeStore,
     sending: Sending,
     deps: DueLoopDeps,
   ) {
@@ -130,7 +130,7 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
       return this.failed(attempt, error);
     }
     this.pause.succeeded(this.deps.clock.monotonicMs());
-    await this.keep(attempt, 'accepted', () =>
+    await this.save(attempt, 'accepted', () =>
       this.storeOutcome(attempt.lease, (tx, row) => this.requests.outcomes.accepted(tx, row, answer)),
     );
   }
@@ -149,7 +149,7 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
     }
     if (!(error instanceof PlatformError) || error.kind === 'unknown-outcome') {
       this.pause.releaseProbe();
-      return this.keep(attempt, 'unknown-outcome', () => this.storeUnknown(attempt.lease));
+      return this.save(attempt, 'unknown-outcome', () => this.storeUnknown(attempt.lease));
     }
     const cause = pauseCauseOf(error);
     if (cause && !(isRefusal(cause) && (await this.isOwnFault(attempt.row)))) {
@@ -159,7 +159,7 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
     if (error.kind === 'not-configured') return this.notSent(attempt, error.kind);
     this.pause.end();
     const message = error.platformMessage ?? '';
-    return this.keep(attempt, 'rejected', () =>
+    return this.save(attempt, 'rejected', () =>
       this.storeOutcome(attempt.lease, (tx, row) => this.requests.outcomes.rejected(tx, row, message)),
     );
   }
@@ -188,7 +188,7 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
   /** Stores that an attempt had no effect, and makes the request due again. */
   private async postpone(attempt: Leased<Row>, fault: string, waitMs: number, failures: 0 | 1 = 1): Promise<void> {
     const { name, onRequestedAgain } = this.requests.table;
-    await this.keep(attempt, fault, () =>
+    await this.save(attempt, fault, () =>
       this.storeOutcome(attempt.lease, async (tx, row) => {
         await tx.query(
           `UPDATE ${name} SET state = 'Requested', attempted_at = NULL, fault = $2, failures = failures + $5,
@@ -225,9 +225,9 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
     );
   }
 
-  private async keep({ lease }: Leased<Row>, outcome: string, store: () => Promise<unknown>): Promise<void> {
+  private async save({ lease }: Leased<Row>, outcome: string, store: () => Promise<unknown>): Promise<void> {
     annotate({ 'notebridge.outcome': outcome });
-    const isStored = await this.keeper.keep({ request: lease.key }, store);
+    const isStored = await this.outcomeStore.save({ request: lease.key }, store);
     this.attempts.inc({ outcome });
     if (isStored) this.requests.afterCommit?.();
   }
