@@ -93,7 +93,7 @@ export function importsIn(world: World) {
   const steer = (id: string, verb: string, override?: string[]) =>
     world.call<ImportBody>('POST', `/v1/imports/${id}/${verb}`, { body: override ? { override } : {} });
 
-  /** Works until an import is at rest. A rejected row counts once its call was repeated, 15 s later. */
+  /** Works until an import is settled. A rejected row counts once its call was repeated, 15 s later. */
   async function settled(id: string): Promise<void> {
     await world.settle();
     if ((await show(id)).state !== 'running') return;

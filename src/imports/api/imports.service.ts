@@ -53,11 +53,11 @@ export class ImportsService {
   }
 
   /** Shows an import once it has ended or waits for a decision. @param seconds the maximum wait @throws {Problem} 404 */
-  async awaitRest(id: string, seconds: number, signal?: AbortSignal): Promise<ImportResponse> {
+  async waitUntilSettled(id: string, seconds: number, signal?: AbortSignal): Promise<ImportResponse> {
     const find = async () => this.known(await this.imports.find(id));
-    const isAtRest = ({ state }: ImportRecord) => state !== 'staging' && state !== 'running';
+    const isSettled = ({ state }: ImportRecord) => state !== 'staging' && state !== 'running';
     // Counting many rows again and again would slow down the work that the caller waits for.
-    if (seconds > 0) await pollUntil(seconds, find, isAtRest, signal);
+    if (seconds > 0) await pollUntil(seconds, find, isSettled, signal);
     return this.show(id);
   }
 

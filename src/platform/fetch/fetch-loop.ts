@@ -139,7 +139,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
       // Without a backoff, an answer that cannot be stored would be fetched continuously.
       markFailed('not-storable');
       this.log.error({ msg: `an answer could not be stored (${this.rows.name})`, ...errorTrace(error) });
-      await this.putOff(claim, 'not-storable');
+      await this.scheduleRetry(claim, 'not-storable');
     }
   }
 
@@ -155,7 +155,9 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     // A 404 shows that a server answers, but not that it is the platform.
     if (fault === 'maybe-gone') this.pause.end();
     else this.pause.releaseProbe();
-    return isGone ? this.storeNotFound(claim, this.backoffOf(claim, NOT_FOUND_BACKOFF)) : this.putOff(claim, code);
+    return isGone
+      ? this.storeNotFound(claim, this.backoffOf(claim, NOT_FOUND_BACKOFF))
+      : this.scheduleRetry(claim, code);
   }
 
   private isKnownGone(claim: Leased<Row>, fault: string): boolean {
@@ -181,7 +183,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     await outcome?.afterCommit?.();
   }
 
-  private putOff(claim: Leased<Row>, code: string): Promise<void> {
+  private scheduleRetry(claim: Leased<Row>, code: string): Promise<void> {
     return this.storeFault(claim, code, this.backoffOf(claim, FAULT_BACKOFF), 1);
   }
 
@@ -201,7 +203,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     const { clock, random } = this.deps;
     if (isRefusal(code) && this.isOnlyThisRow(claim, code)) {
       this.pause.releaseProbe();
-      return this.putOff(claim, code);
+      return this.scheduleRetry(claim, code);
     }
     const now = clock.monotonicMs();
     const waitMs = this.pause.begin(code, now, random.fraction(), askedMs) - now;
