@@ -126,14 +126,14 @@ export class Ehr {
   /** Sends what the runbook asks for: renames and merges since the backup, then everyone. @returns the import's id */
   async sendEverything(): Promise<string> {
     for (const say of this.identities) await say();
-    const { planned, steer } = importsIn(this.world);
+    const { planned, transition } = importsIn(this.world);
     const files = (['providers', 'clients'] as const).map((kind) => ({
       name: `${kind}.csv`,
       type: 'text/csv',
       content: this.csvOf(kind),
     }));
     const { id } = await planned('mode=snapshot', files);
-    await steer(id, 'apply', ['deletes', 'providerRemovals', 'idColumn', 'looksDoubled']);
+    await transition(id, 'apply', ['deletes', 'providerRemovals', 'idColumn', 'looksDoubled']);
     return id;
   }
 
