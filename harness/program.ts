@@ -32,7 +32,7 @@ export interface ProgramOptions {
   readonly env?: Record<string, string | undefined>;
   /** The output of the program when it is ready. Without it, `start` does not wait. */
   readonly ready?: RegExp;
-  /** Characters of its output that are surely kept, for a program that runs for hours. Defaults to all. */
+  /** Minimum characters of its output that are kept, for a program that runs for hours. Defaults to all. */
   readonly keeps?: number;
 }
 

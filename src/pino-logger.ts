@@ -3,7 +3,7 @@ import { type LoggerOptions, type Logger as Pino, stdSerializers } from 'pino';
 
 type Level = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 
-/** Members that no log line should ever have; a belt, for code that logs them is at fault already. */
+/** Members that no log line should ever have. A second safeguard, because code that logs them is already wrong. */
 const NEVER = [
   ...[
     'authorization',
@@ -28,7 +28,7 @@ export function pinoOptions(level: string): LoggerOptions {
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label) => ({ level: label }) },
     redact: { paths: NEVER.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]), censor: '[redacted]' },
-    // An error's own members may hold anything (a request's configuration, a row): its kind and place are enough.
+    // An error's own members may contain anything (a request's configuration, a row). Its kind and place are enough.
     serializers: { err: ({ type, message, stack }) => ({ type, message, stack }), req: () => undefined },
   };
 }
@@ -54,7 +54,7 @@ export class PinoLogger implements LoggerService {
   verbose: Log = (message, ...rest) => this.write('trace', message, rest);
   fatal: Log = (message, ...rest) => this.write('fatal', message, rest);
 
-  /** Nest hands over `(message, stack?, context?)`. */
+  /** Nest passes `(message, stack?, context?)`. */
   private write(level: Level, message: unknown, rest: unknown[]): void {
     const context = typeof rest.at(-1) === 'string' ? (rest.at(-1) as string) : undefined;
     const stack = rest.length > 1 && typeof rest[0] === 'string' ? rest[0] : undefined;

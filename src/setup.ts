@@ -23,7 +23,7 @@ import { contractJsonSchema } from './platform/contract/contract-json-schema.js'
 import { DESCRIBED_WEBHOOK, WEBHOOK_PATH } from './webhooks/described-webhook.js';
 import { WebhooksController } from './webhooks/webhooks.controller.js';
 
-/** Bytes of a JSON body on a route that does not say otherwise. */
+/** Maximum bytes of a JSON body, unless a route has its own limit. */
 const JSON_LIMIT = 64 * 1024;
 
 /** Characters of one path segment: an EHR's id, percent-encoded. */
@@ -35,7 +35,7 @@ const MULTIPART_LIMITS = { fieldNameSize: 100, fieldSize: 64 * 1024, fields: 50,
 /** The forms of errors other than problem details. */
 const ERROR_FORMS = [FHIR_ERRORS];
 
-/** Milliseconds between two looks for connections whose headers are late. */
+/** How often to check for connections whose headers are late, in milliseconds. */
 const CHECK_MS = 1_000;
 
 /**
@@ -68,7 +68,7 @@ export function httpAdapter(env: Pick<Env, 'TRUSTED_PROXIES' | 'HEADERS_TIMEOUT_
   return adapter;
 }
 
-/** Everything that stands before the features; call it between creating the application and starting it. */
+/** Installs everything in front of the features. Call it after creating the application and before starting it. */
 export async function setupApp(app: NestFastifyApplication): Promise<NestFastifyApplication> {
   const fastify = app.getHttpAdapter().getInstance();
   const gate = app.get(RequestGate, { strict: false });

@@ -18,7 +18,7 @@ export function Faults() {
   const causes = data?.causes.filter(isFailure) ?? [];
   const [first, ...others] = causes;
   if (!error && !first) return null;
-  // While the service cannot tell who is signed in, the reader may be an operator.
+  // While the service cannot determine the signed-in user, the reader may be an operator.
   const isOperator = session.data?.caller.scopes.includes('operations') ?? session.isError;
   const isGrave = !!error || causes.some(({ status, affects }) => status === 'down' || affects.length > 0);
   return (

@@ -61,7 +61,7 @@ export class RecordedNotifications extends QueueNotifier {
   }
 }
 
-/** Says which work is due, but never starts it. */
+/** Reports which work is due, but never starts it. */
 @Injectable()
 export class IdlePoller extends Poller {
   /** The polls that the service declared. */
@@ -84,7 +84,7 @@ export class IdlePoller extends Poller {
   }
 }
 
-/** A worker process that sends a heartbeat only when the world tells it to. */
+/** A worker process whose heartbeats the world sends. */
 @Injectable()
 export class ManualHeartbeat extends WorkerProcess {
   protected override plan(): void {}

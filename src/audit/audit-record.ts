@@ -158,7 +158,7 @@ export interface AuditRecord {
   readonly action: string;
   readonly subjects: AuditSubjects;
   outcome: string;
-  /** The query's known parameters, which say what a range of subjects was selected by. */
+  /** The known parameters of the query, with which a range of subjects was selected. */
   readonly filter?: Record<string, string>;
   readonly onBehalfOf?: string;
   readonly purpose?: string;

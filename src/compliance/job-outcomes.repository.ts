@@ -14,7 +14,7 @@ import { openIfReadable } from '../vault/unreadable-value.js';
 import { ComplianceSeal, JOB_TABLE, type JobEnd, type JobRow, LANES } from './job.js';
 import { afterEvent, afterLongWait, factsOf, type JobFeedEvent } from './job-rules.js';
 
-/** SQL assignments of a row that nothing is sent or looked up for. */
+/** SQL assignments of a row that needs no further call. */
 const AT_REST = `fault = NULL, due_at = NULL, ${RELEASE}`;
 
 /** Maximum time that an event of an unknown job waits for the answer to a submission, in seconds. */
@@ -57,14 +57,14 @@ export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
     await this.publish(tx, row, { type: 'compliance.needs-review', state: 'Unknown', hasResult: false, code });
   }
 
-  /** Ends a job, for which nothing is sent or looked up from then on. */
+  /** Ends a job, so that it needs no further call. */
   abandon(tx: PoolClient, { id }: JobRow): Promise<void> {
     return change(tx, id, `state = 'Abandoned', ended_at = NULL, review = NULL, ${AT_REST}`);
   }
 
   /**
    * Gives a submission the platform's id of its job. If an event made a row for the job first, that row takes the id and
-   * the request of the submission. The submission's own row goes, unless an event made it of yet another job.
+   * the request of the submission. The submission's own row is deleted, unless an event made it for yet another job.
    *
    * @param own locked
    * @param acceptedAt SQL of when the platform's answer accepted the submission

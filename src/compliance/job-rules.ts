@@ -2,7 +2,7 @@ import type { ComplianceJob } from '../platform/clients/platform-client.js';
 import type { ResolveAction } from '../platform/send/request-resolver.js';
 import type { JobEnd, JobRow, JobState, Review } from './job.js';
 
-/** The facts that decide what news of a job change. */
+/** The facts of a job that decide the effect of an event or an answer. */
 export interface JobFacts {
   state: JobState;
   /** True once the final answer of a lookup was stored. Nothing changes it, although retention may remove it. */
@@ -22,7 +22,7 @@ export interface JobFeedEvent {
   code?: string;
 }
 
-/** A job after news of it, and the feed event that they cause. */
+/** A job after a change, and the feed event that the change causes. */
 interface Change {
   job: JobFacts;
   publish: JobFeedEvent | null;

@@ -9,7 +9,7 @@ import { Sending } from '../sending/sending.js';
 import { ComplianceSeal, JOB_TABLE, type JobRow, submissionOf } from './job.js';
 import { JobOutcomes } from './job-outcomes.repository.js';
 
-/** A row to be submitted. Retention and erasure leave its request. */
+/** A row to submit. Retention and erasure keep its request. */
 type Submission = JobRow & { request: Buffer };
 
 /** Maximum submissions in flight per process. A caller waits for each. */

@@ -6,7 +6,7 @@ type Settings = Record<string, unknown>;
 /**
  * Finds the fault of a value.
  *
- * @returns what the setting must be, to follow its name, without the value; undefined if the value is right
+ * @returns the requirement, in words that follow the setting's name, without the value; undefined if the value is right
  */
 export type Rule = (value: unknown, settings: Settings) => string | undefined;
 

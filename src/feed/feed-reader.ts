@@ -32,7 +32,7 @@ const NUMBERING = {
  */
 export const KEPT_CURSORS = -(2n ** 62n);
 
-/** Retention deletes the oldest events and never the newest, so the oldest that is left tells what was deleted. */
+/** Retention deletes the oldest events and never the newest, so the oldest remaining event shows which were deleted. */
 const BOUNDS = `
   SELECT (SELECT coalesce(max(epoch), 1) FROM feed_epochs) AS epoch,
     (SELECT coalesce(min(cursor), 1) - 1 FROM feed_events WHERE cursor > 0) AS oldest,

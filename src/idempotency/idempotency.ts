@@ -85,8 +85,8 @@ export class Idempotency {
   ) {}
 
   /**
-   * @param run carries the request out; what it creates under the id that it is given is created once, also when it is
-   *   run again after a crash or a fault
+   * @param run runs the request, perhaps again after a crash or a fault; it must create at most one resource with the
+   *   given id
    * @returns the answer, and true if it is an earlier one
    * @throws {Problem} 409 `idempotency-in-progress`, 422 `idempotency-key-reused`, or any error of `run`
    */

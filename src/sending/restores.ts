@@ -13,7 +13,7 @@ interface RestoreWork {
   released(tx: PoolClient, restoredAt: Date | null): Promise<void>;
 }
 
-/** Tells features about a restore, so that they send nothing twice. They register themselves. */
+/** Notifies features of a restore, so that they send nothing twice. They register themselves. */
 @Injectable()
 export class Restores {
   private readonly works: RestoreWork[] = [];

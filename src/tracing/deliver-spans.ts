@@ -10,7 +10,7 @@ import { withTimeout } from '../config/with-timeout.js';
 /** Ends tracing, after a short wait for the delivery of the last spans. */
 export type StopTracing = () => Promise<void>;
 
-/** Milliseconds that a process which stops waits for its last spans to be delivered. */
+/** How long a stopping process waits for the delivery of its last spans. */
 const SHUTDOWN_MS = 2_000;
 
 /**
@@ -42,7 +42,7 @@ export function deliverSpans(url: string, headers: string | undefined, warn: (se
   };
 }
 
-/** A status or an error's code; never a message, which may quote what the collector said. */
+/** A status or an error's code; never a message, which may quote the answer of the collector. */
 function codeOf(error: unknown): string {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' || typeof code === 'number' ? String(code) : 'no answer';

@@ -38,7 +38,7 @@ export function beginSpan(name: string, { kind = 'INTERNAL', causes, ...more }: 
   return tracer.startSpan(name, { kind: SpanKind[kind], links, ...more }, within);
 }
 
-/** Runs work within a span: what it begins, and what it stores, belongs to that. */
+/** Runs work within a span, to which everything belongs that it starts or stores. */
 export function withinSpan<T>(span: Span, work: () => T): T {
   return context.with(trace.setSpan(ROOT_CONTEXT, span), work);
 }
@@ -56,7 +56,7 @@ export async function inSpan<T>(name: string, options: SpanOptions, work: () => 
   }
 }
 
-/** Adds to the span that runs now. */
+/** Adds attributes to the active span. */
 export function annotate(attributes: Attributes): void {
   trace.getActiveSpan()?.setAttributes(attributes);
 }

@@ -25,7 +25,7 @@ export class UnreadableValue extends Problem {
   }
 }
 
-/** The opened value; undefined if it does not open, so that one bad row never fails a list. The vault counts and logs it. */
+/** Opens a value; undefined if that fails, so that one bad row never fails a list. The vault counts and logs it. */
 export function openIfReadable<T>(open: () => T): T | undefined {
   try {
     return open();
@@ -34,7 +34,7 @@ export function openIfReadable<T>(open: () => T): T | undefined {
   }
 }
 
-/** The same, but a missing key is thrown, because the value opens once the key is back. */
+/** The same, but throws if the key is missing, because the value opens once the key is back. */
 export function openUnlessDamaged<T>(open: () => T): T | undefined {
   try {
     return open();

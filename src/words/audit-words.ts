@@ -118,7 +118,7 @@ const FAMILIES: Record<string, Sentence> = {
   'retention.': ['removed', 'remove', 'data whose retention period has ended'],
 };
 
-/** Outcomes of one word that are no problem types. */
+/** One-word outcomes that are not problem types. */
 const DONE: readonly string[] = ['ok', 'begun', 'held', 'released'];
 
 /** True for a problem type, also if it was counted: `forbidden, 3 times`. */

@@ -132,7 +132,7 @@ export function ImportState({ view: { state, guards } }: { view: Import }) {
   return <StateOf of="importState" state={state} />;
 }
 
-/** The page does not rely on events alone. */
+/** The page does not rely only on events. */
 const POLL_INTERVAL_MS = 10_000;
 
 /** Reads an import and follows its events. */

@@ -50,7 +50,7 @@ interface Described {
   operationId?: string;
 }
 
-/** Reduces answers to what their caller's scopes show, as the API's description says it. */
+/** Reduces answers to the fields that the caller's scopes show, according to the API's description. */
 @Injectable()
 export class AnswerVisibility {
   private readonly models = new Map<string, Shape>();
@@ -111,7 +111,7 @@ export class AnswerVisibility {
   }
 }
 
-/** Says in the description what a caller without the scopes is shown, and returns it. */
+/** Adds to the description the value that callers without the scopes see, and returns it. */
 function describeHiding(
   name: string,
   property: Schema,

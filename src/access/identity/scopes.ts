@@ -13,7 +13,7 @@ export function Public(): CustomDecorator<symbol> {
   return SetMetadata(PUBLIC_ROUTE, true);
 }
 
-/** The scopes that a caller needs, all of them; with none, any key will do. A route that says nothing needs `admin`. */
+/** Requires all of these scopes; without any, every key is accepted. A route without a decorator requires `admin`. */
 export function Scopes(...scopes: Scope[]): CustomDecorator<symbol> {
   return SetMetadata(ROUTE_SCOPES, scopes);
 }
@@ -21,7 +21,7 @@ export function Scopes(...scopes: Scope[]): CustomDecorator<symbol> {
 /** A handler or a controller. */
 type Decorated = Parameters<Reflector['get']>[1];
 
-/** The scopes that a caller needs, all of them; `public`: not even a key. */
+/** The scopes that a caller needs, all of them; `public` needs no key. */
 export type AccessRequirement = readonly Scope[] | 'public';
 
 /** Determines the scopes that a handler requires. Its own decorators take precedence over its controller's. */
@@ -37,7 +37,7 @@ interface BrowserSession {
   readonly hash: Buffer;
   readonly endsAt: Date;
   readonly authenticatedAt: Date | null;
-  /** The last sign-in, or step-up, is recent enough for what `@StepUp()` marks. */
+  /** True if the last sign-in, or step-up, is recent enough for handlers with `@StepUp()`. */
   readonly isConfirmed: boolean;
 }
 

@@ -15,7 +15,7 @@ const TIMEOUT_SECONDS = 10;
 /** A fresh sign-in must not be older: the provider asks again for the password or the second factor. */
 const FRESH_SECONDS = 300;
 
-/** Longest path that a sign-in leads back to. A cookie holds 4 kB. */
+/** Maximum length of the path that a sign-in leads back to. A cookie holds 4 kB. */
 const MAX_RETURN_LENGTH = 1_500;
 
 const MAX_NAME_LENGTH = 100;

@@ -18,7 +18,7 @@ export interface DemoNote extends Connection {
   environment: Record<string, string>;
 }
 
-/** The name of that note in the data folder. */
+/** The name of that file in the data folder. */
 export const DEMO_NOTE = 'demo.json';
 
 const DEFAULT_URL = 'http://127.0.0.1:3000';

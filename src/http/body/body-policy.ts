@@ -24,7 +24,7 @@ declare module 'fastify' {
   }
 }
 
-/** Makes routes take JSON only, unless they say otherwise (`@RouteOptions`), and bounds the bodies that arrive. */
+/** Makes routes accept only JSON, unless `@RouteOptions` says otherwise, and limits the bodies that arrive. */
 export function installBodyPolicy(fastify: FastifyInstance, bodies: BodyMemory): void {
   fastify.decorateRequest('declaredType', null);
   fastify.addContentTypeParser(STREAM, (_request, payload, done) => done(null, payload));

@@ -38,7 +38,7 @@ const BY_STATUS: Record<number, Problem> = {
   503: new Problem(503, 'unavailable', 'The service is unavailable. Send the request again.'),
 };
 
-/** The body is larger than the route takes. */
+/** The body is larger than the route accepts. */
 export function bodyTooLarge(): Problem {
   return new Problem(413, 'body-too-large', 'The body exceeds the limit of this route. Send less at a time.');
 }
@@ -60,7 +60,7 @@ function badMultipart(): Problem {
 
 /**
  * Turns anything that was thrown into a problem, or undefined when it is the service's own fault. Messages of foreign
- * errors are never passed on, for they may quote the request.
+ * errors are never passed on, because they may quote the request.
  */
 export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof Problem) return error;
@@ -80,15 +80,15 @@ export function problemOf(error: unknown): Problem | undefined {
   return BY_STATUS[status] ?? (status < 500 ? new Problem(status, 'refused', 'The request was rejected.') : undefined);
 }
 
-/** A status of 4xx that an error of a library bears; 500 otherwise. */
+/** The 4xx status of a library's error; 500 otherwise. */
 function statusCodeOf(error: unknown): number {
   const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
   return status >= 400 && status < 500 ? status : 500;
 }
 
 /**
- * Of PostgreSQL: connection exceptions, shutdown, over its time, no room, a standby; of a database that was fit at the
- * start, a login or a name that it takes no longer. Then Node's socket faults, and Prisma's.
+ * SQLSTATEs of connection exceptions, shutdowns, timeouts, full disks and standbys; also of rejected logins and missing
+ * databases, because both were valid at the start. Then the codes of Node's socket faults, and Prisma's.
  */
 const UNAVAILABLE = [
   /^(08...|57014|25P03|57P0[1-4]|53[1-4]00|25006|28000|28P01|3D000)$/,

@@ -11,7 +11,7 @@ import { Problem } from './problem.js';
 /** Here, because some errors are answered before any hook of the edge. */
 const ALWAYS = Object.fromEntries(BROWSER_HEADERS);
 
-/** Bytes of an unread body that are read for nothing. */
+/** Maximum bytes of an unread body that are read and discarded. */
 const DRAINED_BYTES = 1024 ** 2;
 
 /** The form of the errors of some paths. */

@@ -95,9 +95,9 @@ const REAL_TIME: WaitTime = {
 };
 
 /**
- * Reads a state until it is settled, the time is over or the caller is gone: always once, and once more at the end.
+ * Reads a state until it is settled, the time is over or the caller disconnects: always once, and once more at the end.
  *
- * @param seconds to wait at most
+ * @param seconds the maximum wait
  * @returns the last state read, settled or not
  */
 export async function pollUntil<T>(

@@ -104,7 +104,7 @@ function installClosing(fastify: FastifyInstance, stopping: Stopping): void {
 const OPERATIONS = /^\/(health\/|metrics$)/;
 const isOfOperations = ({ routeOptions }: FastifyRequest) => OPERATIONS.test(routeOptions.url ?? '');
 
-/** Leaves a process without the role api nothing but the routes of operations. */
+/** Limits a process without the role api to the routes of operations. */
 function installRoleGate(fastify: FastifyInstance): void {
   fastify.addHook('onRequest', (request, _reply, done) => {
     if (isOfOperations(request)) return done();

@@ -6,7 +6,7 @@ export interface Reason {
   code: ReasonCode;
   /** Fill in the text. Nothing personal. */
   values?: Readonly<Record<string, string | number>>;
-  /** Since when it holds, if the part knows. */
+  /** When it began, if the part knows. */
   since?: Date;
   /** It may follow from the fault of a part that this one needs, such as work that is late. */
   follows?: boolean;
@@ -26,7 +26,7 @@ export interface HealthPart {
   name: string;
   /** Requests are kept away while it is down. Its check does real work, so its `ok` holds even if other parts fail. */
   vital?: boolean;
-  /** Parts without which this one cannot work, and its check may say nothing true. */
+  /** Parts without which this one cannot work, and its check may be wrong. */
   needs?: readonly string[];
 }
 

@@ -161,7 +161,7 @@ export class ImportRowView {
   hint!: string | null;
   /** It was corrected in this import */
   corrected!: boolean;
-  /** With `cells=true`, of a rejected row; null: they are no longer kept, or could not be told apart */
+  /** Of a rejected row, with `cells=true`; null if they are no longer stored, or could not be separated */
   @VisibleTo('people:read')
   cells?: ImportRowCells | null;
 }
@@ -176,7 +176,7 @@ export class ApplyRequest {
   override?: GuardName[];
 }
 
-/** A rejected row with what is right now. Fields that are absent stay as they were read. */
+/** Corrections of a rejected row. Absent fields keep the values that were read. */
 export class CorrectedRow {
   /** Number of the row, if `file` and `line` do not identify it */
   @ApiPropertyOptional()

@@ -56,7 +56,7 @@ function refusal(status: number, type: string, detail: string, { name }: FileFac
 
 const PARTS: readonly string[] = ['providers', 'clients', 'fhir', 'both'] satisfies FileKind[];
 
-/** The kind as the name of the part or the user says it; undefined if neither does. */
+/** The kind from the part's name or the user's choice; undefined without either. */
 function chosenKind(file: FileFacts, isFhir: boolean, kinds: readonly FileKind[]): FileKind | undefined {
   const { wanted, field } = file;
   if (wanted === 'providers' || wanted === 'clients') {

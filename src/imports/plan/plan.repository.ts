@@ -16,7 +16,7 @@ const IS_UPCOMING = `(r.kind, r.external_id) IN (SELECT kind, external_id FROM l
       WHERE external_id = r.external_id AND profile IS NOT NULL OFFSET 0) AS o
     WHERE o.kind = r.kind AND o.import_id <> $1 AND o.outcome = 'pending' AND o.started_at IS NULL LIMIT 1) IS NOT NULL`;
 
-/** Rows from which on the planner needs statistics of them. */
+/** Minimum number of rows for which the planner needs statistics. */
 const MANY_ROWS = 1_000;
 
 /** Makes the plan of an import with set-based SQL. Changes no person. */

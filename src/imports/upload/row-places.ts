@@ -1,6 +1,6 @@
 import type { SealContext } from '../../vault/vault.js';
 
-/** The place of what a row says about a person, who may be new, or be renamed before the row starts. */
+/** The place of the data of a row about a person, who may be new, or be renamed before the row starts. */
 export function rowPlace(importId: string, rowNo: number, column: 'profile' | 'cells'): SealContext {
   return { table: 'import_rows', column, row: `${importId}/${rowNo}` };
 }

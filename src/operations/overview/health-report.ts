@@ -47,7 +47,7 @@ const CODES = Object.keys(HEALTH_TEXTS) as ReasonCode[];
  * Groups what the parts report by cause: each once, with everything that follows from it. A part without a reason of its
  * own follows from the part that it needs and that fails. The service is down if a vital part is.
  *
- * @param sinceOf since when a cause is known, for a reason that does not say it
+ * @param sinceOf since when a cause is known, for a reason without a time
  */
 export function reportOf(answers: readonly Answer[], sinceOf: (code: ReasonCode) => Date): HealthReport {
   const byName = new Map(answers.map((answer) => [answer.name, answer]));

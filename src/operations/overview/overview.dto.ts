@@ -58,7 +58,7 @@ export class NoteLagResponse {
   awaitedSince!: Date | null;
 }
 
-/** Since when the oldest of each has been due; null: nothing is. */
+/** When the oldest work of each kind became due; null if none is due. */
 export class OldestWorkResponse {
   people!: Date | null;
   sessions!: Date | null;

@@ -12,7 +12,7 @@ import { count, MAX_COUNTED } from './decisions.js';
 import { BY_INDEXES, type OldestDue, oldestDue, type WorkKind } from './oldest-due.js';
 import type { CallIntervalResponse, OverviewResponse } from './overview.dto.js';
 
-/** Milliseconds for one statement: what takes longer is not known this time. */
+/** Timeout for one statement; its figures are then unknown. */
 const STATEMENT_MS = 2_000;
 
 /** Timeout for reading all figures. */
@@ -42,7 +42,7 @@ const NOTHING: Told = {
   feedCursor: null,
 };
 
-/** Reads the figures of the overview: each by an index, and none costs more the more is stored. */
+/** Reads the figures of the overview, each by an index, so that its cost does not grow with the stored data. */
 @Injectable()
 export class OverviewRepository {
   private readonly log = new Logger(OverviewRepository.name);
@@ -69,7 +69,7 @@ export class OverviewRepository {
     return { ...this.told };
   }
 
-  /** Fills in what it reads as it goes; what goes wrong is said by the parts. */
+  /** Fills in each figure once it is read. Health reports the faults. */
   private async readInto(told: Told): Promise<void> {
     const read = async (tx: PoolClient) => {
       await tx.query(`SET LOCAL statement_timeout = ${STATEMENT_MS}; ${BY_INDEXES}`);

@@ -46,7 +46,7 @@ export class PeopleLookup {
   ) {}
 
   /**
-   * Shows what is known of a platform user, so that an operator can tell before a link whose it is.
+   * Shows the known facts about a platform user, so that an operator can check its owner before linking it.
    *
    * @throws {Problem} 404 `unknown-platform-user` if neither an event nor a call has named it
    */

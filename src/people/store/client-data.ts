@@ -35,8 +35,8 @@ export interface ClientDataKind {
   /** The name of an item, if the section is a list. */
   item?: string;
   /**
-   * The tables with their columns of bytes or JSON, where alone personal and clinical data may be: `erased`, or why an
-   * erasure keeps them.
+   * Tables and their columns of bytes or JSON, the only ones that may contain personal and clinical data: `erased`, or
+   * why an erasure keeps them.
    */
   tables: Record<string, Record<string, string>>;
   /** Describes an item that shows a caller only what its scopes permit. */

@@ -26,7 +26,7 @@ interface UploadFile {
   size: number;
 }
 
-/** Brings files to the platform's store, whose URLs are accepted in requests afterwards. */
+/** Uploads files to the platform's store. Requests accept their URLs afterwards. */
 @Injectable()
 export class FileUploads {
   constructor(

@@ -100,7 +100,7 @@ export class LoopbackPlatform {
     return platform;
   }
 
-  /** Leaves it to the other side to close connections that nothing uses. */
+  /** Lets the other side close idle connections. */
   keepConnections(): void {
     this.server.keepAliveTimeout = 0;
   }

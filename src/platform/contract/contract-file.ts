@@ -25,7 +25,7 @@ interface CheckedContract {
 const WITHOUT_FILE =
   'PLATFORM_CONTRACT is not set, so the service calls nothing but initiateAuth. See docs/connect-the-platform.md.';
 
-/** Finds everything that is wrong with a contract file, for the start, doctor and the command line. */
+/** Finds all faults of a contract file, for the start, doctor and the command line. */
 export function checkContract(text: string): CheckedContract {
   const json = text.replace(/^\uFEFF/, '');
   try {

@@ -134,7 +134,7 @@ export class RequestOutcomes implements Outcomes<SessionRow, { sessionId: string
 
   /**
    * Joins a request with the row that an event made of its session first: that row takes the request's id and fills its empty
-   * facts from the request. The request's own row goes, because notes may be sealed to the other one.
+   * facts from the request. The request's own row is deleted, because notes may be sealed to the other one.
    *
    * @param fetched SQL assignments that make the session due
    */

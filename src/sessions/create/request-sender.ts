@@ -14,7 +14,7 @@ import type { SessionRow } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { RequestOutcomes } from './request-outcomes.repository.js';
 
-/** A row to be sent; it has its request. */
+/** A row to send, with its request. */
 type OpenRequest = SessionRow & { request: Buffer };
 
 /** Maximum creates in flight per process. A caller waits for each. */

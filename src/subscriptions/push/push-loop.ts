@@ -24,10 +24,10 @@ import {
   SubscriptionSeal,
 } from './subscription-row.js';
 
-/** Events that one claim pushes at most. */
+/** Maximum events that one claim pushes. */
 const PAGE = 100;
 
-/** SQL of the time when a row that cannot be used is looked at again. */
+/** SQL of the time when an unusable row is checked again. */
 const IN_AN_HOUR = `clock_timestamp() + interval '1 hour'`;
 
 const NOW = 'clock_timestamp()';

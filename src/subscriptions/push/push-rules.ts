@@ -20,7 +20,7 @@ const GONE = 410;
 interface Failure {
   /** Consecutive failures before this one. */
   failures: number;
-  /** The first of them; null if this is the first. */
+  /** Time of the first of them; null if this is the first. */
   failingSince: Date | null;
   /** The HTTP status; null without an answer. */
   status: number | null;

@@ -3,7 +3,7 @@ import { DueLoopDeps } from '../../due-rows/due-loop.js';
 import { FeedBell } from '../../feed/feed-bell.js';
 import { NEW_EVENTS, PushLoop } from './push-loop.js';
 
-/** Starts the pushes, when events come and when retries are due. */
+/** Starts the pushes when events arrive and when retries are due. */
 @Injectable()
 export class PushProcessor implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
   constructor(

@@ -18,7 +18,7 @@ import { parseEvent, type UnderstoodEvent } from './parse-event.js';
 /** Deliveries per transaction. */
 const MAX_BATCH = 10;
 
-/** Batches at a time per process: one waits for the database or the disk while another works. */
+/** Concurrent batches per process: one waits for the database or the disk while another works. */
 const SLOTS = 2;
 
 /** How long a batch may last before it commits without the rest, because fetches wait for the rows that it has locked. */

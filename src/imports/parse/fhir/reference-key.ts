@@ -58,7 +58,7 @@ export interface Referrer {
   resource: JsonObject;
   /** Of its entry in a Bundle. */
   fullUrl?: string;
-  /** The base URL, if the fullUrl tells it. */
+  /** The base URL, if the fullUrl contains it. */
   base?: string;
 }
 

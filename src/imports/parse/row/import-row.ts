@@ -45,7 +45,7 @@ export type ReadRow = {
     }
   /** Inactive, deceased or the like: never created, and left unchanged if it exists. */
   | { is: 'gone'; kind: PersonKind; externalId: string }
-  /** The source says that the EHR deleted this person. */
+  /** The EHR deleted this person, according to the source. */
   | { is: 'deleted'; kind: PersonKind; externalId: string }
   | ({ is: 'rejected'; kind?: PersonKind; externalId?: string; cells: RowCells } & Rejection)
 );
@@ -54,7 +54,7 @@ export type ReadRow = {
 export interface MappedColumn {
   /** Unique within the file: repeated names get ` (2)`, unnamed columns are called `Column 3`. */
   name: string;
-  /** The field that is read from it; `status` marks people who are gone. Null if the column is ignored. */
+  /** The field that is read from it; `status` marks inactive people. Null if the column is ignored. */
   field: Field | 'status' | null;
   /** The first filled cell with its letters and digits replaced (`x`, `9`); empty if all cells are empty. */
   example: string;
@@ -67,7 +67,7 @@ export interface FileMapping {
   idReason: string | null;
   /** The choice to make before the rows can be read; null if there is none. */
   question: { fields: Field[]; detail: string } | null;
-  /** The words in status columns that mean that a person is gone; empty without such a column. */
+  /** The words in status columns that mark a person as inactive; empty without such a column. */
   goneWords: string[];
   /** These are rejected rows of an earlier import. */
   isRejectedCsv: boolean;

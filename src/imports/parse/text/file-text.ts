@@ -23,7 +23,7 @@ export function notTextHint(beginning: Buffer): string | undefined {
   return SIGNATURES.find(({ start, part }) => text.startsWith(start) && text.includes(part))?.hint;
 }
 
-/** The encoding that the byte-order mark of a text says; UTF-8 without one. */
+/** The encoding of a text by its byte-order mark; UTF-8 without one. */
 export function encodingOf(beginning: Buffer): 'utf-8' | 'utf-16le' | 'utf-16be' {
   const mark = beginning.subarray(0, 2).toString('hex');
   return mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8';
