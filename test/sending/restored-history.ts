@@ -16,14 +16,14 @@ interface Human {
   wasDeleted: boolean;
 }
 
-/** What the EHR says, with people by their places in `HUMANS`, and what the service does between. */
+/** A command of the EHR, with people by their places in `HUMANS`, or a step of the service between commands. */
 export type Command =
   | { do: 'put' | 'delete' | 'rename'; who: number }
   | { do: 'merge'; who: number; into: number }
   | { do: 'call'; times: number }
   | { do: 'settle' };
 
-/** How a human of the EHR stands. */
+/** The outcome for a human of the EHR. */
 export interface Outcome {
   readonly human: Human;
   readonly path: string;
@@ -175,7 +175,7 @@ export class Ehr {
     return ids.flatMap((id) => this.world.platform.usersOf(id));
   }
 
-  /** How everyone in the EHR stands. */
+  /** The outcomes for everyone in the EHR. */
   async outcomes(): Promise<Outcome[]> {
     const { get, verdictOf } = peopleOf(this.world);
     const { users } = this.world.platform.simulator.state;
