@@ -37,12 +37,20 @@ export class SubscriptionsHealth {
       },
       paused.length > 0 && {
         code: 'subscriptions-paused',
-        values: { subscriptions: namesOf(paused.map(({ url, paused: reason }) => because(url, labelOf('pauseReason', reason ?? '')))) },
+        values: {
+          subscriptions: namesOf(
+            paused.map(({ url, paused: reason }) => because(url, labelOf('pauseReason', reason ?? ''))),
+          ),
+        },
         ...sinceOf(paused.map(({ pausedAt }) => pausedAt)),
       },
       failing.length > 0 && {
         code: 'pushes-fail',
-        values: { subscriptions: namesOf(failing.map(({ url, answerFault }) => because(url, labelOf('pushFault', answerFault ?? '')))) },
+        values: {
+          subscriptions: namesOf(
+            failing.map(({ url, answerFault }) => because(url, labelOf('pushFault', answerFault ?? ''))),
+          ),
+        },
         ...sinceOf(failing.map(({ failingSince }) => failingSince)),
       },
     ]);
