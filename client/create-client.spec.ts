@@ -9,7 +9,7 @@ import { NotebridgeError } from './notebridge-error.js';
 
 type Answer = (response: ServerResponse, request: IncomingMessage) => unknown;
 
-/** What the server answers, in this order; the last one again and again. */
+/** The answers of the server, in this order; the last one is repeated. */
 let answers: Answer[];
 let requests: string[];
 const server = createServer(async (request, response) => {

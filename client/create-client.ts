@@ -8,7 +8,7 @@ import { send, type UploadBody } from './sending/send.js';
 import { callOptions, type Upload } from './sending/upload.js';
 import { type WaitOptions, waitFor } from './wait-for.js';
 
-/** Who calls which service. */
+/** The service, the caller, and how requests are sent. */
 export interface ClientOptions {
   /** Address of the service, such as `https://notebridge.example`. */
   url: string;

@@ -9,7 +9,7 @@ export interface FieldFault {
 export interface ProblemMembers {
   /** Of `cursor-gone`: the cursor from which all available events follow. */
   continueAfter?: string;
-  /** Of `session-exists`: the id of that session. */
+  /** The id of the existing session, for `session-exists`. */
   session?: string;
   /** Of `renamed` and `merged`: the id to use. */
   externalId?: string;
@@ -30,7 +30,7 @@ export interface ErrorParts {
 export class NotebridgeError extends Error {
   /** JSON Pointer (RFC 6901) of the rejected field, if there is one. */
   readonly pointer: string | undefined;
-  /** How long to wait before the same request, in seconds; undefined if the answer does not say. */
+  /** How long to wait before the same request, in seconds; undefined if the answer names no time. */
   readonly retryAfter: number | undefined;
   /** Further members of the problem. */
   readonly more: ProblemMembers;

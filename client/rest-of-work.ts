@@ -1,6 +1,6 @@
 import type { Schemas } from './methods.js';
 
-/** What can be waited for, and what is returned. */
+/** The kinds of work that can be waited for, and the result of each. */
 export interface Waited {
   provider: Schemas['PersonResponse'];
   client: Schemas['PersonResponse'];
@@ -63,7 +63,7 @@ function restOfJob(job: Waited['compliance-job']): Rest {
   return state === 'Completed' ? restOfCompleted(job) : GOING_ON;
 }
 
-/** A completed job still waits for its result. One that retention has removed was there; one that cannot be had ends badly. */
+/** A completed job waits for its result. One that retention removed counts; one that cannot be read ends badly. */
 function restOfCompleted({ state, result, removedAt, unreadable, updatedAt }: Waited['compliance-job']): Rest {
   // Absent if the key may not see it.
   if (result !== null || removedAt !== null) return GOOD;

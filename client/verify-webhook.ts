@@ -6,7 +6,7 @@ export interface WebhookEvent {
   type: FeedEvent['type'];
   /** When the event happened, in ISO 8601. */
   timestamp: string;
-  /** The event's own members, besides those that every event has. */
+  /** The members of this type of event, in addition to those of every event. */
   data: { cursor: string; subject: string; [name: string]: unknown };
 }
 

@@ -1,7 +1,7 @@
 import type { Client } from '../client/create-client.js';
 import type { Platform } from './platform.js';
 
-/** What the steps of the demo need: the EHR's side and the platform's. */
+/** The stage of the demo's steps: the EHR's side and the platform's. */
 export interface Stage {
   /** notebridge, as the EHR sees it. */
   ehr: Client;

@@ -8,7 +8,7 @@ export interface Options {
   readonly minutes?: number;
   /** The share of each scenario to run, in (0, 1]; undefined: what the minutes allow. */
   readonly share?: number;
-  /** Where the queues run; undefined: the seed decides for each scenario. */
+  /** The store of the queues; if undefined, the seed decides for each scenario. */
   readonly queue?: 'postgres' | 'redis';
   /** Scenarios that run at the same time. */
   readonly atOnce: number;

@@ -22,7 +22,7 @@ interface Member {
   starting?: Promise<void>;
 }
 
-/** What a supervisor can tell of a member. */
+/** The state of a member, as a supervisor knows it. */
 export interface MemberState {
   readonly roles: Roles;
   readonly port: number;

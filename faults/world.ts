@@ -42,7 +42,7 @@ export interface Setting {
   readonly onOpen?: (close: () => Promise<void>) => void;
 }
 
-/** What a scenario needs of its world. */
+/** The requirements of a scenario for its world. */
 export interface Wanted {
   readonly platform?: Partial<Settings>;
   /** Limit of user-management calls per minute, on both sides. */

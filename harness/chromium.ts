@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 
-/** Where Debian and others install it. */
+/** Its paths on Debian and other systems. */
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
 /** The browser for tests of the console; undefined if none is installed. */

@@ -17,7 +17,7 @@ export const SETTINGS = Object.keys(new Env());
 export const settingsIn = (text: string): Record<string, string> =>
   Object.fromEntries([...text.matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]));
 
-/** How a deployment file starts a process. */
+/** The command and settings with which a deployment file starts a process. */
 export interface Start {
   readonly command: readonly string[];
   readonly settings: Readonly<Record<string, string>>;

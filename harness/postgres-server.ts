@@ -18,7 +18,7 @@ export interface PostgresServer {
 /** A server and its clients, which are in one folder. */
 const PROGRAMS = ['initdb', 'postgres', 'pg_basebackup', 'pg_dump', 'pg_restore', 'psql'];
 
-/** Where Debian installs each version, because it puts no server on the PATH. */
+/** The folder in which Debian installs each version, because it puts no server on the PATH. */
 const DEBIAN = '/usr/lib/postgresql';
 
 /** The folder with the newest installed server and clients of PostgreSQL; undefined without one. */

@@ -1,10 +1,10 @@
-/** What a program has printed. */
+/** The output of a program. */
 export class ProgramOutput {
-  /** All of it, or its end. */
+  /** The whole output, or its end. */
   text = '';
   bytes = 0;
 
-  /** @param keeps characters of its end that are surely kept */
+  /** @param keeps minimum characters of its end that are kept */
   constructor(private readonly keeps = Number.POSITIVE_INFINITY) {}
 
   add(chunk: string): void {

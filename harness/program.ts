@@ -21,7 +21,7 @@ export interface Program {
   send(line: string): void;
 }
 
-/** How to start a program. */
+/** The options for starting a program. */
 export interface ProgramOptions {
   /** Relative to the project, such as `dist/src/main.js`. */
   readonly file: string;
@@ -30,9 +30,9 @@ export interface ProgramOptions {
   readonly nodeArgs?: readonly string[];
   /** Its whole environment, except for PATH, HOME and TMPDIR. */
   readonly env?: Record<string, string | undefined>;
-  /** What the program prints when it is ready. Without it, `start` does not wait. */
+  /** The output of the program when it is ready. Without it, `start` does not wait. */
   readonly ready?: RegExp;
-  /** Characters of its output that are surely kept, for a program that runs for hours. Defaults to all. */
+  /** Minimum characters of its output that are kept, for a program that runs for hours. Defaults to all. */
   readonly keeps?: number;
 }
 

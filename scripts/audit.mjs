@@ -11,7 +11,7 @@ const GRAVE = ['high', 'critical'];
 /** A package with a critical advisory since 2020: a registry that knows none for it knows none for any. */
 const WITNESS = { name: 'minimist', version: '0.0.8' };
 
-/** What `npm audit` says of a folder; without `vulnerabilities` if the registry has not answered. */
+/** Runs `npm audit` on a folder. @returns its report; without `vulnerabilities` if the registry has not answered. */
 async function ask(folder) {
   const { output } = await npm('audit', '--json', '--loglevel=silent', '--prefix', folder);
   try {

@@ -9,7 +9,7 @@ const require = createRequire(import.meta.url);
 
 const key = (id) => `${id}:${Buffer.alloc(32, 1).toString('base64')}`;
 
-/** What the service needs in addition to its database. It makes no calls, because it is not started. */
+/** The settings that the service needs in addition to its database. It makes no calls, because it is not started. */
 const SETTINGS = {
   PLATFORM_BASE_URL: 'http://127.0.0.1:9',
   PLATFORM_API_KEY: 'none',

@@ -60,7 +60,7 @@ async function missingSql(pool) {
 const CHAR_OID = 18;
 const TEXT_OID = 25;
 
-/** Which columns of a result are one letter, by its rows. */
+/** The one-letter columns of a result, by its rows. */
 const letters = new WeakMap();
 
 /** The adapter does not know the type of the one-letter columns in PostgreSQL's catalogues, so they pass it as text. */

@@ -8,7 +8,7 @@ import { npm, quietly } from './processes.mjs';
 import { billOfMaterials } from './sbom.mjs';
 import { Fault } from './setup.mjs';
 
-/** What the package of the service holds: the same as the image, and the pages. */
+/** The contents of the service's package: those of the image, and the pages. */
 const PACKED = [
   'bin',
   'dist/src',

@@ -21,7 +21,7 @@ const filesIn = (...folders) =>
     .sort();
 
 const isSource = (file) => /(?<!\.d|\.spec)\.ts$/.test(file);
-/** What is compiled into dist/. */
+/** The sources that are compiled into dist/. */
 const compiledSources = () =>
   filesIn('client', 'src', 'simulator', 'demo', 'bench', 'harness', 'faults').filter(isSource);
 const writtenSources = () => filesIn('src').filter((file) => isSource(file) && !file.startsWith('src/generated'));

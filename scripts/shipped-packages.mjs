@@ -1,5 +1,5 @@
-// Which packages of the lockfile are handed on: those that production installs, and those within the console's
-// pages and the client.
+// The packages of the lockfile that are shipped: those that production installs, and those within the console's pages
+// and the client.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 

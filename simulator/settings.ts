@@ -15,7 +15,7 @@ export interface Settings {
   retryAfter: 'seconds' | 'date' | 'absent';
   /** Latency of a call. A random share of it passes before the request arrives. */
   latencyMs: RangeMs;
-  /** Whether a create with an email in use is rejected with 400 or creates a second user. */
+  /** `reject`: a create with an email in use is rejected with 400. `allow`: it creates a second user. */
   duplicateEmails: 'reject' | 'allow';
   /** Body of the 404 for an unknown path: as of every error, or a web page as of another server. */
   unknownPaths: 'message' | 'page';
@@ -59,7 +59,7 @@ export interface Settings {
   webhookRetries: number;
   /** Delay before the first retry in milliseconds; it doubles with each retry. */
   webhookRetryBaseMs: number;
-  /** Whether a retry has a new timestamp and signature, or repeats the first ones. */
+  /** `fresh`: a retry has a new timestamp and signature. `same`: it repeats the first ones. */
   webhookRetryTimestamp: 'fresh' | 'same';
   /** Maximum deliveries in flight. */
   webhookConcurrency: number;

@@ -24,14 +24,15 @@ const LARGE_BYTES = 320 * 1024 ** 2;
  */
 const GROWTH_PERCENT = 50;
 
-const LOOK_MS = 100;
+/** How often to check the memory of the process until it is large. */
+const MEMORY_CHECK_MS = 100;
 
 function limitMemory(): void {
-  const looking = setInterval(() => {
+  const checking = setInterval(() => {
     if (process.memoryUsage.rss() < LARGE_BYTES) return;
     setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`);
-    clearInterval(looking);
-  }, LOOK_MS).unref();
+    clearInterval(checking);
+  }, MEMORY_CHECK_MS).unref();
 }
 
 async function main(): Promise<void> {
@@ -52,7 +53,7 @@ async function main(): Promise<void> {
       abortOnError: false,
     });
     await setupApp(app);
-    sayAddresses(logger, app.get(Contract), env);
+    logAddresses(logger, app.get(Contract), env);
     stopOnSignal(logger, env.shutdownDeadlineMs, () =>
       drain(app, env)
         .then(() => stop(app))
@@ -80,9 +81,9 @@ async function listen(app: NestFastifyApplication, { HOST: host, PORT: port }: E
   }
 }
 
-/** Has load balancers go elsewhere, and works as ever until they do. */
+/** Reports `stopping` to load balancers, and keeps serving until they have noticed. */
 async function drain(app: NestFastifyApplication, { SHUTDOWN_DELAY_SECONDS: seconds }: Env): Promise<void> {
-  app.get(Stopping).announced = true;
+  app.get(Stopping).startDraining();
   if (seconds > 0) await delay(seconds * 1_000);
 }
 
@@ -91,13 +92,13 @@ async function drain(app: NestFastifyApplication, { SHUTDOWN_DELAY_SECONDS: seco
  * works; workers may take as long as a call to the platform.
  */
 async function stop(app: NestFastifyApplication): Promise<void> {
-  app.get(Stopping).begin();
+  app.get(Stopping).startShutdown();
   await app.getHttpAdapter().close();
   await app.close();
 }
 
 /** Logs complete URLs, because they show a wrong base URL immediately. */
-function sayAddresses(
+function logAddresses(
   logger: Logger,
   contract: Contract,
   { PLATFORM_BASE_URL: base, PLATFORM_CONTRACT: file }: Env,

@@ -3,7 +3,7 @@ import { type LoggerOptions, type Logger as Pino, stdSerializers } from 'pino';
 
 type Level = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 
-/** Members that no log line should ever have; a belt, for code that logs them is at fault already. */
+/** Members that no log line should ever have. A second safeguard, because code that logs them is already wrong. */
 const NEVER = [
   ...[
     'authorization',
@@ -28,16 +28,16 @@ export function pinoOptions(level: string): LoggerOptions {
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label) => ({ level: label }) },
     redact: { paths: NEVER.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]), censor: '[redacted]' },
-    // An error's own members may hold anything (a request's configuration, a row): its kind and place are enough.
+    // An error's own members may contain anything (a request's configuration, a row). Its kind and place are enough.
     serializers: { err: ({ type, message, stack }) => ({ type, message, stack }), req: () => undefined },
   };
 }
 
 /** Nest's contexts that log a line for each module and route at every start; these lines are for debugging. */
-const OF_THE_FRAMEWORK = ['NestFactory', 'NestApplication', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer'];
+const FRAMEWORK_CONTEXTS = ['NestFactory', 'NestApplication', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer'];
 
-/** What logs an error that ends the start, which `main` says in a sentence. */
-const OF_A_REFUSED_START = 'ExceptionHandler';
+/** The context in which Nest logs an error that ends the start; `main` reports it in a sentence. */
+const STARTUP_ERROR_CONTEXT = 'ExceptionHandler';
 
 type Log = (message: unknown, ...rest: unknown[]) => void;
 
@@ -46,14 +46,15 @@ export class PinoLogger implements LoggerService {
   constructor(private readonly pino: Pino) {}
 
   log: Log = (message, ...rest) =>
-    this.write(OF_THE_FRAMEWORK.includes(rest.at(-1) as string) ? 'debug' : 'info', message, rest);
-  error: Log = (message, ...rest) => this.write(rest.at(-1) === OF_A_REFUSED_START ? 'debug' : 'error', message, rest);
+    this.write(FRAMEWORK_CONTEXTS.includes(rest.at(-1) as string) ? 'debug' : 'info', message, rest);
+  error: Log = (message, ...rest) =>
+    this.write(rest.at(-1) === STARTUP_ERROR_CONTEXT ? 'debug' : 'error', message, rest);
   warn: Log = (message, ...rest) => this.write('warn', message, rest);
   debug: Log = (message, ...rest) => this.write('debug', message, rest);
   verbose: Log = (message, ...rest) => this.write('trace', message, rest);
   fatal: Log = (message, ...rest) => this.write('fatal', message, rest);
 
-  /** Nest hands over `(message, stack?, context?)`. */
+  /** Nest passes `(message, stack?, context?)`. */
   private write(level: Level, message: unknown, rest: unknown[]): void {
     const context = typeof rest.at(-1) === 'string' ? (rest.at(-1) as string) : undefined;
     const stack = rest.length > 1 && typeof rest[0] === 'string' ? rest[0] : undefined;

@@ -2,7 +2,7 @@ import path from 'node:path';
 import type pg from 'pg';
 import type { Env } from './config/env.js';
 import { Random } from './config/random.js';
-import { explained } from './database/connect/connect-fault.js';
+import { withConnectHint } from './database/connect/connect-fault.js';
 import { inSchema, withClient } from './database/connect/session.js';
 import { applyMigrations, missingMigrations } from './database/migrations.js';
 import {
@@ -24,22 +24,22 @@ import { weakSecretWarnings } from './operations/start/weak-secrets.js';
 import { prepareQueueStore } from './queue/backend/queue-store.js';
 import { KEY_SETTINGS, keptKeys } from './vault/keys.js';
 
-/** What a process needs, its environment completed, before Nest starts. */
+/** The prepared environment of a process before Nest starts. */
 interface Prepared {
   env: Env;
   /** Sentences for the log. */
   notes: string[];
   /** Those that need action. */
   warnings: string[];
-  /** Lets go of what was started. */
+  /** Releases everything that was started. */
   release(): Promise<void>;
 }
 
 /**
- * Settles what a process needs before Nest starts: the database (the embedded one when no DATABASE_URL is set), its
- * migrations, the queue's store and the keys. What is settled is written into the environment.
+ * Prepares a process before Nest starts: the database (the embedded one without DATABASE_URL), its migrations, the
+ * queue's store and the keys. Writes the resulting settings into the environment.
  *
- * @param task what the process is for
+ * @param task the purpose of the process
  * @throws {Error} naming the setting to fix
  */
 export async function prepare(env: Env, task: 'serve' | 'migrate' = 'serve'): Promise<Prepared> {
@@ -98,7 +98,7 @@ export async function prepareStores(env: StoreEnv, url: string, ownerUrl: string
   const needsQueues = env.REDIS_URL === undefined;
   const fault = creationFault(facts, { setting, needsQueues });
   if (fault) throw new Error(fault);
-  const notes = await explained(setting, async () => {
+  const notes = await withConnectHint(setting, async () => {
     const applied = migrator ? await applyMigrations(migrator.url) : await checkMigrated(own.url);
     const creator = facts.mayCreateSchemas ? migrator?.url : undefined;
     const warnings = await prepareQueueStore(env, creator);
@@ -119,7 +119,7 @@ interface UsableDatabase {
 
 /** @throws {Error} one sentence, if the service cannot use it */
 async function usableDatabase(url: string, setting: string): Promise<UsableDatabase> {
-  return explained(setting, () =>
+  return withConnectHint(setting, () =>
     withClient(url, async (client) => {
       const facts = await readDatabaseFacts(client);
       const fault = databaseFault(facts, setting) ?? (await poolerFault(client, url));

@@ -23,19 +23,19 @@ import { contractJsonSchema } from './platform/contract/contract-json-schema.js'
 import { DESCRIBED_WEBHOOK, WEBHOOK_PATH } from './webhooks/described-webhook.js';
 import { WebhooksController } from './webhooks/webhooks.controller.js';
 
-/** Bytes of a JSON body on a route that does not say otherwise. */
+/** Maximum bytes of a JSON body, unless a route has its own limit. */
 const JSON_LIMIT = 64 * 1024;
 
 /** Characters of one path segment: an EHR's id, percent-encoded. */
 const PATH_SEGMENT_LIMIT = 1024;
 
-/** What a multipart body may hold at most; a route that reads one sets what it takes. Sizes in bytes. */
+/** The limits of a multipart body, sizes in bytes; a route that reads one sets its own. */
 const MULTIPART_LIMITS = { fieldNameSize: 100, fieldSize: 64 * 1024, fields: 50, files: 500, fileSize: 2 * 1024 ** 3 };
 
 /** The forms of errors other than problem details. */
 const ERROR_FORMS = [FHIR_ERRORS];
 
-/** Milliseconds between two looks for connections whose headers are late. */
+/** How often to check for connections whose headers are late, in milliseconds. */
 const CHECK_MS = 1_000;
 
 /**
@@ -68,7 +68,7 @@ export function httpAdapter(env: Pick<Env, 'TRUSTED_PROXIES' | 'HEADERS_TIMEOUT_
   return adapter;
 }
 
-/** Everything that stands before the features; call it between creating the application and starting it. */
+/** Installs everything in front of the features. Call it after creating the application and before starting it. */
 export async function setupApp(app: NestFastifyApplication): Promise<NestFastifyApplication> {
   const fastify = app.getHttpAdapter().getInstance();
   const gate = app.get(RequestGate, { strict: false });

@@ -55,7 +55,7 @@ function isValid(bytes: ArrayBuffer): boolean {
   }
 }
 
-/** An answer that is read as it arrives. @param onEnd called when nothing more of it will arrive */
+/** An answer that is read as it arrives. @param onEnd called at its end, or when it is cut off */
 export function streamed(answer: Response, onEnd: () => void): Response {
   const { status, statusText, headers } = answer;
   const reader = answer.body?.getReader();

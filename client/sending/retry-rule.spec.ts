@@ -6,8 +6,8 @@ import {
   isDeleted,
   isPassing,
   isRepeatable,
+  MAX_BACKOFF_MS,
   MAX_NAMED_PAUSE_MS,
-  MAX_PAUSE_MS,
   pauseBefore,
 } from './retry-rule.js';
 
@@ -31,7 +31,7 @@ describe('pauseBefore', () => {
           sent += 1;
         }
         expect(sent).toBeLessThanOrEqual(DEFAULT_ATTEMPTS);
-        expect(total).toBeLessThanOrEqual(DEFAULT_ATTEMPTS * MAX_PAUSE_MS);
+        expect(total).toBeLessThanOrEqual(DEFAULT_ATTEMPTS * MAX_BACKOFF_MS);
       }),
       propertyRuns(),
     );

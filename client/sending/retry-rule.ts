@@ -3,8 +3,8 @@ import type { NotebridgeError } from '../notebridge-error.js';
 /** How often a request is sent by default: with the pauses between, about 15 seconds. */
 export const DEFAULT_ATTEMPTS = 6;
 
-const FIRST_PAUSE_MS = 500;
-export const MAX_PAUSE_MS = 30_000;
+const INITIAL_BACKOFF_MS = 500;
+export const MAX_BACKOFF_MS = 30_000;
 
 /** The longest pause that `Retry-After` can ask of a reader without an end. Timers cannot wait for longer than 24 days. */
 export const MAX_NAMED_PAUSE_MS = 3_600_000;
@@ -67,7 +67,7 @@ export function pauseBefore(
 ): number | undefined {
   if (sent >= attempts || !isPassing(error)) return undefined;
   const namedMs = Math.min((error.retryAfter ?? 0) * 1_000, MAX_NAMED_PAUSE_MS);
-  if (namedMs > MAX_PAUSE_MS && Number.isFinite(attempts)) return undefined;
-  const backoffMs = Math.min(FIRST_PAUSE_MS * 2 ** (sent - 1), MAX_PAUSE_MS) * (1 - random / 2);
+  if (namedMs > MAX_BACKOFF_MS && Number.isFinite(attempts)) return undefined;
+  const backoffMs = Math.min(INITIAL_BACKOFF_MS * 2 ** (sent - 1), MAX_BACKOFF_MS) * (1 - random / 2);
   return Math.max(namedMs, backoffMs);
 }

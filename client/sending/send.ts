@@ -4,10 +4,10 @@ import { pause } from './pause.js';
 import { isDeleted, pauseBefore } from './retry-rule.js';
 import { faultOfFile, type Source, watched } from './source-of-upload.js';
 
-/** What is sent as a file or a form: each attempt reads it from its beginning. */
+/** The file or form of an upload: each attempt reads it from its beginning. */
 export type UploadBody = Blob | FormData | (() => Source);
 
-/** How a request is sent. */
+/** The options for sending a request. */
 export interface Sending {
   fetch: typeof globalThis.fetch;
   /** How often it may be sent. */

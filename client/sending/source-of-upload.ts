@@ -36,7 +36,7 @@ export function watched(source: Source): WatchedSource {
   };
 }
 
-/** Errors of `fetch` about a file: it has changed since `openAsBlob`, or has not as many bytes as the caller said. */
+/** Errors of `fetch` about a file: it has changed since `openAsBlob`, or its length differs from the given one. */
 const FILE_FAULTS: ReadonlySet<unknown> = new Set(['NotReadableError', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH']);
 
 /** Finds the error of a caller's file in an error of `fetch`. */

@@ -11,7 +11,7 @@ export function pauseLive(pause: boolean): void {
   if (!pause) noteChange();
 }
 
-/** When something that the page may show changed, as `Date.now()` returns it. */
+/** The time of the last change that the page may show, as `Date.now()` returns it. */
 const changedAt = store(0);
 
 /** Reads the shown data again after a change, except reads that the audit log records. */

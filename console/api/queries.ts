@@ -4,7 +4,7 @@ import { store } from './store.js';
 
 type Liveness = 'live' | 'connecting' | 'paused';
 
-/** Whether the shown data follows the service. */
+/** The state of the live updates of shown data. */
 export const liveness = store<Liveness>('connecting');
 
 /** The interval of a poll for data without events; false while live updates are paused. */

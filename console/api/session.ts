@@ -9,7 +9,7 @@ export type Session = Schemas['BrowserSessionResponse'];
 export type Scope = Session['caller']['scopes'][number];
 
 /** How often the page checks its session, in milliseconds. */
-const LOOK_MS = 30_000;
+const POLL_INTERVAL_MS = 30_000;
 
 /** Maximum wait for the end of a session: if the clocks differ by weeks, a timer above 2^31 ms would fire immediately. */
 const MAX_WAIT_MS = 86_400_000;
@@ -30,7 +30,9 @@ export function useSession(): UseQueryResult<Session | null> {
     ...SESSION,
     refetchIntervalInBackground: true,
     refetchInterval: ({ state: { data } }) =>
-      data ? Math.max(LOOK_MS, isPaused ? Math.min(MAX_WAIT_MS, Date.parse(data.expiresAt) - Date.now()) : 0) : false,
+      data
+        ? Math.max(POLL_INTERVAL_MS, isPaused ? Math.min(MAX_WAIT_MS, Date.parse(data.expiresAt) - Date.now()) : 0)
+        : false,
   });
 }
 

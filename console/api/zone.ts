@@ -3,7 +3,7 @@ import { store } from './store.js';
 /** The zone of this browser, such as Europe/Vienna. */
 export const LOCAL_ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** Where this browser keeps that its reader chose UTC. */
+/** The key under which this browser stores that its reader chose UTC. */
 const CHOICE = 'notebridge.zone';
 const UTC = 'UTC';
 
@@ -18,12 +18,12 @@ export function chooseZone(chosen: string): void {
   zone.set(chosen);
 }
 
-/** What a `datetime-local` field holds, in the reader's zone, as RFC 3339; undefined if it is empty. */
+/** The value of a `datetime-local` field, in the reader's zone, as RFC 3339; undefined if it is empty. */
 export function momentOf(given: unknown): string | undefined {
   return given ? new Date(`${String(given)}${zone.get() === UTC ? 'Z' : ''}`).toISOString() : undefined;
 }
 
-/** A moment as a `datetime-local` field holds it, in the reader's zone; empty if the text is no moment. */
+/** A moment as the value of a `datetime-local` field, in the reader's zone; empty if the text is not a moment. */
 export function fieldMoment(iso: string | undefined): string {
   const date = new Date(iso ?? '');
   if (Number.isNaN(date.getTime())) return '';

@@ -40,7 +40,7 @@ export function ActionButton(props: {
 export function ConfirmedAction<T>(props: {
   label: string;
   title: string;
-  /** What will happen, and to how many; the fields of the form, if any. */
+  /** The effect, and the number of items that it affects; the fields of the form, if any. */
   children: ReactNode;
   /** @param given the fields by their names */
   run: (given: FormData) => Promise<T>;

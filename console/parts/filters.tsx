@@ -46,7 +46,7 @@ interface Filter<N extends string> {
 
 type Filters<N extends string> = Partial<Record<N, string>>;
 
-/** The form of a list's filters, which apply when it is sent. Ids only, because they stand in the URL. */
+/** The form of a list's filters, which apply when it is sent. Ids only, because they are part of the URL. */
 export function FilterForm<N extends string>(props: {
   fields: readonly Filter<N>[];
   filters: Filters<N>;

@@ -2,9 +2,9 @@ import { api } from '../api/client.js';
 import { usePolling } from '../api/queries.js';
 import { useRead } from './read.js';
 
-/** How often to look whether sending is held, in milliseconds. */
-const LOOK_MS = 10_000;
+/** How often to check whether sending is held, in milliseconds. */
+const POLL_INTERVAL_MS = 10_000;
 
-/** Whether calls go to the platform, and who holds them. */
+/** Reads whether calls go to the platform, and who holds them. */
 export const useSending = () =>
-  useRead(['sending'], () => api.GET('/v1/sending'), { refetchInterval: usePolling(LOOK_MS) });
+  useRead(['sending'], () => api.GET('/v1/sending'), { refetchInterval: usePolling(POLL_INTERVAL_MS) });

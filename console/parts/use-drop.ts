@@ -3,7 +3,7 @@ import { useEffect, useEffectEvent, useState } from 'react';
 /**
  * Takes files that are dropped anywhere in the window, where the browser would open them instead of the page.
  *
- * @returns whether files are being dragged over the window
+ * @returns true if files are being dragged over the window
  */
 export function useDrop(onFiles: (files: FileList) => void): boolean {
   const [isOver, setOver] = useState(false);

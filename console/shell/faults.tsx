@@ -11,14 +11,14 @@ const NO_FAILURES: readonly string[] = ['sending-held', 'sending-held-by-setting
 /** False for work that waits for a decision, too. */
 const isFailure = ({ part, code }: Cause) => part !== 'decisions' && !NO_FAILURES.includes(code);
 
-/** What fails, since when, and what to do, at the top of every page. Only operators can do something about it. */
+/** Shows what fails, since when, and what to do, at the top of every page. Only operators can act on it. */
 export function Faults() {
   const { data, error } = useHealth();
   const session = useSession();
   const causes = data?.causes.filter(isFailure) ?? [];
   const [first, ...others] = causes;
   if (!error && !first) return null;
-  // While the service cannot tell who is signed in, the reader may be an operator.
+  // While the service cannot determine the signed-in user, the reader may be an operator.
   const isOperator = session.data?.caller.scopes.includes('operations') ?? session.isError;
   const isGrave = !!error || causes.some(({ status, affects }) => status === 'down' || affects.length > 0);
   return (

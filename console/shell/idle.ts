@@ -3,13 +3,13 @@ import { signOut, tellUse } from '../api/session.js';
 
 const SIGNS = ['keydown', 'pointerdown', 'pointermove', 'wheel', 'touchstart'] as const;
 
-/** Where all tabs of a browser store when it was last used. */
+/** The key under which all tabs of a browser store when it was last used. */
 const LAST_SIGN = 'notebridge.last-sign';
 
-/** Minimum interval of that, in milliseconds. */
+/** Minimum interval between two such writes, in milliseconds. */
 const NOTE_MS = 1_000;
 
-/** Minimum interval in which the service is told about use, in milliseconds. */
+/** Minimum interval between two reports of use to the service, in milliseconds. */
 const TELL_MS = 60_000;
 
 const lastSign = () => Number(localStorage.getItem(LAST_SIGN));

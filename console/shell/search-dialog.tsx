@@ -30,7 +30,7 @@ const MATCHED: Readonly<Record<Found['matched'], string>> = {
   appointment: 'by appointment',
 };
 
-/** What a search covers, by the scope that it needs. */
+/** The kinds that a search covers, with the scope that each needs. */
 const SEARCHED: readonly (readonly [scope: Scope, what: string])[] = [
   ['people:read', 'people'],
   ['sessions:read', 'sessions'],

@@ -7,7 +7,7 @@ import { Field } from '../parts/field.js';
 import { ErrorNote } from '../parts/notes.js';
 
 /** How often to check for a sign-in in the other tab, in milliseconds. */
-const LOOK_MS = 2_000;
+const POLL_INTERVAL_MS = 2_000;
 
 /** The form of a reason. */
 const PURPOSE = '[A-Za-z0-9._:\\/\\|\\-]{1,128}';
@@ -31,7 +31,7 @@ function Confirmation({ asked: { needsSignIn, answer }, session }: { asked: Aske
         (isDone) => isDone && setConfirmed(true),
         () => undefined,
       );
-    const looking = setInterval(look, LOOK_MS);
+    const looking = setInterval(look, POLL_INTERVAL_MS);
     return () => clearInterval(looking);
   }, [isConfirmed, isPerson, before]);
   const attempt = useMutation({

@@ -13,7 +13,7 @@ export class Lags {
     this.waits.push(ms);
   }
 
-  /** What came since the last call. */
+  /** Takes the lags since the last call. */
   take(): Lag | null {
     const waits = this.waits.sort((a, b) => a - b);
     this.waits = [];

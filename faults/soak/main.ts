@@ -42,5 +42,5 @@ main(process.argv.slice(2))
     console.error(error instanceof Error ? error.message : error);
     return 1;
   })
-  // What a broken run left waiting would keep the process.
+  // Work that a broken run left behind would keep the process running.
   .then((code) => process.exit(code));

@@ -72,7 +72,7 @@ export class Meter {
     return (this.world.simulator.state.nowMs() - this.since) / 1_000;
   }
 
-  /** What came since the last row. */
+  /** Makes a row of the measurements since the last one. */
   async row(): Promise<Row> {
     await this.look();
     const { world } = this;

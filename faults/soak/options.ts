@@ -1,7 +1,7 @@
-/** What a soak is asked for. */
+/** The options of a soak. */
 export interface SoakOptions {
   readonly minutes: number;
-  /** What all chance comes from. */
+  /** The seed of all random choices. */
   readonly seed: number;
   readonly queue: 'postgres' | 'redis';
 }

@@ -48,7 +48,7 @@ const READING_AT_ONCE = 30;
 const LISTS = ['sessions?limit=50', 'clients?limit=50', 'sessions?state=Error', 'overview', 'webhook-deliveries'];
 
 /** Characters of the output of each process that are kept, to show why it ended. */
-const KEEPS = 100_000;
+const KEPT_OUTPUT = 100_000;
 
 /** @param table is given each line of the table */
 export function soak(minutes: number, table: (line: string) => void): Scenario {
@@ -68,7 +68,7 @@ export function soak(minutes: number, table: (line: string) => void): Scenario {
         sessionFailureRate: 0.01,
         regenerationFailureRate: 0.1,
       },
-      keeps: KEEPS,
+      keeps: KEPT_OUTPUT,
       direct: true,
     },
     run: (world) => new Soak(world, minutes, table).run(),

@@ -62,7 +62,7 @@ export function judge(rows: readonly Row[], oracle: Oracle): void {
   grows('bytes of disk per event', bytesPerEvent(warm.slice(0, half + 1)), bytesPerEvent(warm.slice(half)), DISK);
 }
 
-/** What each event of the feed adds to the database, with everything that came with it. */
+/** Bytes that each event of the feed adds to the database, including the related rows. */
 export function bytesPerEvent(rows: readonly Row[]): number {
   const [from, to] = [rows[0], rows.at(-1)];
   if (!from || !to || to.events === from.events) return 0;

@@ -7,12 +7,12 @@ import type { Shift } from './shift.js';
 /** One way in which the platform fails. */
 interface Trouble {
   readonly name: string;
-  /** What its calls suffer. */
+  /** The faults of its calls. */
   readonly rule?: Partial<FaultRule>;
   /** Of the calls, while some of them suffer it. */
   readonly share?: number;
   readonly operations?: readonly string[];
-  /** What its webhooks suffer. */
+  /** The faults of its webhooks. */
   readonly settings?: Partial<Settings>;
 }
 

@@ -47,7 +47,7 @@ export class PushWork {
     this.receiver = await PushReceiver.start();
     const { attempts, taken } = this.receiver;
     this.receiver.respond = (answer, received) => {
-      // What it remembers would grow for as long as the run.
+      // Its memory would grow during the whole run.
       attempts.length = 0;
       taken.length = 0;
       this.inFlight += 1;

@@ -159,7 +159,7 @@ export class ApiDescription {
   }
 }
 
-/** Says what is wrong by the deepest error, because the errors of the alternatives around it only follow from it. */
+/** Describes the fault by the deepest error, because the errors of the alternatives around it only follow from it. */
 function inWords(errors: readonly ErrorObject[], value: unknown): string {
   const [error] = [...errors].sort((a, b) => b.instancePath.split('/').length - a.instancePath.split('/').length);
   if (!error) return 'the body is not as described.';

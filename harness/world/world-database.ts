@@ -4,7 +4,7 @@ import { sessionConfig } from '../../src/database/connect/session.js';
 import { liftTimeouts, prepareStatements } from './connections.js';
 import { useTime, withOptions } from './time.js';
 
-/** Tables that a reset leaves alone. */
+/** Tables that a reset does not change. */
 const KEPT_TABLES = ['_prisma_migrations'];
 
 /** The database of one world. */

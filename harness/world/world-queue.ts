@@ -1,6 +1,6 @@
 import { Global, Injectable, Module } from '@nestjs/common';
 import { Clock } from '../../src/config/clock.js';
-import { DueParts } from '../../src/due-rows/due-loop.js';
+import { DueLoopDeps } from '../../src/due-rows/due-loop.js';
 import type { Health } from '../../src/http/server/health-indicator.js';
 import { WorkerProcess } from '../../src/processes/worker-process.js';
 import type { QueueName } from '../../src/queue/backend/queue-names.js';
@@ -61,7 +61,7 @@ export class RecordedNotifications extends QueueNotifier {
   }
 }
 
-/** Says which work is due, but never starts it. */
+/** Reports which work is due, but never starts it. */
 @Injectable()
 export class IdlePoller extends Poller {
   /** The polls that the service declared. */
@@ -84,7 +84,7 @@ export class IdlePoller extends Poller {
   }
 }
 
-/** A worker process that sends a heartbeat only when the world tells it to. */
+/** A worker process whose heartbeats the world sends. */
 @Injectable()
 export class ManualHeartbeat extends WorkerProcess {
   protected override plan(): void {}
@@ -97,9 +97,9 @@ export class ManualHeartbeat extends WorkerProcess {
     { provide: QueueNotifier, inject: [Clock], useFactory: (clock: Clock) => new RecordedNotifications(clock) },
     { provide: Poller, useClass: IdlePoller },
     { provide: WorkerProcess, useClass: ManualHeartbeat },
-    DueParts,
+    DueLoopDeps,
     { provide: QueueStore, useValue: NO_STORE },
   ],
-  exports: [QueueStore, QueueNotifier, Poller, WorkerProcess, DueParts],
+  exports: [QueueStore, QueueNotifier, Poller, WorkerProcess, DueLoopDeps],
 })
 export class WorldQueueModule {}

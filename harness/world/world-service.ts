@@ -28,7 +28,7 @@ export interface WorldService {
   beat(): Promise<void>;
 }
 
-/** What the poller finds. */
+/** The findings of a poll. */
 interface Polled {
   readonly due: ReadonlySet<keyof Work>;
   /** Milliseconds until the next row is due; infinite without one. */
@@ -39,7 +39,7 @@ interface Polled {
 
 export const NOTHING_DUE: Polled = { due: new Set(), nextInMs: Number.POSITIVE_INFINITY, isUnlinked: false };
 
-/** What replaces the machine's clock and randomness. */
+/** Replacements of the machine's clock and randomness. */
 export interface ServiceParts {
   readonly clock: Clock;
   readonly random: Random;

@@ -26,10 +26,10 @@ const SHORT_MS = 500;
 /** Rounds after which `settle` gives up. */
 const MAX_ROUNDS = 10_000;
 
-/** Real milliseconds between two looks for new notifications while a test waits for an answer. */
-const LOOK_MS = 5;
-/** Looks without a notification after which all work is tried, as the pollers would. */
-const QUIET_LOOKS = 40;
+/** How often to check for new notifications while a test waits for an answer, in real milliseconds. */
+const POLL_INTERVAL_MS = 5;
+/** Checks without a notification after which all work is tried, as the pollers would. */
+const MAX_QUIET_CHECKS = 40;
 
 /** Passes between two tests. Longer than every pause that a process keeps in memory. */
 const BETWEEN_TESTS: Span = '1 h';
@@ -184,13 +184,13 @@ export class World {
     void over.then(() => {
       isOver = true;
     });
-    for (let quietLooks = 0; ; quietLooks += 1) {
-      await Promise.race([over, delay(LOOK_MS)]);
+    for (let quietChecks = 0; ; quietChecks += 1) {
+      await Promise.race([over, delay(POLL_INTERVAL_MS)]);
       if (isOver) return answer;
       const notified = await this.takeNotified();
-      if (notified) quietLooks = 0;
+      if (notified) quietChecks = 0;
       if (notified) await Promise.race([over, this.running.detach(this.workOn(notified))]);
-      else if (quietLooks === QUIET_LOOKS) await Promise.race([over, this.running.detach(this.settle())]);
+      else if (quietChecks === MAX_QUIET_CHECKS) await Promise.race([over, this.running.detach(this.settle())]);
     }
   }
 
@@ -267,7 +267,7 @@ export class World {
 
   /** True if work started elsewhere is in progress, unless only the platform can end it. */
   private async isOtherWorkRunning(): Promise<boolean> {
-    return !this.platform.holdsAllCalls && (await this.running.awaitAny(LOOK_MS));
+    return !this.platform.holdsAllCalls && (await this.running.awaitAny(POLL_INTERVAL_MS));
   }
 
   /** Waits out a short pause. @returns the work notified by then; undefined if nothing is due soon */

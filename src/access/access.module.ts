@@ -3,11 +3,11 @@ import { APP_GUARD, APP_INTERCEPTOR, DiscoveryModule } from '@nestjs/core';
 import { AuditInterceptor } from '../audit/audit.interceptor.js';
 import { RequestGate } from '../http/server/edge-hooks.js';
 import { AuditController } from './audit.controller.js';
-import { AccessGuard, Admission } from './guard/admission.js';
 import { Callers } from './guard/callers.js';
 import { DiskReserve } from './guard/disk-reserve.js';
 import { EventStreams } from './guard/event-streams.js';
 import { GrantsHealth } from './guard/grants-health.js';
+import { AccessGuard, RequestAuthenticator } from './guard/request-authenticator.js';
 import { StreamedAnswers } from './guard/streamed-answers.js';
 import { AnswerVisibility, VisibilityInterceptor } from './guard/visible-to.js';
 import { WaitedReadsInterceptor } from './guard/waited-reads.interceptor.js';
@@ -18,15 +18,15 @@ import { BrowserSessions } from './sign-in/browser-sessions.js';
 import { OpenIdConnect } from './sign-in/openid-connect.js';
 import { SignInController } from './sign-in/sign-in.controller.js';
 
-/** Who may do what, and see what. */
+/** Decides who may do what, and see what. */
 @Global()
 @Module({
   imports: [DiscoveryModule],
   controllers: [ApiKeysController, AuditController, BrowserSessionController, SignInController],
   providers: [
-    Admission,
+    RequestAuthenticator,
     AnswerVisibility,
-    { provide: RequestGate, useExisting: Admission },
+    { provide: RequestGate, useExisting: RequestAuthenticator },
     ApiKeys,
     BrowserSessions,
     Callers,

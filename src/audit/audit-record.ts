@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { sourceAddress } from '../http/request/source-address.js';
 
-/** What an entry can be about. `path` is the keyed fingerprint of a path that led to nothing. */
+/** The kinds of an entry's subjects. `path` is the keyed fingerprint of a path that led to nothing. */
 export const SUBJECT_KINDS = [
   'client',
   'provider',
@@ -128,7 +128,7 @@ function storable(text: string): string {
   return text.slice(0, MAX_TEXT).replace(/[\0\p{Cs}]/gu, '');
 }
 
-/** Who acts. */
+/** The actor of an entry. */
 export interface Actor {
   /** Id of the API key, or `admin` for ADMIN_API_KEY; a person's id at the issuer. */
   id: string;
@@ -137,7 +137,7 @@ export interface Actor {
   issuer?: string;
 }
 
-/** What limits count by: a person's id may be the id of a key, or of a person at another provider. */
+/** The key by which limits count a caller: a person's id may be that of a key, or of a person at another provider. */
 export const callerOf = ({ id, issuer }: Actor): string => (issuer === undefined ? id : `${issuer} ${id}`);
 
 /** The service itself, which acts without a request. */
@@ -158,13 +158,13 @@ export interface AuditRecord {
   readonly action: string;
   readonly subjects: AuditSubjects;
   outcome: string;
-  /** The query's known parameters, which say what a range of subjects was selected by. */
+  /** The known parameters of the query, with which a range of subjects was selected. */
   readonly filter?: Record<string, string>;
   readonly onBehalfOf?: string;
   readonly purpose?: string;
   readonly requestId?: string;
   readonly source?: string;
-  /** Whether it is in the database: in the transaction of its change, which may still roll back, or committed. */
+  /** `with-change`: stored in the transaction of its change, which may still roll back. */
   stored: 'no' | 'with-change' | 'committed';
 }
 

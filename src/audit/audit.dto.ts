@@ -14,7 +14,7 @@ const IsPlace = fieldRule(
 /** Maximum characters of an id of a subject. */
 const SUBJECT_MAX = 512;
 
-/** All that is given must hold. */
+/** All given conditions must hold. */
 export class AuditQuery extends PageQuery {
   /** Only the entry with this id */
   @IsOptional()

@@ -5,7 +5,7 @@ import { AuditHeads } from './audit-heads.js';
 import { AuditLinker } from './audit-linker.js';
 import { DailyBytes } from './daily-bytes.js';
 
-/** Who did what, and who saw what. */
+/** Records who did what, and who saw what. */
 @Global()
 @Module({
   providers: [Audit, AuditHeads, AuditLinker, AuditRepository, DailyBytes],

@@ -78,7 +78,7 @@ export function namedSubjects({ client, provider, session, subject }: AuditFilte
   return named.filter((pair): pair is NamedSubject => pair[1] !== undefined);
 }
 
-/** What a search asks for; every given field must match. */
+/** The conditions of a search; every given field must match. */
 type AuditFilter = Omit<AuditQuery, 'limit' | 'cursor'>;
 
 /**

@@ -108,7 +108,7 @@ export class Audit implements OnModuleDestroy {
    * Stores the entry of the current request in the transaction of its change: both are committed, or neither. Without a
    * current request, it does nothing.
    *
-   * @param outcome another word than `ok`, if that says more
+   * @param outcome a word that is more precise than `ok`
    * @throws {AuditUnavailable}
    */
   async store(tx: pg.PoolClient, outcome = 'ok'): Promise<void> {
@@ -131,7 +131,7 @@ export class Audit implements OnModuleDestroy {
    *
    * @throws {AuditUnavailable}
    */
-  async commitBegun(): Promise<void> {
+  async commitIntent(): Promise<void> {
     const record = this.current.getStore();
     if (record?.stored === 'no') await this.commitRecord(Object.assign(record, { outcome: BEGUN }));
   }
@@ -190,7 +190,7 @@ export class Audit implements OnModuleDestroy {
   }
 
   /** Leaves no entry for the current request, because it shows no personal data. */
-  forget(): void {
+  skipEntry(): void {
     const record = this.current.getStore();
     if (record) record.stored = 'committed';
   }

@@ -126,7 +126,7 @@ export async function renewCut(sql: Sql, { upTo, mac }: Cut): Promise<void> {
   await sql.query('UPDATE audit_cuts SET mac = $2 WHERE up_to = $1', [upTo, mac]);
 }
 
-/** Entries that neither a link names nor the queue, and those that two links or two entries' random ids name. */
+/** Entries that neither a link nor the queue names, that two links name, or whose random id occurs twice. */
 export async function strayEntries(
   sql: Sql,
   limit: number,

@@ -1,7 +1,7 @@
 import type { MacFields, Macs } from '../vault/macs.js';
 import type { KeptSubjects } from './audit-record.js';
 
-/** Everything that an entry says, as its MAC covers it. */
+/** All fields of an entry, in the form that its MAC covers. */
 export interface SignedEntry extends KeptSubjects {
   /** 32 hexadecimal digits, random: no two MACs are equal, so a copy shows. */
   uid: string;
@@ -56,10 +56,10 @@ export interface Cut {
   mac: Buffer;
 }
 
-/** What the first link continues. */
+/** The predecessor of the first link. */
 export const BEGINNING = Buffer.from('beginning');
 
-/** How far the time of an entry may be from the time of its link. */
+/** Maximum difference between the time of an entry and that of its link. */
 const MAX_DIFFERENCE_MS = 5 * 60_000;
 
 const DAY_MS = 86_400_000;
@@ -121,7 +121,7 @@ export const headOf = (no: string, mac: Buffer): string => `${no}:${mac.toString
 /**
  * Links entries to a chain, by the first key. An entry without a valid MAC is named, but nothing vouches for it.
  *
- * @param ids of the entries, also of those that are no longer there
+ * @param ids of the entries, including removed ones
  */
 export function linkEntries(
   macs: Macs,

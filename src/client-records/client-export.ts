@@ -44,7 +44,7 @@ export class ClientExport implements OnModuleInit {
     private readonly visibility: AnswerVisibility,
   ) {}
 
-  /** Adds what no feature above stores alone. */
+  /** Adds the data that no single feature above stores. */
   onModuleInit(): void {
     this.data.register(
       {
@@ -82,7 +82,7 @@ export class ClientExport implements OnModuleInit {
       const shown = model ? this.visible(model, caller, items) : items;
       sections.push({ name, items: shown, ...(item !== undefined && { item }) });
     }
-    // First the client, which is no list.
+    // First the client, which is not a list.
     return sections.sort((one, other) => Number(one.item !== undefined) - Number(other.item !== undefined));
   }
 

@@ -10,7 +10,7 @@ import { RequestResolver, type ResolveAction } from '../platform/send/request-re
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { HELD, HELD_MESSAGE } from '../sending/hold-code.js';
 import { Sending } from '../sending/sending.js';
-import { ifReadable } from '../vault/unreadable-value.js';
+import { openIfReadable } from '../vault/unreadable-value.js';
 import type {
   ComplianceJobResponse,
   ComplianceJobsQuery,
@@ -145,8 +145,8 @@ export class ComplianceJobs {
 
   private view(row: JobRow): ComplianceJobResponse {
     const { unreadable = [], ...job } = this.listed(row);
-    const result = ifReadable(() => this.seal.result.open(row.id, row.result));
-    const platformMessage = ifReadable(() => this.seal.message.open(row.id, row.message)) || null;
+    const result = openIfReadable(() => this.seal.result.open(row.id, row.result));
+    const platformMessage = openIfReadable(() => this.seal.message.open(row.id, row.message)) || null;
     const empty = [...unreadable, ...(result === undefined ? ['result'] : [])];
     const choices = resolveActions(row).map((action) => ({ action, does: EFFECTS[action] }));
     return { ...job, result: result ?? null, platformMessage, choices, ...(empty.length > 0 && { unreadable: empty }) };
@@ -155,7 +155,7 @@ export class ComplianceJobs {
   private listed(row: JobRow): ListedJobResponse {
     const { shownId: id, jobId, state, createdAt, updatedAt, removedAt } = row;
     this.audit.about('compliance-job', id);
-    const files = ifReadable(() => this.seal.request.open(row.id, row.request)?.files.map((file) => file.id) ?? []);
+    const files = openIfReadable(() => this.seal.request.open(row.id, row.request)?.files.map((file) => file.id) ?? []);
     const unreadable = files === undefined && { unreadable: ['files'] };
     const shown = { id, jobId, state, error: this.errorOf(row), files: files ?? [] };
     return { ...shown, createdAt, updatedAt, removedAt, ...unreadable };

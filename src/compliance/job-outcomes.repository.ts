@@ -10,11 +10,11 @@ import { rowOfEvent } from '../platform/send/request-rows.js';
 import { settleRestoredRequests } from '../platform/send/restored-requests.js';
 import { ATTEMPT_IN_FLIGHT, type RequestOutcomes } from '../platform/send/send-once.js';
 import { Restores } from '../sending/restores.js';
-import { ifReadable } from '../vault/unreadable-value.js';
+import { openIfReadable } from '../vault/unreadable-value.js';
 import { ComplianceSeal, JOB_TABLE, type JobEnd, type JobRow, LANES } from './job.js';
 import { afterEvent, afterLongWait, factsOf, type JobFeedEvent } from './job-rules.js';
 
-/** SQL assignments of a row that nothing is sent or looked up for. */
+/** SQL assignments of a row that needs no further call. */
 const AT_REST = `fault = NULL, due_at = NULL, ${RELEASE}`;
 
 /** Maximum time that an event of an unknown job waits for the answer to a submission, in seconds. */
@@ -24,7 +24,7 @@ const MAX_EVENT_WAIT_SECONDS = 5;
 const UNANNOUNCED = 'ended_at IS NOT NULL AND announced_at IS NULL AND review IS NULL';
 const REVIEW_AFTER = `interval '1 hour'`;
 
-/** What is learned of jobs: by the answers to their submissions, by events, and by time. Each end is published once. */
+/** Stores the outcomes of jobs, from answers to their submissions, from events and by time. Publishes each end once. */
 @Injectable()
 export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
   constructor(
@@ -57,14 +57,14 @@ export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
     await this.publish(tx, row, { type: 'compliance.needs-review', state: 'Unknown', hasResult: false, code });
   }
 
-  /** Ends a job, for which nothing is sent or looked up from then on. */
+  /** Ends a job, so that it needs no further call. */
   abandon(tx: PoolClient, { id }: JobRow): Promise<void> {
     return change(tx, id, `state = 'Abandoned', ended_at = NULL, review = NULL, ${AT_REST}`);
   }
 
   /**
    * Gives a submission the platform's id of its job. If an event made a row for the job first, that row takes the id and
-   * the request of the submission. The submission's own row goes, unless an event made it of yet another job.
+   * the request of the submission. The submission's own row is deleted, unless an event made it for yet another job.
    *
    * @param own locked
    * @param acceptedAt SQL of when the platform's answer accepted the submission
@@ -74,7 +74,7 @@ export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
     const first = await rowOfEvent<JobRow>(tx, JOB_TABLE, own, jobId);
     if (first === 'taken') return false;
     if (first) {
-      const request = ifReadable(() => this.seal.request.open(own.id, own.request));
+      const request = openIfReadable(() => this.seal.request.open(own.id, own.request));
       const isOfOtherJob = own.id !== own.shownId && own.jobId !== null;
       if (!isOfOtherJob) await tx.query('DELETE FROM compliance_jobs WHERE id = $1', [own.id]);
       else await change(tx, own.id, 'shown_id = id, request = NULL, attempted_at = NULL, accepted_at = NULL');

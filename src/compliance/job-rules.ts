@@ -2,7 +2,7 @@ import type { ComplianceJob } from '../platform/clients/platform-client.js';
 import type { ResolveAction } from '../platform/send/request-resolver.js';
 import type { JobEnd, JobRow, JobState, Review } from './job.js';
 
-/** The facts that decide what news of a job change. */
+/** The facts of a job that decide the effect of an event or an answer. */
 export interface JobFacts {
   state: JobState;
   /** True once the final answer of a lookup was stored. Nothing changes it, although retention may remove it. */
@@ -22,7 +22,7 @@ export interface JobFeedEvent {
   code?: string;
 }
 
-/** A job after news of it, and the feed event that they cause. */
+/** A job after a change, and the feed event that the change causes. */
 interface Change {
   job: JobFacts;
   publish: JobFeedEvent | null;
@@ -96,7 +96,7 @@ function isUnsettled({ state, result, fault }: Pick<JobRow, 'state' | 'result' |
 export const UNSETTLED = `(state = 'Unknown'
   OR state IN ('Submitted', 'Completed', 'Failed') AND fault IN ('gone', 'maybe-gone') AND result IS NULL)`;
 
-/** How an operator may resolve a job now. */
+/** Lists the actions with which an operator may resolve a job now. */
 export function resolveActions(
   job: Pick<JobRow, 'state' | 'result' | 'fault' | 'request' | 'leaseOwner'>,
 ): ResolveAction[] {
@@ -107,7 +107,7 @@ export function resolveActions(
   return ['link', ...(isResendable ? (['create'] as const) : []), 'abandon'];
 }
 
-/** True if nothing changes automatically any longer: the job has its result, or an operator must act. */
+/** True if nothing changes automatically: the job has its result, or an operator must act. */
 export function isSettled(job: JobRow): boolean {
   if (hasEnded(job.state)) return factsOf(job).isRead || job.review !== null || job.fault === 'gone';
   return job.state === 'Rejected' || job.state === 'Abandoned' || (isUnsettled(job) && job.fault !== 'maybe-gone');

@@ -1,15 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { Env } from '../config/env.js';
-import { DueParts } from '../due-rows/due-loop.js';
+import { DueLoopDeps } from '../due-rows/due-loop.js';
 import { PlatformClient } from '../platform/clients/platform-client.js';
 import { Contract } from '../platform/contract/contract.js';
-import { OutcomeKeeper } from '../platform/send/outcome-keeper.js';
+import { OutcomeStore } from '../platform/send/outcome-store.js';
 import { SendOnce } from '../platform/send/send-once.js';
 import { Sending } from '../sending/sending.js';
 import { ComplianceSeal, JOB_TABLE, type JobRow, submissionOf } from './job.js';
 import { JobOutcomes } from './job-outcomes.repository.js';
 
-/** A row to be submitted. Retention and erasure leave its request. */
+/** A row to submit. Retention and erasure keep its request. */
 type Submission = JobRow & { request: Buffer };
 
 /** Maximum submissions in flight per process. A caller waits for each. */
@@ -24,9 +24,9 @@ export class JobSender extends SendOnce<Submission, { jobId: string }> {
     seal: ComplianceSeal,
     contract: Contract,
     env: Env,
-    keeper: OutcomeKeeper,
+    outcomeStore: OutcomeStore,
     sending: Sending,
-    parts: DueParts,
+    deps: DueLoopDeps,
   ) {
     super(
       {
@@ -40,9 +40,9 @@ export class JobSender extends SendOnce<Submission, { jobId: string }> {
         isConfigured: () => contract.canCall('submitComplianceJob'),
         send: ({ id, request }) => platform.submitComplianceJob(submissionOf(seal.request.open(id, request))),
       },
-      keeper,
+      outcomeStore,
       sending,
-      parts,
+      deps,
     );
   }
 }

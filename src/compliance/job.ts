@@ -8,7 +8,7 @@ import { type CodeOf, codesOf, WORDS } from '../words/words.js';
 export const JOB_STATES = codesOf(WORDS.complianceState);
 export type JobState = CodeOf<'complianceState'>;
 
-/** How the platform ended a job. */
+/** The end that the platform reported of a job. */
 export type JobEnd = 'Completed' | 'Failed';
 
 /** Why a job awaits a decision. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Env } from '../config/env.js';
-import { DueParts, DueProcessor } from '../due-rows/due-loop.js';
+import { DueLoopDeps, DueProcessor } from '../due-rows/due-loop.js';
 import { type ComplianceJob, PlatformClient } from '../platform/clients/platform-client.js';
 import { Contract } from '../platform/contract/contract.js';
 import { FetchLoop } from '../platform/fetch/fetch-loop.js';
@@ -30,7 +30,7 @@ export class ResultRefresher extends FetchLoop<DueJob, ComplianceJob> {
     outcomes: JobOutcomes,
     seal: ComplianceSeal,
     env: Env,
-    parts: DueParts,
+    deps: DueLoopDeps,
   ) {
     super(
       {
@@ -62,7 +62,7 @@ export class ResultRefresher extends FetchLoop<DueJob, ComplianceJob> {
           values: [waitMs],
         }),
       },
-      parts,
+      deps,
     );
   }
 }

@@ -6,7 +6,7 @@ type Settings = Record<string, unknown>;
 /**
  * Finds the fault of a value.
  *
- * @returns what the setting must be, to follow its name, without the value; undefined if the value is right
+ * @returns the requirement, in words that follow the setting's name, without the value; undefined if the value is right
  */
 export type Rule = (value: unknown, settings: Settings) => string | undefined;
 
@@ -15,7 +15,7 @@ export const rule =
   (value, settings) =>
     isRight(value, settings) ? undefined : message;
 
-/** How a setting is read from its text, what it must be, and its default. */
+/** The reader of a setting's text, the rules of its value, and its default. */
 export class Setting<T> {
   constructor(
     readonly read: (text: string) => unknown,

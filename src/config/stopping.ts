@@ -1,15 +1,19 @@
 import { Injectable } from '@nestjs/common';
 
-/** How far the shutdown of this process is. */
+/** The progress of this process's shutdown. */
 @Injectable()
 export class Stopping {
-  /** True once load balancers are told to send no requests; requests are still answered as usual. */
-  announced = false;
+  /** True once load balancers are asked to send no requests; requests are still answered as usual. */
+  isDraining = false;
   /** True once no new work begins and the work in progress ends. */
-  begun = false;
+  isShuttingDown = false;
 
-  begin(): void {
-    this.announced = true;
-    this.begun = true;
+  startDraining(): void {
+    this.isDraining = true;
+  }
+
+  startShutdown(): void {
+    this.isDraining = true;
+    this.isShuttingDown = true;
   }
 }

@@ -13,7 +13,7 @@ const MAX_BACKOFF_MS = 500;
  * minutes of rejections, but not while the database is unavailable.
  *
  * @param store may run more than once
- * @param pause between two tries; rejects to give up
+ * @param pause waits between two attempts; rejects to end them
  */
 export async function retryUntilStored<T>(
   store: () => Promise<T>,

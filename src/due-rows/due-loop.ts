@@ -36,7 +36,7 @@ export interface DueWork<Row> {
 
 /** The dependencies of every loop. */
 @Injectable()
-export class DueParts {
+export class DueLoopDeps {
   constructor(
     readonly database: Database,
     readonly worker: WorkerProcess,
@@ -53,9 +53,9 @@ export abstract class DueLoop<Row extends DueColumns> extends TriggeredLoop {
   protected constructor(
     private readonly declared: DueWork<Row>,
     protected readonly due: Pick<DueRows<Row>, 'claim' | 'done' | 'nextDue' | 'lock' | 'settle'>,
-    protected readonly parts: DueParts,
+    protected readonly deps: DueLoopDeps,
   ) {
-    super(declared, parts.poller);
+    super(declared, deps.poller);
   }
 
   override nextDue(bind: Bind): string | null {
@@ -73,7 +73,7 @@ export abstract class DueLoop<Row extends DueColumns> extends TriggeredLoop {
 
   /** Processes the next row. @returns false if none is due */
   private async runOne(claimed: () => void): Promise<boolean> {
-    const claimingMs = this.parts.clock.monotonicMs();
+    const claimingMs = this.deps.clock.monotonicMs();
     let claim: Leased<Row> | undefined;
     try {
       claim = await this.due.claim();
@@ -85,7 +85,7 @@ export abstract class DueLoop<Row extends DueColumns> extends TriggeredLoop {
     claimed();
     const { name, traced } = this.declared;
     const work = () => this.work({ row, lease }, claimingMs);
-    await inWorkSpan(name, row, this.parts.clock, traced?.(row), work).finally(() => this.due.done(lease));
+    await inWorkSpan(name, row, this.deps.clock, traced?.(row), work).finally(() => this.due.done(lease));
     return true;
   }
 
@@ -93,7 +93,7 @@ export abstract class DueLoop<Row extends DueColumns> extends TriggeredLoop {
   protected abstract work(claim: Leased<Row>, claimingMs: number): Promise<void>;
 
   protected mayClaim(): boolean {
-    return !this.shutdown.signal.aborted && this.declared.isConfigured() && this.parts.worker.mayWork();
+    return !this.shutdown.signal.aborted && this.declared.isConfigured() && this.deps.worker.canClaim();
   }
 
   protected nothingClaimed(): void {}

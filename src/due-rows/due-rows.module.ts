@@ -5,9 +5,9 @@ import { WorkerProcess } from '../processes/worker-process.js';
 import { QueueStore } from '../queue/backend/queue-store.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
-import { DueParts } from './due-loop.js';
+import { DueLoopDeps } from './due-loop.js';
 
-const PARTS = [QueueNotifier, Poller, WorkerProcess, DueParts];
+const PROVIDERS = [QueueNotifier, Poller, WorkerProcess, DueLoopDeps];
 
 /**
  * BullMQ on Redis or PostgreSQL: the notifier that activates workers, the poller that does not need it, and the heartbeat
@@ -17,8 +17,8 @@ const PARTS = [QueueNotifier, Poller, WorkerProcess, DueParts];
 @Module({
   providers: [
     { provide: QueueStore, inject: [Env, Clock], useFactory: (env: Env, clock: Clock) => new QueueStore(env, clock) },
-    ...PARTS,
+    ...PROVIDERS,
   ],
-  exports: [QueueStore, ...PARTS],
+  exports: [QueueStore, ...PROVIDERS],
 })
 export class DueRowsModule {}

@@ -5,7 +5,7 @@ import * as fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { explained } from '../database/connect/connect-fault.js';
+import { withConnectHint } from '../database/connect/connect-fault.js';
 import { withClient } from '../database/connect/session.js';
 import { serviceRoleSql } from '../database/runtime-role.js';
 import { makeDataFolder } from './data-folder.js';
@@ -80,7 +80,7 @@ export async function startEmbeddedPostgres(
   };
   const { url, servingUrl } = addressIn(home);
   try {
-    await explained(path.join(home, 'cluster/password'), () => prepare(url, servingUrl));
+    await withConnectHint(path.join(home, 'cluster/password'), () => prepare(url, servingUrl));
   } catch (error) {
     await release();
     throw error;

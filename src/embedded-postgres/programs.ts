@@ -1,5 +1,5 @@
-// Which user runs the embedded PostgreSQL, and where its data and programs are. For anyone but root, these are this user,
-// the data folder and the installed package.
+// The user, data and programs of the embedded PostgreSQL. For anyone but root, these are the user of this process, the
+// data folder and the installed package.
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { createRequire } from 'node:module';

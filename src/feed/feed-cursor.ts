@@ -12,7 +12,7 @@ export interface FeedPosition {
   number: bigint;
 }
 
-/** Where the feed of this database begins and ends, as numbers of events. */
+/** The beginning and the end of the feed of this database, as numbers of events. */
 export interface FeedBounds {
   epoch: bigint;
   /** The number before the oldest event that retention has left. */
@@ -25,7 +25,7 @@ const CURSOR = /^(\d{1,18})-(\d{1,18})$/;
 
 export const cursorOf = (epoch: bigint, number: bigint): string => `${epoch}-${number}`;
 
-/** Unpacks a cursor; undefined for `OLDEST`, `LATEST` and a text that is no cursor. */
+/** Unpacks a cursor; undefined for `OLDEST`, `LATEST` and a text that is not a cursor. */
 export function positionOf(text: string): FeedPosition | undefined {
   const [, epoch, number] = CURSOR.exec(text) ?? [];
   return epoch === undefined || number === undefined ? undefined : { epoch: BigInt(epoch), number: BigInt(number) };
@@ -39,7 +39,7 @@ export const numberOf = (cursor: string): bigint => positionOf(cursor)?.number ?
  * often repeat their first `after`. Without a cursor it starts at `OLDEST` or `LATEST`.
  *
  * @param lastEventId the header Last-Event-ID (WHATWG HTML §9.2.4)
- * @throws {Problem} 400 `bad-cursor` if one of them is no cursor, because a silent restart would repeat every event
+ * @throws {Problem} 400 `bad-cursor` if one of them is not a cursor, because a silent restart would repeat every event
  */
 export function startOf(lastEventId?: string, after?: string, cursor?: string): string {
   const places: [string | undefined, string | undefined][] = [

@@ -27,12 +27,12 @@ const NUMBERING = {
 };
 
 /**
- * What retention adds to the numbers of events that a legal hold keeps: they become negative, and keep their order. Readers
- * of the feed no longer see them, only exports do.
+ * The offset that retention adds to the numbers of events that a legal hold keeps: they become negative, and keep their
+ * order. Readers of the feed no longer see them, only exports do.
  */
 export const KEPT_CURSORS = -(2n ** 62n);
 
-/** Retention deletes the oldest events and never the newest, so the oldest that is left tells what was deleted. */
+/** Retention deletes the oldest events and never the newest, so the oldest remaining event shows which were deleted. */
 const BOUNDS = `
   SELECT (SELECT coalesce(max(epoch), 1) FROM feed_epochs) AS epoch,
     (SELECT coalesce(min(cursor), 1) - 1 FROM feed_events WHERE cursor > 0) AS oldest,
@@ -62,7 +62,7 @@ const page = (considered: string) => `
 const PAGE_OF_ALL = page(OF_ALL);
 const PAGE_OF_SUBJECTS = page(OF_SUBJECTS);
 
-/** What a page selects. */
+/** The selection of a page. */
 interface Selection {
   after: bigint;
   limit: number;
@@ -119,7 +119,7 @@ export class FeedReader {
   }
 
   /**
-   * Where a new reader starts.
+   * Finds the position at which a new reader starts.
    *
    * @param after a cursor, `OLDEST` or `LATEST`
    * @throws {Problem} 410 `cursor-gone`

@@ -12,7 +12,7 @@ const POLL_MS = 2_000;
 /** Events that one query reads for all waiting readers. */
 const BATCH = 200;
 
-/** What a reader got, and the rings before it was read: later ones may announce events that it lacks. */
+/** A page, and the number of rings before it was read: later rings may announce events that it lacks. */
 interface Read {
   page: FeedPageResponse;
   heard: number;

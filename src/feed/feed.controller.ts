@@ -68,7 +68,7 @@ export class FeedController {
     const page = await this.feed.await(after, query.limit, wait, signal, query);
     if (wait > 0) await this.callers.requireAllowed(caller);
     for (const { subject } of page.items) this.audit.about(...subjectOf(subject));
-    if (page.items.length === 0) this.audit.forget();
+    if (page.items.length === 0) this.audit.skipEntry();
     await this.audit.commit();
     await reply.send(page);
   }

@@ -7,7 +7,7 @@ import type { FeedType } from './feed-types.js';
 /** An event that a transaction is about to append: ids and codes, never clinical text or a name. */
 export interface PendingFeedEvents {
   type: FeedType;
-  /** What it is about, as a path below /v1, e.g. `clients/c-1`. */
+  /** Its subject, as a path below /v1, e.g. `clients/c-1`. */
   subject: string;
   data: Record<string, string | number | boolean | null | string[]>;
 }

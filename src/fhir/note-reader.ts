@@ -25,7 +25,7 @@ import type { NoteSearch } from './search/note-search.js';
 /** A document, and our id of its session's row. */
 type FoundDocument = StoredDocument & { session: string; updatedAt?: Date };
 
-/** A note as a resource, with what its headers say. */
+/** A note as a resource, with the values for its headers. */
 interface ReadNote {
   readonly resource: FhirElement;
   readonly updatedAt: Date;
@@ -99,7 +99,7 @@ export class NoteReader {
   }
 }
 
-/** Requires `sessions:read` for a search that would tell the client or the appointment of a session. */
+/** Requires `sessions:read` for a search that would reveal the client or the appointment of a session. */
 function requireSessions({ client, appointment }: NoteSearch, { scopes }: Principal): void {
   if (scopes.has('sessions:read') || (client === undefined && appointment === undefined)) return;
   const detail = 'A search by patient or encounter needs a key with the scope sessions:read, too.';

@@ -1,7 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { Idempotency } from './idempotency.js';
 
-/** What was asked for twice. */
+/** Runs repeated requests once. */
 @Global()
 @Module({ providers: [Idempotency], exports: [Idempotency] })
 export class IdempotencyModule {}

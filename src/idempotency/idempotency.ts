@@ -8,7 +8,7 @@ import { errorTrace } from '../http/problem/error-trace.js';
 import { problemOf } from '../http/problem/fault.js';
 import { Problem } from '../http/problem/problem.js';
 import { Fingerprints } from '../vault/fingerprints.js';
-import { type SealedPlace, Vault } from '../vault/vault.js';
+import { type SealContext, Vault } from '../vault/vault.js';
 
 /** How long a running request keeps its key. Renewed while it runs, so a crashed process blocks the key no longer. */
 const LEASE_SECONDS = 14;
@@ -27,7 +27,7 @@ const REQUEST = 'idempotency-request';
 export interface KeyedRequest {
   /** Undefined on a public route. */
   by?: Actor;
-  /** Who calls which route with which key. */
+  /** The caller, the route and the key. */
   scope: string;
   /** The text that is equal in repetitions of the request. */
   compared: string;
@@ -40,7 +40,7 @@ interface KeptAnswer {
   value: unknown;
 }
 
-/** What is kept of a request. Hashes are keyed fingerprints. */
+/** The stored record of a request. Hashes are keyed fingerprints. */
 interface Row {
   id: string;
   scopeHash: Buffer;
@@ -85,9 +85,9 @@ export class Idempotency {
   ) {}
 
   /**
-   * @param run carries the request out; what it creates under the id that it is given is created once, also when it is
-   *   run again after a crash or a fault
-   * @returns the answer, and whether it is an earlier one
+   * @param run runs the request, perhaps again after a crash or a fault; it must create at most one resource with the
+   *   given id
+   * @returns the answer, and true if it is an earlier one
    * @throws {Problem} 409 `idempotency-in-progress`, 422 `idempotency-key-reused`, or any error of `run`
    */
   async once(
@@ -181,7 +181,7 @@ export class Idempotency {
 }
 
 /** Bound to the request and its key, so that no caller gets the answer of another. */
-function bodyOf({ id, scopeHash }: Pick<Lease, 'id' | 'scopeHash'>): SealedPlace {
+function bodyOf({ id, scopeHash }: Pick<Lease, 'id' | 'scopeHash'>): SealContext {
   const row = `${id}/${scopeHash.toString('hex')}`;
   return { table: 'idempotency_records', column: 'body', row };
 }

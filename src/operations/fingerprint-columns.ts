@@ -18,7 +18,7 @@ export interface FingerprintTable {
   key: Record<string, string>;
   join?: string;
   columns: Record<string, FingerprintColumn>;
-  /** SQL of what else is read to recompute fingerprints. Without it, none of the table can be. */
+  /** SQL of the other data that recomputing needs. Without it, no fingerprint of the table can be recomputed. */
   read?: string;
 }
 

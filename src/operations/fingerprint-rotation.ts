@@ -7,7 +7,7 @@ import { type Profile, ProfileSeal } from '../people/model/profile.js';
 import { INSIGHT_COLUMNS, INSIGHT_PARTS, type InsightPart, SessionSeal } from '../sessions/model/session-seal.js';
 import type { Fingerprints } from '../vault/fingerprints.js';
 import { MAX_PASSES, PASS_PAUSE_MS, ROTATION_BATCH, type RotationUse, readByKeys } from '../vault/rotation.js';
-import { ifReadable } from '../vault/unreadable-value.js';
+import { openIfReadable } from '../vault/unreadable-value.js';
 import type { Vault } from '../vault/vault.js';
 import { FINGERPRINT_TABLES, type FingerprintTable } from './fingerprint-columns.js';
 
@@ -113,7 +113,7 @@ class FingerprintRotation {
   private async storeRecomputed(name: string, rows: readonly Row[]): Promise<void> {
     const { key, columns } = FINGERPRINT_TABLES[name] as FingerprintTable;
     const made = rows.flatMap((row) => {
-      const fresh = ifReadable(() => this.recomputed(name, row));
+      const fresh = openIfReadable(() => this.recomputed(name, row));
       if (!fresh) this.report(name, row);
       return fresh ? [{ row, fresh }] : [];
     });
@@ -212,7 +212,7 @@ class FingerprintRotation {
     return ['profile', 'applied_profile', 'attempt_profile'].flatMap((column) => {
       const sealed = row[column];
       if (!(sealed instanceof Buffer)) return [];
-      const profile = ifReadable(() => this.profiles.open({ id: String(row.id) }, sealed));
+      const profile = openIfReadable(() => this.profiles.open({ id: String(row.id) }, sealed));
       return profile?.email ? [this.profiles.emailFingerprints(profile.email)] : [];
     });
   }

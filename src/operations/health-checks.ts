@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common'
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import { Clock } from '../config/clock.js';
 import { Stopping } from '../config/stopping.js';
-import { within } from '../config/within.js';
+import { withTimeout } from '../config/with-timeout.js';
 import { errorTrace } from '../http/problem/error-trace.js';
 import { isDatabaseUnavailable } from '../http/problem/fault.js';
 import { type Health, HealthIndicator, type HealthPart } from '../http/server/health-indicator.js';
@@ -59,12 +59,12 @@ export class HealthChecks implements OnApplicationBootstrap {
 
   /** The health now. Callers at the same time share one answer; a shutdown is reported immediately. */
   async report(): Promise<HealthReport> {
-    if (this.stopping.announced) return { status: 'stopping', ...NOTHING_KNOWN };
+    if (this.stopping.isDraining) return { status: 'stopping', ...NOTHING_KNOWN };
     this.asking ??= this.askAll().finally(() => {
       this.asking = undefined;
     });
     const report = await this.asking;
-    return this.stopping.announced ? { ...report, status: 'stopping' } : report;
+    return this.stopping.isDraining ? { ...report, status: 'stopping' } : report;
   }
 
   private async askAll(): Promise<HealthReport> {
@@ -101,7 +101,7 @@ export class HealthChecks implements OnApplicationBootstrap {
       reasons: [{ code, values: { parts: name }, follows: true }],
     });
     try {
-      return await within(TIMEOUT_MS, ask(), () => failed('no-answer'), this.clock);
+      return await withTimeout(ask(), TIMEOUT_MS, () => failed('no-answer'), this.clock);
     } catch (error) {
       if (isDatabaseUnavailable(error)) return failed('database-unavailable');
       this.log.warn({ msg: 'a health check failed', check: name, ...errorTrace(error) });

@@ -11,7 +11,7 @@ import { PartHealth } from './part-health.js';
 import { Retention } from './retention.js';
 import { WaitingWork } from './waiting-work.js';
 
-/** What an operator and a load balancer look at. */
+/** Health and figures for operators and load balancers. */
 @Module({
   imports: [DiscoveryModule, PlatformModule],
   controllers: [OperationsController, OverviewController],

@@ -12,10 +12,10 @@ import type { HealthReport } from './overview/health-report.js';
 import type { OverviewResponse, PartResponse } from './overview/overview.dto.js';
 import { OverviewRepository } from './overview/overview.repository.js';
 
-/** Milliseconds between two looks for those who listen. */
-const LOOK_MS = 2_000;
+/** How often the overview is read for its listeners, in milliseconds. */
+const POLL_INTERVAL_MS = 2_000;
 
-/** What a healthy part does. */
+/** Sentences about healthy parts. */
 const HEALTHY: Record<string, string> = {
   api: 'A process with the role api is running.',
   audit: 'The audit log is written.',
@@ -39,7 +39,7 @@ const HEALTHY: Record<string, string> = {
   worker: 'A process with the role worker is running.',
 };
 
-/** What an operator has to see at a glance, once or whenever it changes. */
+/** Reads the overview for operators, once or whenever it changes. */
 @Injectable()
 export class Overview {
   private newest: Promise<OverviewResponse> | undefined;
@@ -57,8 +57,8 @@ export class Overview {
   /** Returns an overview less than two seconds old; all callers of this process share one query. */
   read(): Promise<OverviewResponse> {
     const nowMs = this.clock.monotonicMs();
-    if (this.newest && nowMs - this.readAtMs < LOOK_MS) return this.newest;
-    this.readAtMs = Number.POSITIVE_INFINITY; // one look at a time
+    if (this.newest && nowMs - this.readAtMs < POLL_INTERVAL_MS) return this.newest;
+    this.readAtMs = Number.POSITIVE_INFINITY; // one read at a time
     this.newest = this.look().finally(() => {
       this.readAtMs = nowMs;
     });
@@ -78,7 +78,7 @@ export class Overview {
         sentAtMs = this.clock.monotonicMs();
       }
       sent = text;
-      await delay(LOOK_MS, undefined, { signal }).catch(() => undefined);
+      await delay(POLL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
 import { Env, type Role } from '../config/env.js';
-import { within } from '../config/within.js';
+import { withTimeout } from '../config/with-timeout.js';
 import { discardConnections, writeFault } from '../database/connect/pools.js';
 import { Database } from '../database/database.js';
 import { mayChangeAuditLog } from '../database/runtime-role.js';
@@ -51,7 +51,7 @@ export class PartHealth {
   @HealthIndicator({ name: 'database' })
   async writes(): Promise<Health> {
     try {
-      return await within(ANSWER_MS, this.readDatabase(), () => UNAVAILABLE, this.clock);
+      return await withTimeout(this.readDatabase(), ANSWER_MS, () => UNAVAILABLE, this.clock);
     } catch (error) {
       if (!isDatabaseUnavailable(error)) throw error;
       return UNAVAILABLE;
@@ -72,7 +72,7 @@ export class PartHealth {
     return { status: 'ok', facts: { auditLogProtected: !(await mayChangeAuditLog(this.database.pool)) } };
   }
 
-  /** Whether any process with a role is alive. A process with that role is. */
+  /** Reports whether any process with a role is alive, without a query if this one has it. */
   private async roleHealth(role: Role, code: 'no-api' | 'no-worker'): Promise<Health> {
     if (this.env.hasRole(role)) return { status: 'ok' };
     const seconds = await this.processes.secondsSince(role);

@@ -28,7 +28,7 @@ const INSIGHTS = 'transcript, topics, named_entities, analytics';
 /** A compliance job without pending work: it has no lookup left and needs no decision. */
 const ENDED_JOB = `due_at IS NULL AND (state IN ('Rejected', 'Abandoned') OR state IN ('Completed', 'Failed') AND result IS NOT NULL)`;
 
-/** What is removed of one kind: rows older than $1, at most `BATCH` of them. */
+/** The retention of one kind. Its statement removes rows older than $1, at most `BATCH` of them. */
 interface Rule {
   days: Days;
   statement: string;

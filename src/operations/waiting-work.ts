@@ -12,7 +12,7 @@ const HELP =
 const DECISION_HELP =
   'People, sessions, jobs, deliveries and imports that continue only after a decision, by kind; exact up to 1,000';
 
-/** How late the workers are, and how much awaits a decision. */
+/** Gauges of overdue work, and of work that awaits a decision. */
 @Injectable()
 export class WaitingWork {
   constructor(database: Database, contract: Contract, checks: HealthChecks, metrics: Metrics) {

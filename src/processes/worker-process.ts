@@ -21,7 +21,7 @@ const ALIVE_SECONDS = 8;
  * How long after its last heartbeat a process may claim rows and start calls. Well below `ALIVE_SECONDS`, so that a
  * stalled process (blocked event loop, suspended host) stops before another one takes over its rows.
  */
-const MAY_WORK_MS = 5_000;
+const MAX_HEARTBEAT_AGE_MS = 5_000;
 
 /** Seconds without a heartbeat after which no process has a role; longer than a restart takes. */
 export const GONE_SECONDS = 30;
@@ -76,8 +76,8 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** False while the last heartbeat is too old to claim rows or start calls. */
-  mayWork(): boolean {
-    return this.clock.monotonicMs() - this.lastBeatMs < MAY_WORK_MS;
+  canClaim(): boolean {
+    return this.clock.monotonicMs() - this.lastBeatMs < MAX_HEARTBEAT_AGE_MS;
   }
 
   /** Reads a condition with each heartbeat, which costs no further statement. @param condition SQL */
@@ -94,7 +94,7 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
    * Commits a mark.
    *
    * @param condition SQL
-   * @returns whether the condition holds; false if the database is older
+   * @returns true if the condition holds; false if not, or if the database is older
    */
   async mark(condition: string): Promise<boolean> {
     const before = this.marks;
@@ -166,13 +166,13 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
       this.watched.tell(rows[0].holds);
       await this.isNewest(rows[0], before);
     } catch (error) {
-      if (isDatabaseUnavailable(error) || !this.mayWork()) return;
+      if (isDatabaseUnavailable(error) || !this.canClaim()) return;
       this.log.warn({ msg: 'a heartbeat failed and will be retried', ...errorTrace(error) });
     }
   }
 
   /**
-   * Whether the database has everything that this process wrote to it. If not, sending is held before this returns.
+   * True if the database has everything that this process wrote to it. Otherwise, sending is held before this returns.
    *
    * @param before the marks that the database had confirmed when the statement was sent
    */

@@ -25,7 +25,7 @@ export function recorderUrl(
  * operator has listed. The operator vouches for the host, so it may also be in the EHR's own network.
  *
  * @param allowedOrigins REDIRECT_ALLOWED_ORIGINS; a path behind an origin is ignored
- * @returns what is wrong with it, without any part of it; undefined if it may be used
+ * @returns its fault, without any part of the URL; undefined if it may be used
  */
 export function redirectFault(text: string, allowedOrigins: readonly string[]): string | undefined {
   const fault = checkPublicUrl(text, { privateHostsAllowed: true });

@@ -26,7 +26,7 @@ export class RecorderService {
   /**
    * The address that opens the recorder for a session with a client.
    *
-   * @throws {Problem} 501 `not-configured`; 422 `redirect-not-allowed`, and 422 or 409 as `parties` says; 503; 504
+   * @throws {Problem} 501 `not-configured`; 422 `redirect-not-allowed`, and 422 or 409 as for `parties`; 503; 504
    */
   async launch(request: LaunchRequest, signal: AbortSignal): Promise<string> {
     const domain = this.partnerDomain();
@@ -58,7 +58,7 @@ export class RecorderService {
   /** Commits the audit entry first, so that every launch has one. */
   private async token(provider: string, providerUserId: string, signal: AbortSignal): Promise<RecorderToken> {
     this.audit.about('provider', provider);
-    await this.audit.commitBegun();
+    await this.audit.commitIntent();
     return this.platform.initiateAuth(providerUserId, { signal }).catch((error: unknown) => {
       throw platformProblem(error, 'this provider');
     });

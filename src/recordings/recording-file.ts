@@ -33,7 +33,7 @@ export function recordingFile(id: string, mediaType: string, size: number) {
   return { fileName: `${id}.${ENDINGS[contentType] ?? 'bin'}`, contentType, size };
 }
 
-/** What the headers say of a recording that is about to come. */
+/** The length and type of an incoming recording, from its headers. */
 interface RecordingBody {
   /** Bytes. */
   length: number;

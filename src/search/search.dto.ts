@@ -2,7 +2,7 @@ import { Transform } from 'class-transformer';
 import { fieldRule } from '../http/request/fields.js';
 import { isEmailAddress, isExternalId } from '../people/model/person-field-rules.js';
 
-/** What a search finds, by the kinds of what the console shows. */
+/** The kind of a search result. */
 type FoundKind = 'provider' | 'client' | 'session' | 'compliance-job' | 'import' | 'delivery';
 
 const IsSearchable = fieldRule(
@@ -23,19 +23,19 @@ export class FindRequest {
   text!: string;
 }
 
-/** What has the id or the email. */
+/** A result of a search, with the id or the email searched for. */
 export class FoundResponse {
   kind!: FoundKind;
   /** Its id in the API: the external id of a person */
   id!: string;
-  /** What matched: an id of this service or of the EHR, a former external id, the id of the platform, an email, or an appointment */
+  /** The match: an id of this service or of the EHR, a former external id, a platform id, an email or an appointment */
   matched!: 'id' | 'former-id' | 'platform-id' | 'email' | 'appointment';
   state!: string;
   /** When an import or a delivery arrived */
   updatedAt!: Date;
 }
 
-/** What a search found. */
+/** The results of a search. */
 export class FindResponse {
   /** At most 10 */
   items!: FoundResponse[];

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 
-/** How a feature handles calls that may have been sent after the backup. It runs in the hold's transaction. */
+/** A feature's handling of calls that may have been sent after the backup, in the hold's transaction. */
 interface RestoreWork {
   /** The database may be a restored backup, so that earlier observations of the platform do not count. */
   begun?(tx: PoolClient): Promise<void>;
@@ -13,7 +13,7 @@ interface RestoreWork {
   released(tx: PoolClient, restoredAt: Date | null): Promise<void>;
 }
 
-/** Tells features about a restore, so that they send nothing twice. They register themselves. */
+/** Notifies features of a restore, so that they send nothing twice. They register themselves. */
 @Injectable()
 export class Restores {
   private readonly works: RestoreWork[] = [];

@@ -1,7 +1,7 @@
 import { IsBoolean, IsOptional, Matches, ValidateIf } from 'class-validator';
 import { END_USER_VALUE } from '../access/identity/end-user.js';
 
-/** Whether this service sends to the platform. */
+/** The state of sending to the platform. */
 export class SendingResponse {
   /** True while only reading calls go to the platform; everything is still received and read */
   held!: boolean;

@@ -22,7 +22,7 @@ const IS_HELD = 'EXISTS (SELECT FROM sending_holds)';
  */
 export const IS_RESTORE_PENDING = 'EXISTS (SELECT FROM sending_holds WHERE restored OR by_setting)';
 
-/** Who holds when a process starts with HOLD_SENDING. */
+/** The holder when a process starts with HOLD_SENDING. */
 const BY_SETTING = 'setting';
 
 /** The reason of a hold that a process began. */
@@ -37,7 +37,7 @@ interface HoldRow {
 }
 
 /**
- * Whether calls may go to the platform. While sending is held, everything is received, and only reading calls leave.
+ * The hold of calls to the platform. While sending is held, everything is received, and only reading calls are sent.
  * The hold is a row in PostgreSQL, so that it applies to all processes immediately and survives restarts.
  */
 @Injectable()
@@ -59,7 +59,7 @@ export class Sending implements OnApplicationBootstrap {
     worker.onOlderDatabase(() => this.holdOlderDatabase());
   }
 
-  /** Whether sending is held, as this process knew at its last heartbeat; for views. */
+  /** True if sending was held at this process's last heartbeat; for views. */
   get isHeldNow(): boolean {
     return this.env.HOLD_SENDING || this.isHeld;
   }
@@ -84,7 +84,7 @@ export class Sending implements OnApplicationBootstrap {
     return this.env.HOLD_SENDING ? 'TRUE' : IS_HELD;
   }
 
-  /** Whether a call that changes something may be sent now. Asked before each one, and leaves a mark of it. */
+  /** True if a call that changes something may be sent now. Checked before each one, and commits a mark of it. */
   async isAllowed(): Promise<boolean> {
     return this.worker.mark(`NOT ${this.heldSql}`);
   }

@@ -5,7 +5,7 @@ import type { ReasonCode } from '../http/server/health-texts.js';
 import { Contract } from '../platform/contract/contract.js';
 import { requestsHealth } from '../platform/send/requests-health.js';
 import { LANES } from './model/session-row.js';
-import { LONGEST_AWAITED } from './refresh/refresh-scheduler.repository.js';
+import { LONGEST_WAITING_SESSION } from './refresh/refresh-scheduler.repository.js';
 
 /** SQL condition that a fetch of a session or of a processing id last failed like this. */
 const hasFault = (fault: string): string => `(
@@ -35,7 +35,7 @@ export class SessionsHealth {
       `SELECT ${hasFault('platform-unauthorized')} AS refused, ${hasFault('platform-address')} AS elsewhere,
          ${hasFault('unreadable-answer')} AS unreadable,
          EXISTS (SELECT 1 FROM sessions WHERE lane = ${LANES.events} AND due_at < now() - interval '5 minutes') AS overdue,
-         (SELECT coalesce(fault, 'none') FROM ${LONGEST_AWAITED} AS awaited
+         (SELECT coalesce(fault, 'none') FROM ${LONGEST_WAITING_SESSION} AS awaited
           WHERE last_event_at < now() - interval '5 minutes') AS fault`,
     );
     const { refused, elsewhere, unreadable, overdue, fault = null } = rows[0] ?? {};

@@ -10,7 +10,7 @@ import type { SubscriptionResponse } from './subscriptions.dto.js';
 /** Maximum pages in which the next event is looked for, of 1,000 events each if types are chosen. */
 const MAX_PAGES = 5;
 
-/** Shows subscriptions, with what waits for them in the feed. */
+/** Shows subscriptions, with the pending events of the feed. */
 @Injectable()
 export class SubscriptionView {
   constructor(
@@ -37,7 +37,7 @@ export class SubscriptionView {
     return undefined;
   }
 
-  /** What callers see of a row; never its secrets. */
+  /** The view of a row for callers; never its secrets. */
   async of(row: SubscriptionRow): Promise<SubscriptionResponse> {
     const cursor = cursorOfRow(row);
     const head = await this.reader.head();

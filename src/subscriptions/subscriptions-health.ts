@@ -5,8 +5,8 @@ import { Macs } from '../vault/macs.js';
 import { inSentence, labelOf } from '../words/words.js';
 import { SUBSCRIPTION_COLUMNS, type SubscriptionRow, stateOf } from './push/subscription-row.js';
 
-/** Shorter faults, such as a restart of the EHR, resolve themselves. */
-const WORTH_A_LOOK_MS = 10 * 60_000;
+/** How long an endpoint must fail to be reported. Shorter faults, such as a restart of the EHR, end on their own. */
+const FAILING_AFTER_MS = 10 * 60_000;
 
 /** Reports endpoints that take no events. */
 @Injectable()
@@ -28,7 +28,7 @@ export class SubscriptionsHealth {
     const paused = intact.filter((row) => row.paused !== null && row.paused !== 'requested');
     const failing = intact.filter(
       ({ paused: pause, failingSince, now }) =>
-        pause === null && failingSince !== null && now.getTime() - failingSince.getTime() > WORTH_A_LOOK_MS,
+        pause === null && failingSince !== null && now.getTime() - failingSince.getTime() > FAILING_AFTER_MS,
     );
     return healthOf([
       altered.length > 0 && {

@@ -16,7 +16,7 @@ const CURSOR = /^(0|latest|\d{1,18}-\d{1,18})$/;
 const NOT_A_CURSOR = { message: 'must be the cursor of an event, 0 or latest' };
 
 export class NewSubscriptionRequest {
-  /** Where events are sent with POST: https, or http to this machine. Its query may hold a token, but nothing personal */
+  /** The URL for the POST of each event: https, or http to this machine. Its query may hold a token, but nothing personal */
   @MaxCharacters(URL_CHARACTERS)
   url!: string;
 
@@ -70,7 +70,7 @@ export class SkipRequest {
   cursor!: string;
 }
 
-/** What an endpoint answered. */
+/** The answer of an endpoint. */
 export class PushAnswerResponse {
   at!: Date;
 

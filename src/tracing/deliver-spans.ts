@@ -5,12 +5,12 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { version } from '../config/version.js';
-import { within } from '../config/within.js';
+import { withTimeout } from '../config/with-timeout.js';
 
-/** Ends tracing; what is still to be delivered gets a moment. */
+/** Ends tracing, after a short wait for the delivery of the last spans. */
 export type StopTracing = () => Promise<void>;
 
-/** Milliseconds that a process which stops waits for its last spans to be delivered. */
+/** How long a stopping process waits for the delivery of its last spans. */
 const SHUTDOWN_MS = 2_000;
 
 /**
@@ -38,11 +38,11 @@ export function deliverSpans(url: string, headers: string | undefined, warn: (se
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
   return async () => {
-    await within(SHUTDOWN_MS, provider.shutdown(), () => undefined).catch(() => undefined);
+    await withTimeout(provider.shutdown(), SHUTDOWN_MS, () => undefined).catch(() => undefined);
   };
 }
 
-/** A status or an error's code; never a message, which may quote what the collector said. */
+/** A status or an error's code; never a message, which may quote the answer of the collector. */
 function codeOf(error: unknown): string {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' || typeof code === 'number' ? String(code) : 'no answer';

@@ -38,7 +38,7 @@ export function beginSpan(name: string, { kind = 'INTERNAL', causes, ...more }: 
   return tracer.startSpan(name, { kind: SpanKind[kind], links, ...more }, within);
 }
 
-/** Runs work within a span: what it begins, and what it stores, belongs to that. */
+/** Runs work within a span, to which everything belongs that it starts or stores. */
 export function withinSpan<T>(span: Span, work: () => T): T {
   return context.with(trace.setSpan(ROOT_CONTEXT, span), work);
 }
@@ -56,22 +56,22 @@ export async function inSpan<T>(name: string, options: SpanOptions, work: () => 
   }
 }
 
-/** Adds to the span that runs now. */
+/** Adds attributes to the active span. */
 export function annotate(attributes: Attributes): void {
   trace.getActiveSpan()?.setAttributes(attributes);
 }
 
-/** Marks a span, that which runs now unless another is given, as failed. @param type a word of the program */
+/** Marks a span, by default the active one, as failed. @param type a word of the program */
 export function markFailed(type: string, span = trace.getActiveSpan()): void {
   span?.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR });
 }
 
-/** Where a span stands, that which runs now unless another is given; null when there is none, or no tracing. */
+/** The `traceparent` of a span, by default the active one; null without a span or without tracing. */
 export function traceparentOf(span = trace.getActiveSpan()): Traceparent | null {
   const carrier: { traceparent?: Traceparent } = {};
   if (span) propagation.inject(trace.setSpan(ROOT_CONTEXT, span), carrier);
   return carrier.traceparent ?? null;
 }
 
-/** What is malformed counts as no trace. */
+/** The context of a trace; a malformed `traceparent` counts as none. */
 const contextOf = (traceparent: Traceparent) => propagation.extract(ROOT_CONTEXT, { traceparent });

@@ -1,6 +1,6 @@
 import { KeyedHashes } from './keyed-hashes.js';
 
-/** What a MAC covers, in a fixed order. */
+/** The fields that a MAC covers, in a fixed order. */
 export type MacFields = readonly (string | number | boolean | null | MacFields)[];
 
 /**

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { SEALED_TABLES, type SealedTable } from './sealed-columns.js';
-import { ifReadable } from './unreadable-value.js';
+import { openIfReadable } from './unreadable-value.js';
 import { headerOf, sealedHeader, type Vault } from './vault.js';
 
 /** Rows per statement. Their locks last for that statement only. */
@@ -148,7 +148,7 @@ class TableRotation {
       const sealed = row[column];
       if (!(sealed instanceof Buffer)) continue;
       const place = { table, column: as, row: String(row[`${column}_row`]) };
-      const plain = ifReadable(() => this.vault.openBytes(place, sealed));
+      const plain = openIfReadable(() => this.vault.openBytes(place, sealed));
       if (plain) fresh[column] = this.vault.seal(place, plain);
       else this.use.onUnreadable({ table: this.name, column, row: this.nameOf(row) });
     }

@@ -25,30 +25,30 @@ export class UnreadableValue extends Problem {
   }
 }
 
-/** The opened value; undefined if it does not open, so that one bad row never fails a list. The vault counts and logs it. */
-export function ifReadable<T>(open: () => T): T | undefined {
+/** Opens a value; undefined if that fails, so that one bad row never fails a list. The vault counts and logs it. */
+export function openIfReadable<T>(open: () => T): T | undefined {
   try {
     return open();
   } catch (error) {
-    return noneIfUnreadable(error);
+    return undefinedIfUnreadable(error);
   }
 }
 
-/** The same, but a missing key is thrown, because the value opens once the key is back. */
-export function ifNotDamaged<T>(open: () => T): T | undefined {
+/** The same, but throws if the key is missing, because the value opens once the key is back. */
+export function openUnlessDamaged<T>(open: () => T): T | undefined {
   try {
     return open();
   } catch (error) {
-    return noneIfDamaged(error);
+    return undefinedIfDamaged(error);
   }
 }
 
-/** The same as {@link ifNotDamaged} for the `catch` of a promise. */
-export function noneIfDamaged(error: unknown): undefined {
+/** The same as {@link openUnlessDamaged} for the `catch` of a promise. */
+export function undefinedIfDamaged(error: unknown): undefined {
   if (!(error instanceof UnreadableValue)) throw error;
 }
 
-/** The same as {@link ifReadable} for the `catch` of a promise. */
-export function noneIfUnreadable(error: unknown): undefined {
+/** The same as {@link openIfReadable} for the `catch` of a promise. */
+export function undefinedIfUnreadable(error: unknown): undefined {
   if (!(error instanceof UnreadableValue || error instanceof MissingDataKey)) throw error;
 }

@@ -118,7 +118,7 @@ const FAMILIES: Record<string, Sentence> = {
   'retention.': ['removed', 'remove', 'data whose retention period has ended'],
 };
 
-/** Outcomes of one word that are no problem types. */
+/** One-word outcomes that are not problem types. */
 const DONE: readonly string[] = ['ok', 'begun', 'held', 'released'];
 
 /** True for a problem type, also if it was counted: `forbidden, 3 times`. */
@@ -135,7 +135,7 @@ export const AUDIT_ACTIONS = labels(
 );
 
 /**
- * What an entry says was done: `viewed the notes of a session`, or `tried to view the notes of a session`.
+ * Describes the action of an entry: `viewed the notes of a session`, or `tried to view the notes of a session`.
  *
  * @param outcome of the entry: a problem's type if the request was refused
  * @returns the action itself if it has no words

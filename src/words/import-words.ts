@@ -11,7 +11,7 @@ export const IMPORT_STATES = labels({
   failed: 'Failed',
 });
 
-/** What the plan says about a row, the most important first. Only the lookup on the platform decides between create and link. */
+/** Planned outcomes of rows, most important first. Only the lookup on the platform decides between create and link. */
 export const PLANNED_OUTCOMES = labels({
   'create-or-link': 'To create or link',
   'provider-change': 'To update',
@@ -83,7 +83,7 @@ export const ROW_CODES = labels({
   'nested-bundle': 'Bundle nested too deeply',
 });
 
-/** What needs confirmation before a plan is applied; each label continues "3 of 10". */
+/** Reasons for confirmation before a plan is applied; each label continues "3 of 10". */
 export const IMPORT_GUARDS = vocabulary({
   deletes: {
     label: 'People would be deleted',

@@ -1,4 +1,4 @@
-/** What people see in place of a state or a code. Contains no personal data. */
+/** The text that people see in place of a state or a code. Contains no personal data. */
 export interface Word {
   /** In sentence case, without a full stop. */
   label: string;

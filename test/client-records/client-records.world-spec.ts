@@ -183,7 +183,7 @@ describe('an export', () => {
 describe('an accounting', () => {
   const disclosures = async (query: string) =>
     (await world.call<Page<DisclosureResponse>>('GET', `${PATH}/disclosures?${query}`)).body;
-  /** What the platform received about a client. */
+  /** Lists the disclosures of a client to the platform. */
   const sentOf = async (id = 'c%2F1') => {
     const path = `/v1/clients/${id}/disclosures?limit=200`;
     const { items } = (await world.call<Page<DisclosureResponse>>('GET', path)).body;

@@ -12,7 +12,7 @@ const TABLES = ['sessions', 'session_documents', 'document_revisions'];
 const ROWS = 20_000;
 const MILLION = 1_000_000;
 
-/** What a page of five notes may look at: each note has a session, a document and a revision. */
+/** Maximum rows that a page of five notes may read: each note has a session, a document and a revision. */
 const MAX_READ = 60;
 
 const QUERIES = [

@@ -30,7 +30,7 @@ const described = () => ApiDescription.of(world.app);
 const document = async () => structuredClone((await described()).document) as unknown as Document;
 const provider = { email: 'pia@example.org', firstName: 'Pia', lastName: 'Ruiz' };
 
-/** How the check judges an answer after a change of the description; undefined: it passes. */
+/** Checks an answer after a change of the description. @returns the fault; undefined if it passes */
 async function faultAfter(
   change: (copy: Document) => unknown,
   [method, path]: readonly [string, string],

@@ -67,7 +67,7 @@ const ENDS: [string, () => Promise<Caller>][] = [
 const tell = (subject: string) =>
   world.get(Database).transaction((tx) => world.get(Feed).append(tx, { type: 'person.synced', subject, data: {} }));
 
-/** What a stream of events brings until it ends. */
+/** Opens a stream of events, and receives it until it ends. */
 async function openStream(headers: Record<string, string>) {
   const { body } = await ask('GET', '/v1/events?after=1-5000', { ...headers, accept: 'text/event-stream' });
   const stream = { received: '', ended: Promise.resolve('') };

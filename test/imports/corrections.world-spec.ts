@@ -4,7 +4,7 @@ import { useWorld } from '../world/use-world.js';
 import { type ImportBody, importsIn } from './imports.js';
 
 const world = useWorld();
-const { uploadFiles, imported, planned, ended, settled, show, rows, outcomes, rejected, steer } = importsIn(world);
+const { uploadFiles, imported, planned, ended, settled, show, rows, outcomes, rejected, transition } = importsIn(world);
 
 const correct = (id: string, corrections: Partial<CorrectedRow>[]) =>
   world.call<ImportBody>('PATCH', `/v1/imports/${id}/rows`, { body: { rows: corrections } });
@@ -95,7 +95,7 @@ describe('a correction of a planned row', () => {
     expect(guards.filter(({ exceeded }) => exceeded)).toEqual([]);
     const view = await replanned(id, [{ file: 'clients.csv', line: 4, providers: ['p-1'] }]);
     expect(view.guards.filter(({ exceeded }) => exceeded).map(({ name }) => name)).toEqual(['looksDoubled']);
-    expect((await steer(id, 'apply')).status).toBe(409);
+    expect((await transition(id, 'apply')).status).toBe(409);
   });
 
   test('lets a snapshot delete the people that it does not name, once every row names someone', async () => {
@@ -166,7 +166,7 @@ describe('a correction is refused', () => {
 
   test('once the plan was cancelled', async () => {
     const { id } = await plan();
-    await steer(id, 'cancel');
+    await transition(id, 'cancel');
     expect((await correct(id, [{ row: 4, providers: ['p-1'] }])).status).toBe(409);
   });
 });

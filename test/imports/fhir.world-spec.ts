@@ -9,7 +9,7 @@ import { importsIn } from './imports.js';
 const NPI = 'http://hl7.org/fhir/sid/us-npi';
 
 const world = useWorld();
-const { imported, mirrored, planned, upload, start, steer, ended, rows, outcomes, rejected } = importsIn(world);
+const { imported, mirrored, planned, upload, start, transition, ended, rows, outcomes, rejected } = importsIn(world);
 
 const practitioner = (id: string) => ({
   resourceType: 'Practitioner',
@@ -71,7 +71,7 @@ describe('the providers of a client', () => {
       ['p-3', 'p-1'],
     ]);
     const { id } = await planned('mode=snapshot', ndjson(...all, patient('c-1'), encounter('c-1', 'Practitioner/p-2')));
-    expect((await steer(id, 'apply', ['providerRemovals'])).status).toBe(202);
+    expect((await transition(id, 'apply', ['providerRemovals'])).status).toBe(202);
     await world.work.imports();
     expect(await listOf('c-1')).toEqual(['p-2']);
   });
@@ -319,8 +319,8 @@ describe('rejected rows', () => {
   });
 
   test('come back corrected as CSV', async () => {
-    const { telecom: _, ...nameless } = practitioner('p-f');
-    const first = await start('', ndjson(nameless, patient('c-f', 'Practitioner/p-f')));
+    const { telecom: _, ...withoutEmail } = practitioner('p-f');
+    const first = await start('', ndjson(withoutEmail, patient('c-f', 'Practitioner/p-f')));
     await world.work.imports();
     const [header, provider = '', client = ''] = await rejected(first);
     const corrected = [

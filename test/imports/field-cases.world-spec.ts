@@ -9,7 +9,7 @@ const FOLDER = path.join(__dirname, 'field-cases');
 const TYPES: Record<string, string> = { '.ndjson': 'application/fhir+ndjson', '.json': 'application/fhir+json' };
 
 const world = useWorld();
-const { uploadFiles, map, rows, steer, settled, show } = importsIn(world);
+const { uploadFiles, map, rows, transition, settled, show } = importsIn(world);
 
 /** A real shape of an export, and its right outcome. */
 interface FieldCase {
@@ -353,7 +353,7 @@ describe('an export', () => {
     }
     await settled(body.id);
     if (one.isPlan) {
-      expect((await steer(body.id, 'apply')).status).toBe(202);
+      expect((await transition(body.id, 'apply')).status).toBe(202);
       await settled(body.id);
     }
     const found = await outcomesOf(body.id);

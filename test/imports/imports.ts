@@ -10,7 +10,6 @@ interface Guard {
   readonly name: string;
   readonly count: number;
   readonly of: number;
-  readonly nameless?: number;
 }
 
 /** The answer to a request about an import: the import or a problem. */
@@ -90,10 +89,10 @@ export function importsIn(world: World) {
     return items;
   }
 
-  const steer = (id: string, verb: string, override?: string[]) =>
+  const transition = (id: string, verb: string, override?: string[]) =>
     world.call<ImportBody>('POST', `/v1/imports/${id}/${verb}`, { body: override ? { override } : {} });
 
-  /** Works until an import is at rest. A rejected row counts once its call was repeated, 15 s later. */
+  /** Works until an import is settled. A rejected row counts once its call was repeated, 15 s later. */
   async function settled(id: string): Promise<void> {
     await world.settle();
     if ((await show(id)).state !== 'running') return;
@@ -110,7 +109,7 @@ export function importsIn(world: World) {
     settled,
     prepared,
     rows,
-    steer,
+    transition,
 
     /** Sends a dry run or a snapshot, and plans it. */
     planned: (query: string, files: readonly ImportFile[]) => prepared(query, files, 'planned'),
@@ -136,7 +135,7 @@ export function importsIn(world: World) {
 
     /** Applies or retries an import, and works until it has ended. */
     async ended(id: string, verb: 'apply' | 'retry', override?: string[]): Promise<ImportResponse> {
-      const { status, body } = await steer(id, verb, override);
+      const { status, body } = await transition(id, verb, override);
       if (status >= 300) throw new Error(`${verb} was answered ${status}: ${JSON.stringify(body)}`);
       await settled(id);
       return shownAs(id, 'completed');

@@ -6,7 +6,7 @@ import { useWorld } from '../world/use-world.js';
 import { importsIn } from './imports.js';
 
 const world = useWorld();
-const { start, imported, planned, prepared, ended, map, settled, show, rows, outcomes, steer } = importsIn(world);
+const { start, imported, planned, prepared, ended, map, settled, show, rows, outcomes, transition } = importsIn(world);
 const { get, begin, put, remove, resolve, verdict, verdictOf, callsDuring } = peopleOf(world);
 
 const csv = (name: string, ...lines: string[]) => ({ name, type: 'text/csv', content: lines.join('\n') });
@@ -126,7 +126,7 @@ describe('platformUserId', () => {
     await world.work.imports();
     expect(await outcomes(later)).toEqual([['c-1', 'skipped', 'call-under-way']]);
     await call.answer();
-    await steer(plan.id, 'apply');
+    await transition(plan.id, 'apply');
     await settled(plan.id);
     expect(await outcomes(plan.id)).toEqual([['c-1', 'skipped', 'changed-since-read']]);
     expect(world.platform.usersOf('c-1')).toHaveLength(1);
@@ -167,7 +167,7 @@ describe('a client linked by a file', () => {
     const userId = addUser('Client');
     await imported('', [clients(`c-1,,Ann,Ash,home,${userId}`, 'c-2,,Ben,Bay,home,')]);
     const plan = await planned('mode=snapshot', [clients('c-2,,Ben,Bay,home,')]);
-    expect((await steer(plan.id, 'apply')).status).toBe(409);
+    expect((await transition(plan.id, 'apply')).status).toBe(409);
     expect((await ended(plan.id, 'apply', ['deletes'])).deletes).toEqual({ deleted: 1 });
     expect(user(userId)).toBeUndefined();
   });

@@ -4,8 +4,21 @@ import { useWorld } from '../world/use-world.js';
 import { importsIn } from './imports.js';
 
 const world = useWorld();
-const { upload, uploadFiles, start, imported, planned, map, ended, settled, show, rows, outcomes, rejected, steer } =
-  importsIn(world);
+const {
+  upload,
+  uploadFiles,
+  start,
+  imported,
+  planned,
+  map,
+  ended,
+  settled,
+  show,
+  rows,
+  outcomes,
+  rejected,
+  transition,
+} = importsIn(world);
 
 const csv = (name: string, ...lines: string[]) => ({ name, type: 'text/csv', content: lines.join('\n') });
 const person = (kind: string, id: string) => world.call('GET', `/v1/${kind}/${id}`);
@@ -66,7 +79,7 @@ describe('an import that needs a mapping', () => {
     const wrong = await map(id, { externalId: 'PAT_ID' });
     expect([wrong.status, (await show(id)).state]).toEqual([422, 'needs-mapping']);
     expect((await map(id, { email: '' })).body.state).toBe('needs-mapping');
-    expect((await steer(id, 'apply')).status).toBe(409);
+    expect((await transition(id, 'apply')).status).toBe(409);
     expect((await map(id, { externalId: 'MRN' })).status).toBe(202);
     await settled(id);
     expect(await outcomes(id)).toEqual([['M-1', 'created', null]]);
@@ -124,7 +137,7 @@ describe('an import that needs a mapping', () => {
 
   test('can be cancelled, without its records', async () => {
     const id = await waiting('1,M-1,Ann,Ash,p-1');
-    expect((await steer(id, 'cancel')).status).toBe(200);
+    expect((await transition(id, 'cancel')).status).toBe(200);
     await world.settle();
     expect([(await show(id)).state, await records()]).toEqual(['cancelled', []]);
   });
@@ -215,7 +228,7 @@ describe('guards of a mapping', () => {
       { name: 'idColumn', count: 3, of: 3 },
       { name: 'looksDoubled', count: 3, of: 3 },
     ]);
-    const refused = await steer(id, 'apply', ['idColumn']);
+    const refused = await transition(id, 'apply', ['idColumn']);
     expect([refused.status, refused.body.guards?.map(({ name }) => name)]).toEqual([409, ['looksDoubled']]);
     expect((await ended(id, 'apply', ['idColumn', 'looksDoubled'])).counts).toMatchObject({ created: 3 });
   });

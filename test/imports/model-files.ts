@@ -12,7 +12,7 @@ export interface Profile {
   providers: string[];
 }
 
-/** What one row states about a person. Null: the person does not exist. */
+/** The statement of one row about a person. A null profile means that the person does not exist. */
 export interface Statement {
   key: Key;
   profile: Profile | null;
@@ -136,7 +136,7 @@ const anyFhir: fc.Arbitrary<File> = fc
 export const anyFile = fc.oneof({ arbitrary: anyCsv, weight: 3 }, { arbitrary: anyFhir, weight: 1 });
 
 /**
- * What a file states about each person that it names, as its sender would read it.
+ * The statements of a file about each person that it names, as its sender would read them.
  *
  * @param without lines of a CSV file that do not count
  */

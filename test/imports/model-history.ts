@@ -136,7 +136,7 @@ export class History {
 
   async do(command: Command): Promise<void> {
     const { world } = this;
-    const { steer } = importsIn(world);
+    const { transition } = importsIn(world);
     switch (command.do) {
       case 'put':
         return this.put(command.key, profileOf(command.key, command.name, command.providers));
@@ -173,7 +173,7 @@ export class History {
         const overrides = ['deletes', 'providerRemovals', 'idColumn', 'looksDoubled'];
         if (sent) {
           const confirmed = command.do === 'apply' && command.overrides ? overrides : undefined;
-          const { status } = await steer(sent.id, command.do, confirmed);
+          const { status } = await transition(sent.id, command.do, confirmed);
           if (![200, 202, 409].includes(status)) throw new Error(`${command.do} was answered ${status}.`);
         }
       }
@@ -182,13 +182,14 @@ export class History {
 
   /** Ends everything that is open, and works until nothing is left to do. */
   async end(): Promise<void> {
-    const { steer, show } = importsIn(this.world);
+    const { transition, show } = importsIn(this.world);
     while (this.opened.length > 0) await this.close(0, false);
     await this.settle();
     for (const { id } of this.imports) {
       const { state } = await show(id);
-      if (state === 'planned') await steer(id, 'apply', ['deletes', 'providerRemovals', 'idColumn', 'looksDoubled']);
-      if (state === 'paused') await steer(id, 'resume');
+      if (state === 'planned')
+        await transition(id, 'apply', ['deletes', 'providerRemovals', 'idColumn', 'looksDoubled']);
+      if (state === 'paused') await transition(id, 'resume');
     }
     this.world.platform.release();
     // Repeated calls, and the lookup of what a lost create made.
@@ -198,7 +199,7 @@ export class History {
     }
     await this.settle();
     if (!this.hasFaults) return;
-    for (const { id } of this.imports) await steer(id, 'retry');
+    for (const { id } of this.imports) await transition(id, 'retry');
     await this.settle();
   }
 
@@ -233,7 +234,7 @@ export class History {
     else if (status !== 422 && status !== 503)
       throw new Error(`The upload was answered ${status}: ${JSON.stringify(body)}`);
     // A header was cut.
-    if (body.state === 'needs-mapping') await importsIn(this.world).steer(body.id, 'cancel');
+    if (body.state === 'needs-mapping') await importsIn(this.world).transition(body.id, 'cancel');
   }
 
   /** Sends the first half of a file. The upload has begun when this returns. */

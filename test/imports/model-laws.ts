@@ -54,7 +54,7 @@ async function read(world: World, sent: SentImport): Promise<Ended> {
 
 const names = (row: StoredRow, key: Key) => row.kind === kindOf(key) && row.externalId === idOf(key);
 
-/** What an import says about a person; undefined: nothing. */
+/** The statement of an import about a person; undefined if there is none. */
 function saidBy(sent: Ended, key: Key, others: readonly Ended[]): Profile | null | undefined {
   if (!sent.appliedAt) return undefined;
   const rows = sent.rows.filter((row) => names(row, key));
@@ -91,7 +91,7 @@ function isStale(plan: Ended, row: StoredRow, all: readonly Ended[]): boolean {
     .some((other) => hasStartedSince(plan, other, `${row.kind}/${row.externalId}` as Key));
 }
 
-/** What a file states about a person. Rows with unknown providers do not count; FHIR clients lose only the providers. */
+/** A file's statement about a person. Rows with unknown providers do not count; FHIR clients lose only the providers. */
 function stated({ file, rows }: Ended, { providers }: StoredRow, key: Key): Profile | null | undefined {
   const refused = rows.filter(({ code }) => code === 'unknown-provider').map(({ line }) => line);
   const profile = statementsIn(file, refused).get(key);

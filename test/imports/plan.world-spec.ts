@@ -5,7 +5,7 @@ import { importsIn } from './imports.js';
 import { openUpload } from './open-upload.js';
 
 const world = useWorld();
-const { start, imported, mirrored, planned, ended, steer, show, rows, outcomes } = importsIn(world);
+const { start, imported, mirrored, planned, ended, transition, show, rows, outcomes } = importsIn(world);
 
 const providers = (...ids: string[]) => providersCsv(ids.map((id) => providerLine(id)));
 const clients = (ids: string[], list: string[]) => clientsCsv(ids.map((id) => clientLine(id, list)));
@@ -84,7 +84,7 @@ describe('a dry run', () => {
   test('leaves people as they are when it is cancelled', async () => {
     await known(['c-1']);
     const { id } = await planned('dryRun=true', [providers('p-9'), clients(['c-1'], ['p-9'])]);
-    await steer(id, 'cancel');
+    await transition(id, 'cancel');
     await world.settle();
     expect(await show(id)).toMatchObject({ state: 'cancelled', counts: { skipped: 2, total: 2 } });
     expect((await person('providers', 'p-9')).status).toBe(404);
@@ -139,7 +139,7 @@ describe('the providers of a client', () => {
     const { id } = await planned('dryRun=true&defaultProvider=p-2', [
       csv('clients.csv', 'client id,first name,last name', 'c-2,Cleo,c-2', 'c-new,Cleo,New'),
     ]);
-    await steer(id, 'apply', ['idColumn']);
+    await transition(id, 'apply', ['idColumn']);
     await world.work.imports();
     const lists = await Promise.all(['c-2', 'c-new'].map((one) => person('clients', one)));
     expect(lists.map(({ body }) => body.providers)).toEqual([['p-1'], ['p-2']]);
@@ -172,7 +172,7 @@ describe('repeated rows', () => {
         ['c-new', 'skipped', 'repeated'],
       ],
     ]);
-    await steer(id, 'apply');
+    await transition(id, 'apply');
     await world.work.imports();
     expect((await person('clients', 'c-new')).body.providers).toEqual(['p-2', 'p-1']);
   });
@@ -189,7 +189,7 @@ describe('repeated rows', () => {
     expect(codes.filter(([, code]) => code === 'duplicate-id')).toEqual([[3, 'duplicate-id']]);
     const [{ hint } = { hint: '' }] = await rows(id, 'code=duplicate-id');
     expect(hint).toMatch(/first used in line [24]\./);
-    await steer(id, 'apply');
+    await transition(id, 'apply');
     await world.work.imports();
     expect((await person('clients', 'c-1')).body).toMatchObject({ lastName: 'c-1', providers: ['p-1', 'p-2'] });
   });
@@ -248,7 +248,7 @@ describe('a snapshot', () => {
     const plan = await planned('mode=snapshot', [clients(ids.slice(0, 6), ['p-1'])]);
     expect([plan.planned, plan.counts.total, plan.deletes]).toEqual([{ unchanged: 6, delete: 6 }, 6, { pending: 6 }]);
     for (const override of [undefined, ['providerRemovals']]) {
-      const { status, body } = await steer(plan.id, 'apply', override);
+      const { status, body } = await transition(plan.id, 'apply', override);
       expect([status, body.type]).toEqual([409, 'urn:notebridge:problem:threshold-exceeded']);
       expect(body.guards).toMatchObject([{ name: 'deletes', count: 6, of: 12 }]);
     }
@@ -374,8 +374,8 @@ describe('explicit deletions', () => {
     await world.settle();
     expect([(await show(id)).state, await deleted(id)]).toEqual(['planned', gone]);
     expect(await rows(id, 'code=already-deleted')).toMatchObject([{ externalId: 'c-never', outcome: 'skipped' }]);
-    expect((await steer(id, 'apply')).body.guards).toMatchObject([{ name: 'deletes', exceeded: true }]);
-    expect((await steer(id, 'apply', ['deletes'])).status).toBe(202);
+    expect((await transition(id, 'apply')).body.guards).toMatchObject([{ name: 'deletes', exceeded: true }]);
+    expect((await transition(id, 'apply', ['deletes'])).status).toBe(202);
     await world.work.imports();
     const states = await Promise.all(gone.map((one) => person('clients', one)));
     expect(states.map(({ body }) => [body.firstName, body.sync.state])).toEqual(gone.map(() => ['', 'deleting']));
@@ -408,7 +408,7 @@ describe('the deletion of accounts that are linked by email', () => {
   test('waits for the guard, whose confirmation covers it', async () => {
     const { id, guards } = await linked();
     expect(guards.find(({ name }) => name === 'deletes')).toMatchObject({ count: 1, exceeded: true });
-    expect((await steer(id, 'apply')).status).toBe(409);
+    expect((await transition(id, 'apply')).status).toBe(409);
     expect((await ended(id, 'apply', ['deletes'])).deletes).toEqual({ deleted: 1 });
     expect(left()).toBe(2);
   });
@@ -490,7 +490,7 @@ describe('a change by the EHR after the upload began', () => {
     await known(['c-1', 'c-2']);
     const { id } = await planned('dryRun=true', [file()]);
     await changeAll();
-    await steer(id, 'apply');
+    await transition(id, 'apply');
     await expectLatest(id);
   });
 
@@ -502,7 +502,7 @@ describe('a change by the EHR after the upload began', () => {
     await world.work.imports();
     expect(await deleted(id)).toEqual(['c-2', 'c-3']);
     await put('clients/c-2', { firstName: 'Now', lastName: 'Two', providers: ['p-1'] });
-    await steer(id, 'apply', ['deletes']);
+    await transition(id, 'apply', ['deletes']);
     await world.work.imports();
     expect((await rows(id, 'planned=delete')).map(({ externalId, outcome }) => [externalId, outcome])).toEqual([
       ['c-2', 'skipped'],

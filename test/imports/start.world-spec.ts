@@ -16,7 +16,7 @@ import { importsIn } from './imports.js';
 import { openUpload } from './open-upload.js';
 
 const world = useWorld({ settings: { PLATFORM_PARTNER_DOMAIN: 'https://recorder.example.org' } });
-const { start, imported, prepared, planned, ended, mirrored, steer, show, rows, outcomes, makeCalls } =
+const { start, imported, prepared, planned, ended, mirrored, transition, show, rows, outcomes, makeCalls } =
   importsIn(world);
 
 const providers = (...ids: string[]) => providersCsv(ids.map((id) => providerLine(id)));
@@ -83,7 +83,7 @@ describe('a running import', () => {
   test('starts providers, clients, deletions of clients and of providers in this order', async () => {
     await mirrored('', [providers('p-old', 'p-1'), clients(many(2, 'old'), ['p-old'])]);
     const { id } = await planned('mode=snapshot', [clients(many(61, 'c'), ['p-new']), providers('p-1', 'p-new')]);
-    await steer(id, 'apply', ['deletes']);
+    await transition(id, 'apply', ['deletes']);
     await world.work.imports();
     const phases = async () => (await started(id)).map((one) => one.replace(/^c-.*/, 'c'));
     expect(new Set(await phases())).toEqual(new Set(['p-new', 'c']));
@@ -110,7 +110,7 @@ describe('a running import', () => {
       ]),
     ]);
     await occupy(30);
-    await steer(id, 'apply');
+    await transition(id, 'apply');
     await world.work.imports();
     await makeCalls(1);
     await world.work.imports();
@@ -143,7 +143,7 @@ describe('a running import', () => {
   test('skips clients whose provider was in an earlier upload that did not start', async () => {
     const earlier = await start('', [providers('p-9')]);
     const id = await start('', [clients(['c-1'], ['p-9'])]);
-    await steer(earlier, 'cancel');
+    await transition(earlier, 'cancel');
     await world.work.imports();
     expect(await outcomes(id)).toEqual([['c-1', 'skipped', 'provider-gone']]);
   });
@@ -151,8 +151,8 @@ describe('a running import', () => {
   test('starts clients whose provider a paused import has not started', async () => {
     await mirrored('', [providers('p-1')]);
     const { id: paused } = await planned('dryRun=true', [providers('p-9')]);
-    await steer(paused, 'apply');
-    await steer(paused, 'pause');
+    await transition(paused, 'apply');
+    await transition(paused, 'pause');
     const { id } = await prepared('', [clients(['c-1'], ['p-9'])]);
     expect([await started(paused), await started(id)]).toEqual([['p-9'], ['c-1']]);
   });
@@ -172,22 +172,22 @@ describe('a running import', () => {
 describe('pause', () => {
   test('starts no one, while started people finish; resume starts the others', async () => {
     const { id } = await prepared('', [providers('p-1'), clients(many(61, 'c'), ['p-1'])]);
-    expect((await steer(id, 'pause')).body).toMatchObject({ state: 'paused', etaUnknown: 'paused' });
+    expect((await transition(id, 'pause')).body).toMatchObject({ state: 'paused', etaUnknown: 'paused' });
     await finish(60);
     expect(await show(id)).toMatchObject({ state: 'paused', counts: { created: 61, pending: 1 } });
-    expect((await steer(id, 'resume')).body.state).toBe('running');
+    expect((await transition(id, 'resume')).body.state).toBe('running');
     await world.work.imports();
     expect((await started(id)).at(-1)).toBe('c-61');
     await finish(1);
     expect(await show(id)).toMatchObject({ state: 'completed', counts: { created: 62 } });
-    expect((await steer(id, 'pause')).status).toBe(409);
+    expect((await transition(id, 'pause')).status).toBe(409);
   });
 });
 
 describe('cancel', () => {
   test('skips rows that have not started, while started people finish', async () => {
     const { id } = await prepared('', [providers('p-1'), clients(many(62, 'c'), ['p-1'])]);
-    expect((await steer(id, 'cancel')).status).toBe(200);
+    expect((await transition(id, 'cancel')).status).toBe(200);
     await world.work.imports();
     expect(await show(id)).toMatchObject({ finishedAt: null, counts: { pending: 61, skipped: 2 } });
     await finish(60);
@@ -282,7 +282,7 @@ describe('a row that has not started', () => {
   test('starts if its provider is named by a PUT', async () => {
     await mirrored('', [providers('p-1')]);
     const { id } = await planned('dryRun=true', [providers('p-9')]);
-    await steer(id, 'apply');
+    await transition(id, 'apply');
     expect((await put('clients/c-1', cleo('One', ['p-9']))).body.providers).toEqual(['p-9']);
     expect(await started(id)).toEqual(['p-9']);
   });
@@ -324,7 +324,7 @@ describe('a DELETE of an unknown id', () => {
     await mirrored('', [providers('p-1')]);
     const { id } = await planned('dryRun=true', [clients(['c-1'], ['p-1'])]);
     expect((await remove('clients/c-1')).status).toBe(404);
-    await steer(id, 'apply');
+    await transition(id, 'apply');
     await expectSkipped(id);
   });
 
@@ -357,7 +357,7 @@ describe('the later of two imports', () => {
       [clientLine('c-1', ['p-1']), clientLine('known', ['p-2']), clientLine('c-2', ['p-1'])],
       [clientLine('c-1', ['p-2']), clientLine('known', ['p-1']), 'c-2,no mail,Cleo,c-2,p-1'],
     );
-    for (const one of order) await steer(ids[one], 'apply');
+    for (const one of order) await transition(ids[one], 'apply');
     // A rejected row says nothing.
     expect(await codes(ids.earlier)).toEqual([
       ['c-1', 'changed-since-read'],
@@ -376,7 +376,7 @@ describe('the later of two imports', () => {
       [clientLine('c-2', ['p-1']), clientLine('known', ['p-1']), 'c-3,no mail,A,B,p-1'],
       'snapshot',
     );
-    for (const one of order) expect((await steer(ids[one], 'apply')).status).toBe(202);
+    for (const one of order) expect((await transition(ids[one], 'apply')).status).toBe(202);
     expect(await codes(ids.earlier)).toEqual([
       ['c-1', 'changed-since-read'],
       ['c-2', 'changed-since-read'],
@@ -386,7 +386,7 @@ describe('the later of two imports', () => {
 
   test('takes no one from the earlier one while a row of its snapshot is unclear', async () => {
     const ids = await plans([clientLine('c-1', ['p-1'])], [',,A,B,p-1', clientLine('known', ['p-1'])], 'snapshot');
-    for (const one of ['earlier', 'later'] as const) await steer(ids[one], 'apply');
+    for (const one of ['earlier', 'later'] as const) await transition(ids[one], 'apply');
     expect(await codes(ids.earlier)).toEqual([['c-1', null]]);
   });
 
@@ -395,7 +395,7 @@ describe('the later of two imports', () => {
     const earlier = await planned('dryRun=true', [clients(['c-1'], ['p-1'])]);
     const later = await planned('dryRun=true', [clients(['c-1'], ['p-2'])]);
     for (const { id } of [earlier, later]) {
-      await steer(id, 'apply');
+      await transition(id, 'apply');
       await world.work.imports();
     }
     expect((await person('clients', 'c-1')).body.providers).toEqual(['p-2']);
@@ -415,7 +415,7 @@ describe('people that a snapshot deletes', () => {
     world.platform.injectFault({ kind: 'status', operation: 'deleteUser', status: 503, count: null });
     // The account was linked by email, and the plan does not cover a change since.
     await world.sql(`UPDATE people SET wanted_at = wanted_at + '1 microsecond' WHERE external_id = 'c-1'`);
-    await steer(id, 'apply', ['deletes']);
+    await transition(id, 'apply', ['deletes']);
     await world.settle(200).catch(() => undefined);
     const people = await Promise.all(['c-1', 'c-2'].map((one) => person('clients', one)));
     expect(people.map(({ body }) => [body.sync.state, body.firstName, body.lastName, body.email])).toEqual([
@@ -574,7 +574,7 @@ describe('the estimated end of an import', () => {
 
   test('is unknown once the import has ended', async () => {
     const { id } = await prepared('', [providers('p-1')]);
-    await steer(id, 'cancel');
+    await transition(id, 'cancel');
     expect(await shown(id)).toMatchObject({ etaSeconds: null, etaUnknown: null });
   });
 });

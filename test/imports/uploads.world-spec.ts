@@ -24,7 +24,7 @@ const SEED = Number(process.env.SEED);
 const HEAD = 'externalId,email,firstName,lastName\n';
 
 const world = useWorld({ settings: { IMPORT_BODY_LIMIT: '1 MiB', IMPORT_MAX_ROWS: '2200' } });
-const { imported, upload, start, show, steer, rows, rejected } = importsIn(world);
+const { imported, upload, start, show, transition, rows, rejected } = importsIn(world);
 
 const list = async () => (await world.call<Page<ImportResponse>>('GET', '/v1/imports?limit=200')).body.items;
 const putProvider = (id: string) =>
@@ -405,8 +405,9 @@ describe('hostile files', () => {
       }
       await world.settle();
       ({ state } = await show(id));
-      if (state === 'planned') await steer(id, 'apply', ['deletes', 'providerRemovals', 'idColumn', 'looksDoubled']);
-      if (state === 'needs-mapping') await steer(id, 'cancel');
+      if (state === 'planned')
+        await transition(id, 'apply', ['deletes', 'providerRemovals', 'idColumn', 'looksDoubled']);
+      if (state === 'needs-mapping') await transition(id, 'cancel');
       await world.settle();
       const { state: ended, error, counts } = await show(id);
       expect([ended, error, counts.pending]).toEqual([state === 'needs-mapping' ? 'cancelled' : 'completed', null, 0]);

@@ -19,7 +19,7 @@ const healthOf = async ({ url }: Pick<WorldService, 'url'>) => {
   return { code: answer.status, ...((await answer.json()) as ServiceHealth) };
 };
 
-/** What each place says of a service whose key needs no database. */
+/** The reports of a service whose key needs no database, by every channel. */
 async function reportsOf(service: Pick<WorldService, 'url'>) {
   const { url } = service;
   const health = await healthOf(service);

@@ -148,12 +148,12 @@ describe('USER_CREATED', () => {
 
   test('with another role or an unknown external id links no person', async () => {
     await lostClient();
-    const [role, nameless, stranger] = [randomUUID(), randomUUID(), randomUUID()];
+    const [role, unidentified, stranger] = [randomUUID(), randomUUID(), randomUUID()];
     await tell({ userId: role, externalUserId: 'lost', role: 'HealthcareProvider' });
-    await tell({ userId: nameless, role: 'OrgAdmin' });
+    await tell({ userId: unidentified, role: 'OrgAdmin' });
     await tell({ userId: stranger, externalUserId: 'never-named', role: 'Client' });
     expect((await get('clients/lost')).platformUserId).toBeNull();
-    expect((await unknownToEhr()).sort()).toEqual([role, nameless, stranger].sort());
+    expect((await unknownToEhr()).sort()).toEqual([role, unidentified, stranger].sort());
   });
 
   test('never changes the user of a mapped person', async () => {

@@ -50,7 +50,7 @@ async function ask(method: string, path: string, body?: unknown, type = 'applica
   return { status: answer.status, text };
 }
 
-/** Where a canary or one of the secrets is found: in no table, log line, notification, error, metric or open answer. */
+/** Finds canaries and secrets in tables, log lines, notifications, errors, metrics and open answers. */
 async function leaks(secrets: Record<string, string> = {}): Promise<[place: string, finds: string[]][]> {
   await world.settle();
   const places: Record<string, string> = {

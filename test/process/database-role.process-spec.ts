@@ -48,7 +48,7 @@ describe('a service whose role owns nothing', () => {
   const role = `runtime_${randomBytes(6).toString('hex')}`;
   let world: TestWorld;
   let service: Service;
-  /** What migrate printed, the first and the second time. */
+  /** The output of migrate, the first and the second time. */
   let migrated: string[];
 
   let env: Record<string, string | undefined>;

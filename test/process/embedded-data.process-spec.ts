@@ -16,7 +16,7 @@ import { type TestWorld, useTestWorlds } from '../support/service.js';
 
 type Variables = Record<string, string | undefined>;
 
-/** What the next version's initial migration does to the history of a database of this one. */
+/** Changes the history of a database as the next version's initial migration does. */
 const OF_ANOTHER_VERSION = `UPDATE _prisma_migrations SET checksum = 'another'`;
 
 const K2 = `k2:${Buffer.alloc(32, 8).toString('base64')}`;

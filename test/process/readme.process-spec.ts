@@ -107,7 +107,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Where npx finds a command of this clone. */
+/** The folder in which npx finds a command of this clone. */
 const COMMANDS = path.join(ROOT, 'node_modules/.bin');
 
 /** Runs a line as it is, against the service of this suite. */

@@ -22,7 +22,7 @@ import { type TestWorld, useTestWorlds } from '../support/service.js';
 
 const PROGRAMS = findPostgresPrograms();
 const PASSWORD = 'password-of-the-tests';
-/** Where the page restores a copy of the server. */
+/** The folder into which the page restores a copy of the server. */
 const RESTORED = '/var/lib/postgresql/restored';
 /** The moment of the page, and the day of its copy. */
 const MOMENT = '2026-01-31 03:10:00+00';

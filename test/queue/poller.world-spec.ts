@@ -186,7 +186,7 @@ test('runs a poll at intervals without a row', async () => {
 test('starts no poll once the process stops', async () => {
   poller.whenDue('chores', chores, note('chores'));
   await add('0 s');
-  stopping.begin();
+  stopping.startShutdown();
   await start();
   await pass(5);
   expect(runs).toEqual([]);

@@ -4,7 +4,7 @@ import { Logger } from '@nestjs/common';
 import { askRedis, findRedisServer, type RedisServer, startRedis } from '../../harness/redis-server.js';
 import { startTcpProxy } from '../../harness/tcp-proxy.js';
 import { Clock } from '../../src/config/clock.js';
-import { within } from '../../src/config/within.js';
+import { withTimeout } from '../../src/config/with-timeout.js';
 import { prepareQueueStore, QueueStore } from '../../src/queue/backend/queue-store.js';
 import { useWorld } from '../world/use-world.js';
 
@@ -54,9 +54,9 @@ function open(url: string) {
     activations: () => activations,
     health: () => store.health(),
     close: () =>
-      within(
-        5_000,
+      withTimeout(
         worker.close().then(() => 'closed'),
+        5_000,
         () => 'hangs',
       ),
   };

@@ -10,7 +10,7 @@ const imports = importsIn(world);
 
 const find = (text: string, key?: string) =>
   world.call<FindResponse & Problem>('POST', '/v1/search', { body: { text }, ...(key !== undefined && { key }) });
-/** What a search finds: each kind with its id and what matched. */
+/** The results of a search: the kind, the id and the match of each. */
 const found = async (text: string, key?: string) =>
   (await find(text, key)).body.items.map(({ kind, id, matched }) => [kind, id, matched]);
 const keyWith = async (scopes: string[]) =>

@@ -7,7 +7,7 @@ import { anyCommand, type Command, Ehr, type Outcome } from './restored-history.
 
 const world = useWorld();
 
-/** How far the service is when sending is released: each includes those before. */
+/** The progress of the service when sending is released: each step includes those before. */
 const MOMENTS = ['sent', 'started', 'settled', 'decided'] as const;
 
 interface History {

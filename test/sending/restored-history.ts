@@ -16,14 +16,14 @@ interface Human {
   wasDeleted: boolean;
 }
 
-/** What the EHR says, with people by their places in `HUMANS`, and what the service does between. */
+/** A command of the EHR, with people by their places in `HUMANS`, or a step of the service between commands. */
 export type Command =
   | { do: 'put' | 'delete' | 'rename'; who: number }
   | { do: 'merge'; who: number; into: number }
   | { do: 'call'; times: number }
   | { do: 'settle' };
 
-/** How a human of the EHR stands. */
+/** The outcome for a human of the EHR. */
 export interface Outcome {
   readonly human: Human;
   readonly path: string;
@@ -126,14 +126,14 @@ export class Ehr {
   /** Sends what the runbook asks for: renames and merges since the backup, then everyone. @returns the import's id */
   async sendEverything(): Promise<string> {
     for (const say of this.identities) await say();
-    const { planned, steer } = importsIn(this.world);
+    const { planned, transition } = importsIn(this.world);
     const files = (['providers', 'clients'] as const).map((kind) => ({
       name: `${kind}.csv`,
       type: 'text/csv',
       content: this.csvOf(kind),
     }));
     const { id } = await planned('mode=snapshot', files);
-    await steer(id, 'apply', ['deletes', 'providerRemovals', 'idColumn', 'looksDoubled']);
+    await transition(id, 'apply', ['deletes', 'providerRemovals', 'idColumn', 'looksDoubled']);
     return id;
   }
 
@@ -175,7 +175,7 @@ export class Ehr {
     return ids.flatMap((id) => this.world.platform.usersOf(id));
   }
 
-  /** How everyone in the EHR stands. */
+  /** The outcomes for everyone in the EHR. */
   async outcomes(): Promise<Outcome[]> {
     const { get, verdictOf } = peopleOf(this.world);
     const { users } = this.world.platform.simulator.state;

@@ -27,7 +27,7 @@ afterEach(() => world.platform.set({ webhookDropRate: 0 }));
 /** The events of a session with AI notes (spec, Event sequences). */
 const EVENTS = ['CREATED', 'PROCESSING_STARTED', 'PROCESSING_NOTES_COMPLETED', 'PROCESSING_COMPLETED'] as const;
 
-/** What happens to a request whose attempt is in flight. `lost`: its process dies. `late`: its answer arrives later. */
+/** The outcomes of a request whose attempt is in flight. `lost`: its process dies. `late`: its answer arrives later. */
 const OUTCOMES = [['accepted'], ['lost'], ['lost', 'late']] as const;
 
 type Step = (typeof EVENTS)[number] | (typeof OUTCOMES)[number][number];

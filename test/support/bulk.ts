@@ -29,7 +29,7 @@ function csv(name: string, lines: string[]): ImportFile {
 /** `many(3, 'p')` is p-1, p-2, p-3. */
 export const many = (count: number, prefix: string) => Array.from({ length: count }, (_, n) => `${prefix}-${n + 1}`);
 
-/** Which outcomes a planned outcome may have. */
+/** The possible outcomes of each planned outcome. */
 export const OUTCOMES_OF_PLAN: Record<string, string[]> = {
   'create-or-link': ['created', 'linked'],
   'provider-change': ['updated'],

@@ -42,7 +42,7 @@ export function useOpenId(): { world: World; provider: OpenIdProvider } {
   return { world, provider: lazy };
 }
 
-/** What a browser does with HTTP: it keeps cookies, and follows redirects only on request. */
+/** The HTTP client of a browser: it keeps cookies, and follows redirects only on request. */
 export class HttpBrowser {
   private readonly cookies = new Map<string, string>();
 

@@ -18,7 +18,7 @@ import { useWorld } from '../world/use-world.js';
 import { keyPair, rotate } from './rotate.js';
 
 const world = useWorld();
-const { imported, planned, start, show, rows, steer } = importsIn(world);
+const { imported, planned, start, show, rows, transition } = importsIn(world);
 
 const F2 = keyPair('f2', 50);
 /** The settings of a replacement, in their order: first the new key is added, then it comes first, then the old one goes. */
@@ -290,7 +290,7 @@ describe('imports while fingerprints are by different keys', () => {
     const { id } = await planned('dryRun=true', [providersCsv([providerLine('p-7'), providerLine('p-8')])]);
     await restart(NEW_FIRST);
     await rotateToNew();
-    expect((await steer(id, 'apply')).status).toBe(202);
+    expect((await transition(id, 'apply')).status).toBe(202);
     await world.settle();
     expect((await rows(id)).map(({ outcome }) => outcome)).toEqual(['created', 'created']);
     for (const column of ['profile_hash', 'email_fingerprint']) expect(await keysIn(column)).toEqual(['f2']);

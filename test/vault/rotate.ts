@@ -8,7 +8,7 @@ export const keyPair = (name: string, byte: number): string => `${name}:${Buffer
 
 const USUAL = { DATA_KEYS, FINGERPRINT_KEYS, AUDIT_KEYS };
 
-/** What `notebridge keys rotate` does on the world's database. */
+/** Rotates keys on the world's database, as `notebridge keys rotate` does. */
 export async function rotate(world: World, kind: RotationKind, settings: Partial<typeof USUAL>) {
   const all = { ...USUAL, ...settings };
   const parsed = (name: keyof typeof USUAL) => parseKeys(all[name].split(','));

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { DueParts } from '../../src/due-rows/due-loop.js';
+import { DueLoopDeps } from '../../src/due-rows/due-loop.js';
 import { Metrics } from '../../src/http/server/metrics.js';
 import { Contract } from '../../src/platform/contract/contract.js';
 import { SpellingsRepository } from '../../src/platform/http/spellings.repository.js';
@@ -37,7 +37,7 @@ const newWorker = () =>
     world.get(Vault),
     world.get(SpellingsRepository),
     Contract.of({}),
-    { ...world.get(DueParts), metrics: new Metrics() },
+    { ...world.get(DueLoopDeps), metrics: new Metrics() },
   );
 
 /** Deliveries whose handler does not return until the test ends: to other workers, its process was killed. */

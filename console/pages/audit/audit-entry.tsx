@@ -52,7 +52,7 @@ function Shown({ entry }: { entry: Schemas['AuditResponse'] }) {
 
 type Entry = Schemas['AuditResponse'];
 
-/** Where the console shows subjects of a kind. */
+/** The paths under which the console shows subjects, by kind. */
 const PAGES: Record<string, string> = {
   ...{ client: '/people/client/', provider: '/people/provider/', session: '/sessions/', import: '/imports/' },
   ...{ delivery: '/deliveries/', 'compliance-job': '/compliance/', 'platform-session': '/sessions/' },

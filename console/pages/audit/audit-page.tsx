@@ -7,7 +7,7 @@ import { List } from '../../parts/read.js';
 import { Moment } from '../../parts/values.js';
 import { About, AuditEntry, Outcome } from './audit-entry.js';
 
-/** What the audit log can be asked for; the names are those of `GET /v1/audit`. */
+/** The filters of the audit log, with their names in `GET /v1/audit`. */
 const FIELDS = [
   { name: 'client', label: 'Client', example: 'external id' },
   { name: 'provider', label: 'Provider', example: 'external id' },

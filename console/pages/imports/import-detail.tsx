@@ -69,7 +69,7 @@ function Shown({ view, corrections }: { view: Import; corrections: Corrections }
   );
 }
 
-/** What was found in the files. */
+/** Shows what was found in the files. */
 function Files({ view: { files, repeatedIds, lostProviders } }: { view: Import }) {
   if (files.length === 0) return null;
   return (
@@ -132,7 +132,7 @@ export function ImportState({ view: { state, guards } }: { view: Import }) {
   return <StateOf of="importState" state={state} />;
 }
 
-/** The page does not rely on events alone. */
+/** The page does not rely only on events. */
 const POLL_INTERVAL_MS = 10_000;
 
 /** Reads an import and follows its events. */

@@ -154,7 +154,7 @@ const questionFields = ({ files }: Group) => [
   ...new Set(files.flatMap(({ mapping }) => mapping?.question?.fields ?? [])),
 ];
 
-/** What has no column yet, such as `id of clients.csv`. */
+/** Lists the fields without a column, such as `id of clients.csv`. */
 const missingFields = (group: Group, fields: Fields): string[] =>
   questionFields(group)
     .filter((field) => !Object.values(fields).includes(field))
@@ -174,7 +174,7 @@ function chosenColumns(group: Group, fields: Fields, isPrefixed: boolean): [fiel
     .map((field) => [`${prefix}${field}`, columns.find(({ name }) => fields[name] === field)?.name ?? '']);
 }
 
-/** How the columns of a file became fields. */
+/** Shows the mapping of the columns of a file to fields. */
 export function MappingDetails({ content, mapping }: { content: string; mapping: Schemas['MappingResponse'] }) {
   const { columns, idReason, goneWords } = mapping;
   const ignored = columns.filter(({ field }) => field === null).map(({ name }) => name);

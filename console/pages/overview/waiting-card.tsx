@@ -22,7 +22,7 @@ const PAGES: Record<string, string> = {
   'import-paused': '/imports',
 };
 
-/** What continues only after a decision, in the words of the service. */
+/** Shows the work that continues only after a decision, in the words of the service. */
 export function WaitingCard({ decisions }: { decisions: readonly Decision[] | null }) {
   return (
     <Figures title="Needs attention" of={decisions}>

@@ -40,7 +40,7 @@ export function ResolvePerson(props: { person: Schemas['PersonResponse']; choice
 /** The form of the platform's ids. */
 const UUID = '[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
 
-/** The platform user to link to, with what is known of it. */
+/** The platform user to link to, and the known facts about it. */
 function PlatformUserField({ person }: { person: Schemas['PersonResponse'] }) {
   const [platformUserId, setUser] = useState('');
   const params = { path: { platformUserId } };

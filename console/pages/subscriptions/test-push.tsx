@@ -3,7 +3,7 @@ import { inSentence, labelOf } from '../../api/words.js';
 import { useAction } from '../../parts/action.js';
 import { ErrorNote } from '../../parts/notes.js';
 
-/** What an endpoint answered: `Accepted (204)`, or `Failed: it answered with an error (500)`. */
+/** Describes an endpoint's answer: `Accepted (204)`, or `Failed: it answered with an error (500)`. */
 export function answerInWords({ status, fault }: Pick<Schemas['PushAnswerResponse'], 'status' | 'fault'>): string {
   if (fault === null) return `Accepted (${status})`;
   return `Failed: ${inSentence(labelOf('pushFault', fault))}${status === null ? '' : ` (${status})`}`;

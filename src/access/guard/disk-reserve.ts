@@ -7,7 +7,7 @@ import { Database } from '../../database/database.js';
 import { Problem } from '../../http/problem/problem.js';
 import { type Health, HealthIndicator, healthOf } from '../../http/server/health-indicator.js';
 
-/** How long a measurement stands. A disk that fills at 100 MB/s fills the default reserve in as much. */
+/** How long a measurement is valid. A disk that fills at 100 MB/s fills the default reserve in that time. */
 const MEASURE_MS = 10_000;
 
 const RETRY_SECONDS = 60;

@@ -13,7 +13,7 @@ type Sql = Pick<pg.ClientBase, 'query'>;
 /** The tables whose rows grant access. */
 export const GRANTS = [API_KEY_GRANTS, SESSION_GRANTS] as const;
 
-/** The rows that grant nothing because their MAC is missing or wrong: another than this service wrote them. */
+/** The rows that grant nothing because their MAC is missing or wrong, so this service did not write them. */
 export async function rowsWithoutMac(
   sql: Sql,
   macs: Macs,

@@ -1,7 +1,7 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { operationsOf } from '../../http/problem/described-problems.js';
 import { END_USER_HEADERS, END_USER_SCHEMA } from '../identity/end-user.js';
-import type { Needed } from '../identity/scopes.js';
+import type { AccessRequirement } from '../identity/scopes.js';
 
 /** Headers that every operation with a key accepts. */
 const HEADERS = Object.fromEntries(
@@ -24,7 +24,7 @@ const HEADERS = Object.fromEntries(
  */
 export function describeAccess(
   document: OpenAPIObject,
-  neededFor: (method: string, path: string) => Needed | undefined,
+  neededFor: (method: string, path: string) => AccessRequirement | undefined,
 ): void {
   document.components = { ...document.components, parameters: { ...document.components?.parameters, ...HEADERS } };
   const references = Object.keys(HEADERS).map((name) => ({ $ref: `#/components/parameters/${name}` }));
@@ -38,7 +38,7 @@ export function describeAccess(
   }
 }
 
-function inWords(needed: Needed): string {
+function inWords(needed: AccessRequirement): string {
   if (needed === 'public') return 'Open to callers without a key.';
   if (needed.length === 0) return 'Any valid key is accepted.';
   return `Needs a key with the scope ${needed.map((scope) => `\`${scope}\``).join(' and ')}.`;

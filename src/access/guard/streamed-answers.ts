@@ -7,7 +7,7 @@ import type { Principal } from '../identity/scopes.js';
 import { Callers } from './callers.js';
 
 /** How often to check that the receivers of open answers are still allowed. */
-const LOOK_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 
 /**
  * Sends answers piece by piece. Once the caller's key or session has ended in any process, it cuts the connection, so that
@@ -22,7 +22,7 @@ export class StreamedAnswers implements OnModuleDestroy {
 
   constructor(private readonly callers: Callers) {
     // While the database is unavailable nothing is sent, because each piece is preceded by a check.
-    this.looking = setInterval(() => void this.cutEnded().catch(() => undefined), LOOK_MS).unref();
+    this.looking = setInterval(() => void this.cutEnded().catch(() => undefined), POLL_INTERVAL_MS).unref();
   }
 
   onModuleDestroy(): void {

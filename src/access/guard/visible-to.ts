@@ -50,7 +50,7 @@ interface Described {
   operationId?: string;
 }
 
-/** Reduces answers to what their caller's scopes show, as the API's description says it. */
+/** Reduces answers to the fields that the caller's scopes show, according to the API's description. */
 @Injectable()
 export class AnswerVisibility {
   private readonly models = new Map<string, Shape>();
@@ -76,14 +76,14 @@ export class AnswerVisibility {
     if (unknown) throw new TypeError(`No description of ${unknown.model.constructor.name}.${unknown.property}`);
   }
 
-  /** What the caller may see of an operation's answer. @param operation its id in the description */
+  /** Reduces an operation's answer to the fields that the caller may see. @param operation its id in the description */
   ofOperation<T>(operation: string, caller: Principal, answer: T): T {
     const shape = this.operations.get(operation);
     if (!shape) throw new TypeError(`The API's description lacks ${operation}`);
     return reduced(answer, shape, caller.scopes);
   }
 
-  /** What the caller may see of a value, for answers that are streamed. */
+  /** Reduces a value of a streamed answer to the fields that the caller may see. */
   ofModel<T>(model: new () => object, caller: Principal, value: T): T {
     return reduced(value, this.modelOf(model.name), caller.scopes);
   }
@@ -111,7 +111,7 @@ export class AnswerVisibility {
   }
 }
 
-/** Says in the description what a caller without the scopes is shown, and returns it. */
+/** Adds to the description the value that callers without the scopes see, and returns it. */
 function describeHiding(
   name: string,
   property: Schema,

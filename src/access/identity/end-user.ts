@@ -5,7 +5,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The EHR's id of the user on whose behalf it calls. */
     onBehalfOf?: string;
-    /** The EHR's code of the reason why. */
+    /** The EHR's code for the reason of the call. */
     purpose?: string;
   }
 }

@@ -1,6 +1,7 @@
 /**
- * What a key may be allowed to do. No scope contains another, but `subscriptions` sends what `events:read` reads. `notes:read` covers clinical text and the platform's own
- * words in every answer, `invites:read` the links with which a person joins the platform, and `admin` keys and the audit log.
+ * The permissions of a key. No scope contains another, but `subscriptions` sends the events that `events:read` reads.
+ * `notes:read` covers clinical text and the platform's own words in every answer, `invites:read` the links with which a
+ * person joins the platform, and `admin` keys and the audit log.
  */
 export const SCOPES = [
   'people:read',

@@ -13,7 +13,7 @@ export function Public(): CustomDecorator<symbol> {
   return SetMetadata(PUBLIC_ROUTE, true);
 }
 
-/** The scopes that a caller needs, all of them; with none, any key will do. A route that says nothing needs `admin`. */
+/** Requires all of these scopes; without any, every key is accepted. A route without a decorator requires `admin`. */
 export function Scopes(...scopes: Scope[]): CustomDecorator<symbol> {
   return SetMetadata(ROUTE_SCOPES, scopes);
 }
@@ -21,11 +21,11 @@ export function Scopes(...scopes: Scope[]): CustomDecorator<symbol> {
 /** A handler or a controller. */
 type Decorated = Parameters<Reflector['get']>[1];
 
-/** The scopes that a caller needs, all of them; `public`: not even a key. */
-export type Needed = readonly Scope[] | 'public';
+/** The scopes that a caller needs, all of them; `public` needs no key. */
+export type AccessRequirement = readonly Scope[] | 'public';
 
-/** What a caller needs for a handler; its own decorators go before those of its controller. */
-export function neededScopes(reflector: Reflector, handler: Decorated, controller: Decorated): Needed {
+/** Determines the scopes that a handler requires. Its own decorators take precedence over its controller's. */
+export function neededScopes(reflector: Reflector, handler: Decorated, controller: Decorated): AccessRequirement {
   const places = [handler, controller];
   if (reflector.getAllAndOverride<boolean>(PUBLIC_ROUTE, places)) return 'public';
   return reflector.getAllAndOverride<Scope[]>(ROUTE_SCOPES, places) ?? ['admin'];
@@ -37,11 +37,11 @@ interface BrowserSession {
   readonly hash: Buffer;
   readonly endsAt: Date;
   readonly authenticatedAt: Date | null;
-  /** The last sign-in, or step-up, is recent enough for what `@StepUp()` marks. */
+  /** True if the last sign-in, or step-up, is recent enough for handlers with `@StepUp()`. */
   readonly isConfirmed: boolean;
 }
 
-/** Who is calling. */
+/** The authenticated caller of a request. */
 export interface Principal extends Actor {
   scopes: ReadonlySet<Scope>;
   /** The browser session; undefined for a caller that showed its key. */
@@ -55,7 +55,7 @@ declare module 'fastify' {
   }
 }
 
-/** Injects who is calling; the route must not be public. */
+/** Injects the caller; the route must not be public. */
 export const Caller = createParamDecorator((_: unknown, context: ExecutionContext): Principal => {
   const { principal } = context.switchToHttp().getRequest<FastifyRequest>();
   if (!principal) throw new TypeError('@Caller() was used on a public route');

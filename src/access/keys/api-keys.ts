@@ -20,7 +20,7 @@ import { LIFETIME_MS, warningsOf } from './key-rules.js';
 /** By the database's clock, which is one for all processes. */
 const KEY_IS_ALIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
 
-/** Stands for the id of ADMIN_API_KEY. */
+/** The id of ADMIN_API_KEY. */
 const ADMIN_ID = 'admin';
 
 /** SQL condition that the use of a key is worth a write. */
@@ -65,9 +65,9 @@ interface RotatedKey extends KeyRow {
 @Injectable()
 export class ApiKeys {
   private readonly admin: Principal = { id: ADMIN_ID, name: 'admin', scopes: new Set(SCOPES) };
-  /** Undefined: the first key is switched off. */
+  /** Undefined if the first key is switched off. */
   private readonly adminHash: Buffer | undefined;
-  /** Keys whose use is being written down. */
+  /** Keys whose use is being stored. */
   private readonly noting = new Set<string>();
 
   constructor(
@@ -156,7 +156,7 @@ export class ApiKeys {
   }
 
   /**
-   * Revokes a key immediately, in every process. A row that another than this service wrote is signed as revoked, so that
+   * Revokes a key immediately, in every process. A row that this service did not write is signed as revoked, so that
    * it is no longer reported.
    *
    * @throws {Problem} 404 `unknown-api-key`
@@ -205,7 +205,7 @@ export class ApiKeys {
     return row && { ...row, mac: await API_KEY_GRANTS.sign(tx, this.macs, row) };
   }
 
-  /** What is shown of a key; its hash stays in the database. */
+  /** The view of a key; its hash stays in the database. */
   private view({ hash: _, mac: __, ...shown }: KeyRow): ApiKeyResponse {
     const isGenuine = API_KEY_GRANTS.isGenuine(this.macs, { ...shown, hash: _, mac: __ });
     return { ...shown, warnings: warningsOf(shown, isGenuine, this.clock.now()) };
@@ -215,7 +215,7 @@ export class ApiKeys {
     return this.adminHash !== undefined && timingSafeEqual(hash, this.adminHash);
   }
 
-  /** Writes down that a key is in use; no request waits for it, and one that fails is made up for by the next. */
+  /** Stores that a key is in use. No request waits for it; after a failure, the next use is stored. */
   private noteUse(id: string): void {
     if (this.noting.has(id)) return;
     this.noting.add(id);
@@ -236,7 +236,7 @@ export class ApiKeys {
   }
 }
 
-/** @throws {Problem} 403 `scope-escalation` naming the scopes that a key may not hand on, since it lacks them itself */
+/** @throws {Problem} 403 `scope-escalation` naming the scopes that a key cannot grant, because it lacks them itself */
 function requireScopes(by: Principal, wanted: readonly Scope[]): void {
   const scopes = wanted.filter((scope) => !by.scopes.has(scope));
   if (scopes.length === 0) return;
@@ -244,7 +244,7 @@ function requireScopes(by: Principal, wanted: readonly Scope[]): void {
   throw new Problem(403, 'scope-escalation', detail, { extensions: { scopes } });
 }
 
-/** @throws {Problem} 409 for a key that is not alive, or has a successor already: more than two are never alive */
+/** @throws {Problem} 409 for a key that is not valid or already has a successor, because at most two are valid */
 function refuseRotation({ isAlive, rotatedTo }: RotatedKey, isGenuine: boolean): void {
   if (!isGenuine) {
     const detail =

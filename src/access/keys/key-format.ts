@@ -10,13 +10,13 @@ const KEY = /^nb_[A-Za-z0-9_-]{43}$/;
 /** Characters of a key that stay known after it was made: the mark and 36 of 256 bits. */
 const PREFIX_LENGTH = MARK.length + 6;
 
-/** A key as it is shown once, and what is kept of it. @param randomness 32 random bytes */
+/** Makes a key, which is shown once, and the parts that are stored. @param randomness 32 random bytes */
 export function newApiKey(randomness: Buffer): { key: string; prefix: string; hash: Buffer } {
   const key = MARK + randomness.toString('base64url');
   return { key, prefix: key.slice(0, PREFIX_LENGTH), hash: hashOf(key) };
 }
 
-/** The stored start of a key; undefined for a text that is no key: it may be a password and must not be stored. */
+/** The stored start of a key; undefined for another text, which may be a password and must not be stored. */
 export function prefixOf(key: string): string | undefined {
   return KEY.test(key) ? key.slice(0, PREFIX_LENGTH) : undefined;
 }

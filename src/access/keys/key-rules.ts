@@ -1,6 +1,6 @@
 const DAY_MS = 86_400_000;
 
-/** How long a key lives unless its maker says otherwise. */
+/** The default lifetime of a key. */
 export const LIFETIME_MS = 365 * DAY_MS;
 
 /** How long before its expiry a key is reported. Keys made for at most twice as long are not: their end is near anyway. */
@@ -12,7 +12,7 @@ const UNUSED_MS = 90 * DAY_MS;
 /** Names that the audit log gives to callers without a key. */
 const RESERVED_NAMES = ['admin', 'system', 'unknown'];
 
-/** True unless a terminal or an auditor would read another name than the one that is stored. */
+/** False for a name that a terminal or an auditor would read differently from the stored one. */
 export function isKeyName(value: unknown): boolean {
   if (typeof value !== 'string' || !/^[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u.test(value)) return false;
   return value.trim() === value && !RESERVED_NAMES.includes(value.normalize('NFKC').trim().toLowerCase());
@@ -20,7 +20,7 @@ export function isKeyName(value: unknown): boolean {
 
 export type KeyWarning = 'altered' | 'expires-soon' | 'unused';
 
-/** What an administrator should look at. A key that has ended, or that a successor replaces, needs nothing but a valid MAC. */
+/** Lists the warnings about a key. If a key has ended, or a successor replaces it, only its MAC is checked. */
 export function warningsOf(
   key: Record<'expiresAt' | 'revokedAt' | 'lastUsedAt', Date | null> & { createdAt: Date; rotatedTo: string | null },
   isGenuine: boolean,

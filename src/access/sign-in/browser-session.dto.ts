@@ -3,7 +3,7 @@ import { IsString, MaxLength, MinLength } from 'class-validator';
 import { PageResponse } from '../../http/request/page.js';
 import { SCOPES, type Scope } from '../identity/scope.js';
 
-/** Who is signed in. */
+/** The signed-in user. */
 export class SignedInResponse {
   /** Id of the key (`admin` for ADMIN_API_KEY), or the person's id at the issuer */
   id!: string;

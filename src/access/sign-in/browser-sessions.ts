@@ -38,7 +38,7 @@ const SAFE = ['GET', 'HEAD', 'OPTIONS'];
 interface Session {
   id: string;
   tokenHash: Buffer;
-  /** The key that it acts as, while that is alive; null for a person. */
+  /** The key whose rights it has, while that is valid; null for a person. */
   keyHash: Buffer | null;
   issuer: string | null;
   subject: string;
@@ -46,7 +46,7 @@ interface Session {
   /** Fixed when a person signs in; null for a key, whose own scopes count. */
   scopes: Scope[] | null;
   createdAt: Date;
-  /** When its user last proved their identity; null if the provider does not tell. */
+  /** When its user last proved their identity; null if the provider does not report it. */
   authenticatedAt: Date | null;
   lastSeenAt: Date;
   endsAt: Date;
@@ -122,7 +122,7 @@ export class BrowserSessions {
   }
 
   /**
-   * Who is signed in by a session; undefined if it is unknown or has ended, or its key has.
+   * Finds the user of a session; undefined if the session is unknown, or if it or its key has ended.
    *
    * @param isInUse a person caused the request, which moves the idle timeout
    */
@@ -203,7 +203,7 @@ export class BrowserSessions {
     return new Set(rows.filter((row) => SESSION_GRANTS.isGenuine(this.macs, row)).map(({ id }) => id));
   }
 
-  /** The caller that a row stands for. A row that this service did not write grants nothing. */
+  /** The caller of a row. A row that this service did not write grants nothing. */
   private async principalOf(session: StoredSession): Promise<Principal | undefined> {
     const { keyHash, issuer, subject: id, name, scopes } = session;
     if (!SESSION_GRANTS.isGenuine(this.macs, session)) return undefined;

@@ -15,7 +15,7 @@ const TIMEOUT_SECONDS = 10;
 /** A fresh sign-in must not be older: the provider asks again for the password or the second factor. */
 const FRESH_SECONDS = 300;
 
-/** Longest path that a sign-in leads back to. A cookie holds 4 kB. */
+/** Maximum length of the path that a sign-in leads back to. A cookie holds 4 kB. */
 const MAX_RETURN_LENGTH = 1_500;
 
 const MAX_NAME_LENGTH = 100;
@@ -138,7 +138,7 @@ export class OpenIdConnect {
     throw new SignInRefused(isUnavailable ? 'provider-unavailable' : 'provider-refused');
   }
 
-  /** Where the provider leads back to. Only a loopback host is believed to be this service's own. */
+  /** The URL to which the provider redirects the browser. Only a loopback host is trusted to be this service's own. */
   private redirectUri({ protocol, host, hostname }: FastifyRequest): URL {
     const own = isLoopbackHost(hostname) ? `${protocol}://${host}` : undefined;
     const base = this.env.PUBLIC_URL ?? own;

@@ -53,7 +53,7 @@ export function signedOut(): Problem {
   return new Problem(401, 'signed-out', 'This session has ended, or its key was revoked. Sign in again.');
 }
 
-/** What a page must repeat in `X-CSRF-Token` with each change. It follows from the session's token, which no page sees. */
+/** The `X-CSRF-Token` that a page must send with each change, derived from the session's token, which no page sees. */
 export function csrfTokenOf(token: string): string {
   return createHmac('sha256', token).update('csrf').digest('base64url');
 }

@@ -1,6 +1,6 @@
 import { withCommands } from './commands-of-routes.js';
 
-/** What a program needs of an error answer. `type` is the service's, such as `urn:notebridge:problem:unknown-session`. */
+/** An error answer for programs. `type` is the service's, such as `urn:notebridge:problem:unknown-session`. */
 interface AnsweredFault {
   status: number;
   type?: string;

@@ -19,7 +19,7 @@ export function readClientEnv(raw: Raw = process.env) {
     keyFault: keyFault && `${keyFault}.`,
     /** True if the key may be sent to another host without TLS, such as in a network of containers. */
     mayBeInsecure: textOf('NOTEBRIDGE_INSECURE_HTTP') === 'true',
-    /** Where this clone's demo stores its URL and key. */
+    /** The folder in which this clone's demo stores its URL and key. */
     dataDir: textOf('DATA_DIR') ?? '.data',
     /** The contract file, and the setting that its check needs. */
     contract: textOf('PLATFORM_CONTRACT'),

@@ -12,13 +12,13 @@ export interface Connection {
   onBehalfOf?: string;
 }
 
-/** What `npm run demo` stores for the command line. */
+/** The file that `npm run demo` stores for the command line. */
 export interface DemoNote extends Connection {
   /** The settings of the demo's service. */
   environment: Record<string, string>;
 }
 
-/** The name of that note in the data folder. */
+/** The name of that file in the data folder. */
 export const DEMO_NOTE = 'demo.json';
 
 const DEFAULT_URL = 'http://127.0.0.1:3000';
@@ -51,7 +51,7 @@ function isPrivate({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || isLoopbackHost(hostname);
 }
 
-/** What this clone's last demo stored, or undefined. */
+/** Reads the file that this clone's last demo stored; undefined without one. */
 export function readDemoNote(dataDir: string): DemoNote | undefined {
   try {
     return JSON.parse(readFileSync(path.join(dataDir, DEMO_NOTE), 'utf8')) as DemoNote;

@@ -14,7 +14,7 @@ const elsewhere = (url: string) =>
  *
  * @returns the settings, the demo that they belong to, and NOTEBRIDGE_URL
  * @throws {CliFault} if NOTEBRIDGE_URL names another service
- * @throws {Error} listing what is missing, as the service does
+ * @throws {Error} listing the missing settings, as the service does
  */
 export function serviceSettings(): { env: Env; demo: DemoNote | undefined; url: string | undefined } {
   if (existsSync('.env')) process.loadEnvFile('.env');

@@ -9,7 +9,7 @@ const CLIENT: FindResponse['items'][number] = {
   updatedAt: new Date('2026-03-01T10:00:00Z'),
 };
 
-/** What the command sends and prints. */
+/** Runs the command. @returns its requests and its output */
 async function find(answer: FindResponse, ...args: string[]) {
   const post = jest.fn<Promise<FindResponse>, [path: string, body: object]>(async () => answer);
   const log = jest.spyOn(console, 'log').mockImplementation();

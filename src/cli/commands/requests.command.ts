@@ -17,7 +17,7 @@ const REFRESH_POLL_MS = 500;
 /** A request to the platform. If its answer was lost, an operator has to resolve it. */
 interface RequestKind<View> {
   command: string;
-  /** What the list contains, in the plural. */
+  /** The listed items, in the plural. */
   noun: string;
   description: string;
   path: string;
@@ -187,7 +187,7 @@ async function watchRefresh(
 }
 
 /**
- * How far a refresh is, and how long the rest takes at the pace so far.
+ * The progress of a refresh, and the remaining time at the pace so far.
  *
  * @param pending sessions still to fetch; events that arrive during the refresh add to them
  * @param seconds since the refresh began

@@ -147,7 +147,7 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
 const change = (api: Api, id: string, body: object): Promise<SubscriptionResponse> =>
   api.send('PATCH', pathOf(id), body).then((answer) => answer.json() as Promise<SubscriptionResponse>);
 
-/** What an endpoint answered: `Accepted (204)`, or `Failed: it answered with an error (500)`. */
+/** Describes an endpoint's answer: `Accepted (204)`, or `Failed: it answered with an error (500)`. */
 const inWords = ({ status, fault }: Pick<PushAnswerResponse, 'status' | 'fault'>): string =>
   fault === null
     ? `Accepted (${status})`

@@ -9,7 +9,7 @@ import type { SessionAnswer } from '../../platform/contract/session-answer.js';
 import { PlatformAnswer } from '../../platform/http/platform-answer.js';
 import type { PlatformHttp } from '../../platform/http/platform-http.js';
 
-/** What the service reads in an answer to an operation: types, never values. */
+/** The parts of an answer that the service reads: types, never values. */
 export interface AnswerReading {
   operation: OperationName;
   /** Why the answer cannot be read; undefined if it can. */

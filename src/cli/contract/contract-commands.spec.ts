@@ -21,7 +21,7 @@ function fileOf(name: string, content: string | object): string {
   return file;
 }
 
-/** What `contract check` prints, and its exit code. */
+/** Runs `contract check`. @returns its output and exit code */
 async function checked(file: string, options: Parameters<typeof check>[1] = {}) {
   const printed: string[] = [];
   const log = jest.spyOn(console, 'log').mockImplementation((line: string) => printed.push(line));

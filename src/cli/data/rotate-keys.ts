@@ -22,7 +22,7 @@ export interface RotationOptions {
   json?: boolean;
 }
 
-/** What the keys of one setting made, and how it is recomputed. */
+/** The values made with the keys of one setting: counts them, and makes them again. */
 interface Rotation {
   setting: KeySetting;
   count(): Promise<ColumnKeys[]>;
@@ -34,7 +34,7 @@ interface RotationReport {
   setting: KeySetting;
   /** The keys of the setting with the number of values that each made. The first makes new values. */
   keys: { key: string; values: number; droppable: boolean }[];
-  /** Names of keys in use that the setting lacks; `?` stands for bytes without a valid header. */
+  /** Names of keys in use that the setting lacks; `?` means bytes without a valid header. */
   missing: string[];
   columns: ColumnKeys[];
   /** Values that rotation still has to recompute. */

@@ -27,7 +27,7 @@ export async function withServiceData<T>(
   });
 }
 
-/** Where the database is, without user and password. */
+/** The location of the database, without user and password. */
 function placeOf({ DATABASE_URL: url, DATA_DIR: folder }: Env): string {
   if (url === undefined) return `the embedded PostgreSQL in ${path.resolve(folder)}`;
   const { host, pathname } = new URL(url);

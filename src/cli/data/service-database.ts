@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Env } from '../../config/env.js';
-import { explained } from '../../database/connect/connect-fault.js';
+import { withConnectHint } from '../../database/connect/connect-fault.js';
 import { joinEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js';
 import { codeOf } from '../../http/problem/fault.js';
 
@@ -22,14 +22,14 @@ export async function withServiceDatabase<T>(
   role: 'service' | 'owner',
   work: (url: string) => Promise<T>,
 ): Promise<T> {
-  if (role === 'owner' && ownerUrl !== undefined) return explained('DATABASE_OWNER_URL', () => work(ownerUrl));
-  if (url !== undefined) return explained('DATABASE_URL', () => work(url));
+  if (role === 'owner' && ownerUrl !== undefined) return withConnectHint('DATABASE_OWNER_URL', () => work(ownerUrl));
+  if (url !== undefined) return withConnectHint('DATABASE_URL', () => work(url));
   const dataRoot = path.resolve(folder);
   const none = `There is no database of this version under ${dataRoot} yet. Start the service once, or correct DATA_DIR.`;
   if (!existsSync(path.join(dataRoot, 'postgres'))) throw new Error(none);
   const embedded = await joinEmbeddedPostgres(dataRoot);
   try {
-    return await explained('DATA_DIR', () =>
+    return await withConnectHint('DATA_DIR', () =>
       work(role === 'owner' ? embedded.url : embedded.servingUrl).catch((error: unknown) => {
         // The first start was interrupted before its migrations.
         throw codeOf(error) === UNDEFINED_TABLE ? new Error(none, { cause: error }) : error;

@@ -1,4 +1,4 @@
-/** The result of one check; lines of advice say what to do. `unknown` is not a fault. */
+/** The result of one check; each line of advice is something to do. `unknown` is not a fault. */
 export interface Finding {
   state: 'ok' | 'faulty' | 'unknown';
   what: string;

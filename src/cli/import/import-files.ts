@@ -40,7 +40,7 @@ function rank(file: string): number {
   return /provider|practitioner|clinician|therapist/i.test(name) && !/client|patient/i.test(name) ? 0 : 1;
 }
 
-/** Reads one byte, because `openAsBlob` does not say what is wrong with a file. */
+/** Reads one byte, because `openAsBlob` does not report why a file is unreadable. */
 async function requireReadable(file: string): Promise<void> {
   try {
     const handle = await open(file);

@@ -11,7 +11,7 @@ const WORK: readonly PlannedOutcome[] = ['create-or-link', 'provider-change', 'a
 const { label, hint } = WORDS.etaUnknown['no-worker'];
 export const NO_WORKER = `Fault: ${inSentence(label)}. ${hint}`;
 
-/** The exit code for an import at rest: 0 on success, 2 if something needs attention, 1 if it failed or was cancelled. */
+/** The exit code for a settled import: 0 on success, 2 if something needs attention, 1 if it failed or was cancelled. */
 export function exitCodeOf(view: ImportResponse): 0 | 1 | 2 {
   if (view.state === 'failed' || view.state === 'cancelled') return 1;
   const skipped = view.counts.skipped + (view.deletes.skipped ?? 0);

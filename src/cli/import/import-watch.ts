@@ -42,7 +42,7 @@ export function importProgress(view: ImportProgress): Progress {
 /**
  * Shows an import's progress until it ends or needs a decision. Waits for a service that restarts.
  *
- * @returns the import at rest
+ * @returns the settled import
  * @throws the signal's reason if it is aborted, and {@link Unreachable} if the service stays unavailable
  */
 export async function watchImport(
@@ -59,7 +59,7 @@ export async function watchImport(
         if (!(error instanceof Unreachable) || outageMs >= MAX_OUTAGE_MS) throw error;
       });
       if (view?.state === 'running' || view?.state === 'completed') live.show(importProgress(view));
-      if (view && isAtRest(view, applied)) return view;
+      if (view && isSettled(view, applied)) return view;
       if (view && lacksWorker(view) && !lackedWorker) live.say(NO_WORKER);
       if (view) lackedWorker = lacksWorker(view);
       if (!view && outageMs === 0) {
@@ -73,7 +73,7 @@ export async function watchImport(
   }
 }
 
-function isAtRest({ state }: ImportResponse, applied: boolean): boolean {
+function isSettled({ state }: ImportResponse, applied: boolean): boolean {
   return state === 'planned' ? !applied : state !== 'staging' && state !== 'running';
 }
 

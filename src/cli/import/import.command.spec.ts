@@ -14,7 +14,7 @@ beforeEach(() => {
   jest.spyOn(process.stderr, 'write').mockReturnValue(true);
 });
 
-/** Runs a command. @returns what it posts, as path and body */
+/** Runs a command. @returns its requests, as path and body */
 async function posted(...args: string[]): Promise<[path: string, body: unknown][]> {
   const requests: [string, unknown][] = [];
   const post = async (at: string, body: unknown) => {

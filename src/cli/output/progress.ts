@@ -4,11 +4,11 @@ import { durationRange } from './print.js';
 export interface Progress {
   done: number;
   total: number;
-  /** What is counted, in the plural. */
+  /** The counted items, in the plural. */
   noun: string;
   /** An additional text, such as the calls made. */
   note?: string;
-  /** Maximum seconds left; null if not known, then `etaUnknown` may say why. */
+  /** Maximum seconds left; null if unknown; then `etaUnknown` may contain the reason. */
   etaSeconds: number | null;
   /** Minimum seconds left. Defaults to the maximum. */
   etaMinSeconds?: number | null;

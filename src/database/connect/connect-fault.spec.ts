@@ -1,7 +1,7 @@
-import { explained } from './connect-fault.js';
+import { withConnectHint } from './connect-fault.js';
 
 const told = (error: Error, setting: string): Promise<Error> =>
-  explained(setting, () => Promise.reject(error)).then(
+  withConnectHint(setting, () => Promise.reject(error)).then(
     () => new Error('nothing was thrown'),
     (fault: Error) => fault,
   );

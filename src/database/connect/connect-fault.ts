@@ -49,7 +49,7 @@ export function connectFault(error: unknown, setting: string): string | undefine
  * @param setting the setting with the URL
  * @throws {Error} that explains why PostgreSQL cannot be used; other errors unchanged
  */
-export async function explained<T>(setting: string, work: () => Promise<T>): Promise<T> {
+export async function withConnectHint<T>(setting: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

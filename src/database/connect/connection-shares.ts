@@ -22,7 +22,7 @@ export const QUEUE_CONNECTIONS = 3;
 const MAX_UPLOADS = 4;
 const MAX_BULK = 3;
 
-/** Divides the connections of one process among its pools. What the roles of the process do not need goes to `usual`. */
+/** Divides the connections of one process among its pools. Connections that its roles do not need go to `usual`. */
 export function connectionShares({
   DATABASE_CONNECTIONS: total,
   REDIS_URL: redis,

@@ -65,8 +65,8 @@ export function schemaOf(url: string): string {
 }
 
 /**
- * What a pool or client needs to connect to a URL. A pool runs `onConnect` itself; for a client, run it after `connect()`.
- * Options in the URL win over `SESSION_SETTINGS`, because an operator wrote them for this service.
+ * The settings for connecting a pool or client to a URL. A pool runs `onConnect` itself; for a client, run it after
+ * `connect()`. Options in the URL win over `SESSION_SETTINGS`, because an operator wrote them for this service.
  *
  * @param settings win over both
  */

@@ -4,7 +4,7 @@ import { readIdentifierToken } from './identifier-token.js';
 import { IDENTIFIERS, isUnsupportedForm } from './search-parameters.js';
 import { ANY_TIME, both, readTimeRange, type TimeRange } from './time-range.js';
 
-/** Documents on a page, if the search does not say. */
+/** Documents on a page by default. */
 const DEFAULT_COUNT = 20;
 
 /** Maximum documents on a page, because each is decrypted. */

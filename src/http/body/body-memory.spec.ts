@@ -3,7 +3,7 @@ import { Clock } from '../../config/clock.js';
 import type { Problem } from '../problem/problem.js';
 import { BodyMemory } from './body-memory.js';
 
-/** A clock that moves only when it is told, and never keeps the process alive. */
+/** A clock that moves only when a test moves it, and never keeps the process alive. */
 class SetClock extends Clock {
   private nowMs = 0;
   private timers: { atMs: number; work: () => void }[] = [];

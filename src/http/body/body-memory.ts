@@ -11,7 +11,7 @@ const CLOSING = { connection: 'close' };
 export interface WaitingBody {
   /** Adds bytes that arrived. Bodies that arrive give way if there are too many. */
   add(bytes: number): void;
-  /** Says that all of it has arrived, so that it no longer gives way. */
+  /** Marks the body as complete, so that it no longer gives way. */
   complete(): void;
   /** Releases its bytes. */
   release(): void;

@@ -24,7 +24,7 @@ declare module 'fastify' {
   }
 }
 
-/** Makes routes take JSON only, unless they say otherwise (`@RouteOptions`), and bounds the bodies that arrive. */
+/** Makes routes accept only JSON, unless `@RouteOptions` says otherwise, and limits the bodies that arrive. */
 export function installBodyPolicy(fastify: FastifyInstance, bodies: BodyMemory): void {
   fastify.decorateRequest('declaredType', null);
   fastify.addContentTypeParser(STREAM, (_request, payload, done) => done(null, payload));
@@ -75,7 +75,7 @@ function isEmpty(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] === undefined && (length === undefined || length === '0');
 }
 
-/** Answers whether a request has a body that Fastify reads into memory before the handler runs. */
+/** True if a request has a body that Fastify reads into memory before the handler runs. */
 function isReadIntoMemory({ method, is404, raw, routeOptions }: FastifyRequest): boolean {
   const body = routeOptions.config.edge?.body;
   if (WITHOUT_BODY.has(method) || is404 || body === 'stream' || isEmpty(raw.headers)) return false;

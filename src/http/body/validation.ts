@@ -9,14 +9,14 @@ interface FieldFault {
   detail: string;
 }
 
-/** Faults that one answer lists at most; a hostile body can hold millions. */
-const MOST_FAULTS = 50;
+/** Maximum faults that one answer lists; a hostile body can contain millions. */
+const MAX_FAULTS = 50;
 
 /** Flattens what class-validator found into faults with JSON Pointers, parents before children. */
 function fieldFaults(errors: readonly ValidationError[], parent = ''): FieldFault[] {
   const faults: FieldFault[] = [];
   for (const error of errors) {
-    if (faults.length >= MOST_FAULTS) break;
+    if (faults.length >= MAX_FAULTS) break;
     const wholeBody = parent === '' && error.property === 'body' && error.constraints?.isObject !== undefined;
     const pointer = wholeBody ? '' : parent + pointerStep(String(error.property));
     for (const [rule, message] of Object.entries(error.constraints ?? {})) {
@@ -24,7 +24,7 @@ function fieldFaults(errors: readonly ValidationError[], parent = ''): FieldFaul
     }
     faults.push(...fieldFaults(error.children ?? [], pointer));
   }
-  return faults.slice(0, MOST_FAULTS);
+  return faults.slice(0, MAX_FAULTS);
 }
 
 /** The problem that names the first faulty field and lists all of them. */

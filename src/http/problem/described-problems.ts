@@ -160,7 +160,7 @@ function withProblems(own: object | undefined, problems: Described, name: string
   return { ...own, content: { ...(own.content as object), ...problems.content } };
 }
 
-/** The types of each status, and a name that stands for exactly these types. */
+/** The types of each status, and a name for exactly these types. */
 function byStatus(groups: readonly ProblemTypes[]): [status: string, { name: string; types: string[] }][] {
   const statuses = new Set(groups.flatMap((group) => Object.keys(group).filter((key) => key !== 'name')));
   return [...statuses].sort().map((status) => {

@@ -1,4 +1,4 @@
-/** What the language itself says with names of the program only; of `'id' in text`, say, it quotes the text. */
+/** Messages of JavaScript that quote only names of the program; the one of `'id' in text`, say, quotes the text. */
 const NAMES_ONLY = [
   /^Cannot (read|set) properties of (undefined|null)( \((reading|setting) '[\w$]+'\))?$/,
   /^[\w$.()[\]]+ is not (a function|a constructor|defined|iterable)$/,
@@ -11,7 +11,7 @@ const NAMES_ONLY = [
 const SCHEMA_MEMBERS = ['code', 'severity', 'schema', 'table', 'column', 'constraint', 'routine'] as const;
 
 /**
- * What may be logged of an unexpected error: its kind, its codes and where it was thrown. Messages are left out
+ * Describes an unexpected error for the log: its kind, its codes and where it was thrown. Messages are left out
  * (`invalid input syntax: "…"` quotes a value) unless they are known to quote no data.
  */
 export function errorTrace(error: unknown): Record<string, unknown> {
@@ -41,7 +41,7 @@ export function failureCode(error: unknown): string {
   return /^[A-Za-z]{1,60}$/.test(error.name) ? error.name : 'unknown';
 }
 
-/** Where it was thrown. The stack begins with the message of then, whose lines may look like places. */
+/** The stack frames of an error. The stack begins with the original message, whose lines may look like frames. */
 function framesOf({ stack = '', message }: Error): string[] {
   if (!stack.includes(message)) return [];
   const lines = stack.slice(stack.indexOf(message) + message.length).split('\n');

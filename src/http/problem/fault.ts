@@ -31,14 +31,14 @@ const FASTIFY: Record<string, () => Problem> = {
 /** busboy raises these without a code. */
 const MULTIPART = /^(Multipart: |Unexpected end of multipart data|Malformed part header|Part terminated early)/;
 
-/** What Nest, Fastify and their plugins refuse without a code that is known above. */
+/** Problems for errors of Nest, Fastify and their plugins whose codes are not listed above. */
 const BY_STATUS: Record<number, Problem> = {
   400: new Problem(400, 'bad-request', 'The request is not well-formed.'),
   404: new Problem(404, 'not-found', 'No operation has this path. See /docs or /openapi.json.'),
   503: new Problem(503, 'unavailable', 'The service is unavailable. Send the request again.'),
 };
 
-/** The body is larger than the route takes. */
+/** The body is larger than the route accepts. */
 export function bodyTooLarge(): Problem {
   return new Problem(413, 'body-too-large', 'The body exceeds the limit of this route. Send less at a time.');
 }
@@ -60,7 +60,7 @@ function badMultipart(): Problem {
 
 /**
  * Turns anything that was thrown into a problem, or undefined when it is the service's own fault. Messages of foreign
- * errors are never passed on, for they may quote the request.
+ * errors are never passed on, because they may quote the request.
  */
 export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof Problem) return error;
@@ -80,15 +80,15 @@ export function problemOf(error: unknown): Problem | undefined {
   return BY_STATUS[status] ?? (status < 500 ? new Problem(status, 'refused', 'The request was rejected.') : undefined);
 }
 
-/** A status of 4xx that an error of a library bears; 500 otherwise. */
+/** The 4xx status of a library's error; 500 otherwise. */
 function statusCodeOf(error: unknown): number {
   const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
   return status >= 400 && status < 500 ? status : 500;
 }
 
 /**
- * Of PostgreSQL: connection exceptions, shutdown, over its time, no room, a standby; of a database that was fit at the
- * start, a login or a name that it takes no longer. Then Node's socket faults, and Prisma's.
+ * SQLSTATEs of connection exceptions, shutdowns, timeouts, full disks and standbys; also of rejected logins and missing
+ * databases, because both were valid at the start. Then the codes of Node's socket faults, and Prisma's.
  */
 const UNAVAILABLE = [
   /^(08...|57014|25P03|57P0[1-4]|53[1-4]00|25006|28000|28P01|3D000)$/,
@@ -105,7 +105,7 @@ const MESSAGES = [
   'Query read timeout',
 ];
 
-/** Whether the database can't be reached or can't write now, so that the same request may succeed later. */
+/** True if the database can't be reached or can't write now, so that the same request may succeed later. */
 export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   if (!(error instanceof Error) || 'isAxiosError' in error || depth > 3) return false;
   const code = codeOf(error);
@@ -114,7 +114,7 @@ export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   return isDatabaseUnavailable(error.cause, depth + 1);
 }
 
-/** What PostgreSQL lacked for a write. @param code its SQLSTATE */
+/** Describes what PostgreSQL lacked for a write. @param code the SQLSTATE */
 export function lackOf(code: string): string {
   const lack =
     code === '53200' ? 'has too little memory' : code === '58030' ? 'cannot use its disk' : 'has a full disk';
@@ -124,7 +124,7 @@ export function lackOf(code: string): string {
 /** SQLSTATEs of values that no column accepts, such as a text with a NUL, or a time or number that does not exist. */
 const REFUSED_VALUE = /^(22003|22007|22008|22021|22P02|22P05)$/;
 
-/** What adapter-pg knows of a failure: Prisma hands it on in `meta`, or bare when a COMMIT failed. */
+/** Details of a failure from adapter-pg. Prisma passes them on in `meta`, or bare when a COMMIT failed. */
 interface DriverFault {
   kind?: string;
   originalCode?: string;

@@ -11,7 +11,7 @@ import { Problem } from './problem.js';
 /** Here, because some errors are answered before any hook of the edge. */
 const ALWAYS = Object.fromEntries(BROWSER_HEADERS);
 
-/** Bytes of an unread body that are read for nothing. */
+/** Maximum bytes of an unread body that are read and discarded. */
 const DRAINED_BYTES = 1024 ** 2;
 
 /** The form of the errors of some paths. */
@@ -35,7 +35,7 @@ export class ProblemFilter implements ExceptionFilter {
 
   /**
    * @param forms of paths whose errors are not problem details
-   * @param beforeAnswer is told first; what it throws is answered instead
+   * @param beforeAnswer runs before the answer; an error that it throws is answered instead
    */
   constructor(
     private readonly forms: readonly ErrorForm[] = [],

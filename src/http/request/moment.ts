@@ -4,7 +4,7 @@ const MOMENT = /^(\d{4}-\d\d-\d\d)(T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z
 export const NOT_A_MOMENT = 'must be a date such as 2026-01-31 or 2026-01-31T08:00:00Z';
 
 /**
- * Tells whether a value is an existing date, or date and time with offset (RFC 3339). JavaScript reads 31 February as
+ * True if a value is an existing date, or date and time with offset (RFC 3339). JavaScript reads 31 February as
  * 3 March.
  */
 export function isMoment(value: unknown): value is string {

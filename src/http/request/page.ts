@@ -9,7 +9,7 @@ import { UUID } from './uuid-param.js';
 /** One page of a list. */
 export interface Page<T> {
   items: T[];
-  /** To be handed back as `cursor`; null on the last page. */
+  /** Pass it as `cursor` to get the next page; null on the last page. */
   nextCursor: string | null;
 }
 
@@ -29,15 +29,15 @@ export class PageQuery {
   @Max(200)
   limit: number = 50;
 
-  /** nextCursor of the page before */
+  /** `nextCursor` of the previous page */
   @OptionalText(2048)
   cursor?: string;
 }
 
-/** Where a page ended: the sort key of its last item. */
+/** The end of a page: the sort key of its last item. */
 type CursorKey = readonly (string | number)[];
 
-/** Packs a sort key into an opaque cursor. It must hold nothing personal: cursors stand in URLs. */
+/** Packs a sort key into an opaque cursor. It must not contain anything personal, because cursors are part of URLs. */
 function encodeCursor(key: CursorKey): string {
   return Buffer.from(JSON.stringify(key), 'utf8').toString('base64url');
 }

@@ -4,7 +4,7 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 import { Problems } from '../problem/described-problems.js';
 
-/** What a route says about itself to the HTTP edge. */
+/** The options of a route at the HTTP edge. */
 interface EdgeOptions {
   /**
    * Bodies that the route accepts in addition to JSON. `stream`: any type; the handler reads the body and counts its
@@ -16,7 +16,7 @@ interface EdgeOptions {
   bodyLimit?: number;
   /** Called so often that a successful call is not worth a log line, and by no browser. */
   hot?: boolean;
-  /** What it answers never changes under its address and holds nothing personal: a browser may keep it. */
+  /** True if the answer of a URL never changes and contains nothing personal, so that browsers may cache it. */
   immutable?: boolean;
 }
 

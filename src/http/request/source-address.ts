@@ -6,8 +6,8 @@ import ipaddr from 'ipaddr.js';
 const MAPPED = /^::ffff:(?=\d+\.)/i;
 
 /**
- * Where a request comes from: what the trusted proxies say, else the address that connected. A proxy may pass on what
- * is no address at all, or one with a port; then it is the proxy's own, which is true at least.
+ * The source of a request: the address from the trusted proxies, or else the one that connected. If a proxy passes on
+ * something other than an IP address, such as one with a port, the proxy's own address is used.
  */
 export function sourceAddress({ ip, socket }: Pick<FastifyRequest, 'ip' | 'socket'>): string {
   const address = isIP(ip) === 0 ? (socket.remoteAddress ?? '') : ip;

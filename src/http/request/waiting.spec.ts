@@ -43,7 +43,7 @@ const HOUR_MS = 3_600_000;
 
 const never = () => false;
 
-/** Time that passes in pauses alone. */
+/** Time that passes only in pauses. */
 function steppedTime() {
   const pauses: number[] = [];
   let now = 0;

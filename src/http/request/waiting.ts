@@ -6,15 +6,15 @@ import { errorTrace } from '../problem/error-trace.js';
 import { Problem } from '../problem/problem.js';
 import { documenting } from './route-parameter.js';
 
-/** Seconds; a longer wait is shortened to this. */
-const LONGEST_WAIT_SECONDS = 60;
+/** Maximum wait; a longer one is shortened to this. */
+const MAX_WAIT_SECONDS = 60;
 
 const WAIT = /(?:^|,)\s*wait\s*=\s*(?:"\s*)?(\d{1,9})\s*(?:"\s*)?(?:[;,]|$)/i;
 
 /** The seconds of the `wait` preference (RFC 7240 §4.3), at most 60; one that can't be read is ignored. */
 export function preferredWait(header: string | string[] | undefined): number | undefined {
   const seconds = WAIT.exec([header].flat().join(','))?.[1];
-  return seconds === undefined ? undefined : Math.min(Number(seconds), LONGEST_WAIT_SECONDS);
+  return seconds === undefined ? undefined : Math.min(Number(seconds), MAX_WAIT_SECONDS);
 }
 
 /** The seconds that the caller is willing to wait; answers Preference-Applied. */
@@ -31,7 +31,7 @@ export const ApiPrefer = (byDefault = 0): MethodDecorator =>
   ApiHeader({
     name: 'Prefer',
     required: false,
-    description: `\`wait=N\`: answer when it is settled, or after N seconds (at most ${LONGEST_WAIT_SECONDS}; ${byDefault} if absent)`,
+    description: `\`wait=N\`: answer when it is settled, or after N seconds (at most ${MAX_WAIT_SECONDS}; ${byDefault} if absent)`,
     schema: { type: 'string', example: 'wait=10' },
   });
 
@@ -78,8 +78,8 @@ export const PreferWait = (byDefault?: number): ParameterDecorator =>
   documenting(InjectedWait(byDefault), ApiPrefer(byDefault));
 
 /** Milliseconds between two reads: a twentieth of the wait so far, within these bounds. */
-const SHORTEST_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 250;
+const MIN_PAUSE_MS = 20;
+const MAX_PAUSE_MS = 250;
 
 /** The clock of a wait, and its pauses; another one in tests. */
 interface WaitTime {
@@ -95,10 +95,10 @@ const REAL_TIME: WaitTime = {
 };
 
 /**
- * Reads a state until it is settled, the time is over or the caller is gone: always once, and once more at the end.
+ * Reads a state until it is settled, the time is over or the caller disconnects: always once, and once more at the end.
  *
- * @param seconds to wait at most
- * @returns what was read last, settled or not
+ * @param seconds the maximum wait
+ * @returns the last state read, settled or not
  */
 export async function pollUntil<T>(
   seconds: number,
@@ -113,7 +113,7 @@ export async function pollUntil<T>(
     const state = await read();
     const now = time.nowMs();
     if (now >= end || done(state) || signal?.aborted) return state;
-    const pause = Math.min(Math.max((now - begun) / 20, SHORTEST_PAUSE_MS), LONGEST_PAUSE_MS);
+    const pause = Math.min(Math.max((now - begun) / 20, MIN_PAUSE_MS), MAX_PAUSE_MS);
     await time.pause(Math.min(pause, end - now), signal).catch(() => undefined);
   }
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** What to do for each connection when it closes. */
+/** The work to do when a connection closes, by connection. */
 const waiting = new WeakMap<Socket, Set<() => void>>();
 
 /**

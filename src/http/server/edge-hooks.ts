@@ -78,13 +78,12 @@ declare module 'fastify' {
 }
 
 /**
- * When the service stops: lets requests in flight finish, ends those that only wait, and cuts the rest after a grace
- * period. Once draining starts, every answer closes its connection, so that a proxy has no kept connection left when the
- * listener closes.
+ * Lets requests in flight finish when the service stops, ends those that only wait, and cuts the rest after a grace
+ * period. Once draining starts, every answer closes its connection, so that proxies keep none when the listener closes.
  */
 function installClosing(fastify: FastifyInstance, stopping: Stopping): void {
   fastify.server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
-    if (stopping.announced) response.setHeader('connection', 'close');
+    if (stopping.isDraining) response.setHeader('connection', 'close');
   });
   const closing = new AbortController();
   // Every request that waits listens to it.
@@ -105,7 +104,7 @@ function installClosing(fastify: FastifyInstance, stopping: Stopping): void {
 const OPERATIONS = /^\/(health\/|metrics$)/;
 const isOfOperations = ({ routeOptions }: FastifyRequest) => OPERATIONS.test(routeOptions.url ?? '');
 
-/** Leaves a process without the role api nothing but the routes of operations. */
+/** Limits a process without the role api to the routes of operations. */
 function installRoleGate(fastify: FastifyInstance): void {
   fastify.addHook('onRequest', (request, _reply, done) => {
     if (isOfOperations(request)) return done();
@@ -183,7 +182,7 @@ function installWrongMethod(fastify: FastifyInstance): void {
   });
 }
 
-/** Tells whether a path matches a route's pattern: `:name` is one segment, `*` is the rest. */
+/** True if a path matches a route's pattern: `:name` is one segment, `*` is the rest. */
 function fits(pattern: readonly string[], path: readonly string[]): boolean {
   const star = pattern.indexOf('*');
   if (star < 0 ? path.length !== pattern.length : path.length <= star) return false;

@@ -6,13 +6,13 @@ export interface Reason {
   code: ReasonCode;
   /** Fill in the text. Nothing personal. */
   values?: Readonly<Record<string, string | number>>;
-  /** Since when it holds, if the part knows. */
+  /** When it began, if the part knows. */
   since?: Date;
   /** It may follow from the fault of a part that this one needs, such as work that is late. */
   follows?: boolean;
 }
 
-/** How a part of the service is: `degraded` works with restrictions, `down` does not work. */
+/** The health of a part of the service: `degraded` works with restrictions, `down` does not work. */
 export interface Health {
   status: 'ok' | 'degraded' | 'down';
   /** The most important first; required unless `ok`. */
@@ -26,7 +26,7 @@ export interface HealthPart {
   name: string;
   /** Requests are kept away while it is down. Its check does real work, so its `ok` holds even if other parts fail. */
   vital?: boolean;
-  /** Parts without which this one cannot work, and its check may say nothing true. */
+  /** Parts without which this one cannot work, and its check may be wrong. */
   needs?: readonly string[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * What is wrong, and what to do: the only texts of health. The most important come first, in this
- * order. `{name}` is filled in by the part that reports the reason.
+ * All texts of health: what is wrong, and what to do. Ordered by importance, the most important first. The part that
+ * reports the reason fills in `{name}`.
  */
 export const HEALTH_TEXTS = {
   'database-unavailable': {

@@ -5,7 +5,7 @@ const MINUTE_MS = 60_000;
 /** Maximum kinds that are counted separately. With those of `others`, they bound what a flood adds to log and audit log. */
 const MAX_KINDS = 200;
 
-/** What is counted: a kind, and a sample of it. */
+/** A counted event: its kind, and a sample. */
 type Counted<T> = [kind: string, sample: T];
 
 /** Counts repeated events by kind, and reports them when the minute of the first one ends. Bounded in memory. */
@@ -13,7 +13,7 @@ export class MinuteCounts<T> {
   private readonly counts = new Map<string, { sample: T; times: number }>();
   private cancelReport: (() => void) | undefined;
 
-  /** @param report receives each kind that was counted, with how often */
+  /** @param report receives each counted kind with its count */
   constructor(
     private readonly clock: Clock,
     private readonly report: (sample: T, times: number) => Promise<void> | void,

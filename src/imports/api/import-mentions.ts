@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import { ClientData, type DataSubject, ERASED } from '../../people/store/client-data.js';
-import { ifReadable } from '../../vault/unreadable-value.js';
+import { openIfReadable } from '../../vault/unreadable-value.js';
 import { ImportsRepository } from '../model/imports.repository.js';
 import { IS_NAMED_BY_EMAIL } from '../model/named-rows.js';
 import type { RowCells } from '../parse/row/import-row.js';
@@ -33,7 +33,7 @@ const MENTIONS = `
     AND (r.import_id, r.row_no) > ($3, $4)
   ORDER BY r.import_id, r.row_no LIMIT ${PAGE}`;
 
-/** Where imports named a person. */
+/** The rows of imports that named a person. */
 @Injectable()
 export class ImportMentions implements OnModuleInit {
   constructor(
@@ -70,7 +70,7 @@ export class ImportMentions implements OnModuleInit {
   }
 
   private async show({ rowNo, file, files, ...shown }: MentionRow): Promise<ImportMention> {
-    const names = ifReadable(() => this.imports.filesOf({ id: shown.import, files }));
+    const names = openIfReadable(() => this.imports.filesOf({ id: shown.import, files }));
     const cells = (await this.cells.of(shown.import, [rowNo])).get(rowNo) ?? null;
     return { ...shown, file: names?.[file - 1]?.name ?? '', cells };
   }

@@ -37,12 +37,12 @@ export class MappingQuestionResponse {
   detail!: string;
 }
 
-/** How the columns of a CSV file become fields. */
+/** The mapping of the columns of a CSV file to fields. */
 export class MappingResponse {
   columns!: MappedColumnResponse[];
   /** Why this column is the id */
   idReason!: string | null;
-  /** What to choose before the rows can be read */
+  /** The choice to make before the rows can be read */
   question!: MappingQuestionResponse | null;
   /** Values of status columns that mark a person as inactive */
   goneWords!: string[];
@@ -123,7 +123,7 @@ export class ImportResponse {
   etaUnknown!: EtaUnknown | null;
   /** Rows and deletions that need attention: rejected, failed, in review */
   needAttention!: number;
-  /** What needs confirmation before the plan is applied */
+  /** Guards of the plan; exceeded ones need confirmation before it is applied */
   guards!: GuardResponse[];
   files!: ImportFileResponse[];
 
@@ -140,7 +140,7 @@ export class ImportPageResponse extends PageResponse {
   items!: ImportResponse[];
 }
 
-/** How fast calls went recently, or why none go out. */
+/** The recent rate of calls, or why none are sent. */
 export interface Pace {
   /** Null if unknown. */
   callsPerSecond: number | null;

@@ -79,7 +79,7 @@ export class ImportsController {
     const files = uploadedFiles(request, body, this.env.IMPORT_BODY_LIMIT);
     await this.uploads.create(id, { ...rest, idSystems: idSystem, encounterSince }, files);
     reply.header('location', `/v1/imports/${id}`);
-    return this.imports.awaitRest(id, seconds, signal);
+    return this.imports.waitUntilSettled(id, seconds, signal);
   }
 
   /** List imports, newest first */
@@ -93,7 +93,7 @@ export class ImportsController {
   @Get(':id')
   @Problems(UNKNOWN_IMPORT)
   async get(@UuidParam() id: string, @PreferWait() { seconds, signal }: Wait): Promise<ImportResponse> {
-    return this.imports.awaitRest(id, seconds, signal);
+    return this.imports.waitUntilSettled(id, seconds, signal);
   }
 
   /** List the rows of an import */
@@ -184,7 +184,7 @@ export class ImportsController {
     @PreferWait() { seconds, signal }: Wait,
   ): Promise<ImportResponse> {
     await this.uploads.map(id, columns);
-    return this.imports.awaitRest(id, seconds, signal);
+    return this.imports.waitUntilSettled(id, seconds, signal);
   }
 
   /** Correct rejected rows of a plan, which is then recomputed */
@@ -197,6 +197,6 @@ export class ImportsController {
     @PreferWait() { seconds, signal }: Wait,
   ): Promise<ImportResponse> {
     await this.corrections.correct(id, rows);
-    return this.imports.awaitRest(id, seconds, signal);
+    return this.imports.waitUntilSettled(id, seconds, signal);
   }
 }

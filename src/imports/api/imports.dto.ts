@@ -161,7 +161,7 @@ export class ImportRowView {
   hint!: string | null;
   /** It was corrected in this import */
   corrected!: boolean;
-  /** With `cells=true`, of a rejected row; null: they are no longer kept, or could not be told apart */
+  /** Of a rejected row, with `cells=true`; null if they are no longer stored, or could not be separated */
   @VisibleTo('people:read')
   cells?: ImportRowCells | null;
 }
@@ -176,7 +176,7 @@ export class ApplyRequest {
   override?: GuardName[];
 }
 
-/** A rejected row with what is right now. Fields that are absent stay as they were read. */
+/** Corrections of a rejected row. Absent fields keep the values that were read. */
 export class CorrectedRow {
   /** Number of the row, if `file` and `line` do not identify it */
   @ApiPropertyOptional()
@@ -236,7 +236,7 @@ function files(description: string): SchemaObject {
   return { type: 'array', items: { type: 'string', format: 'binary' }, description };
 }
 
-/** What `POST /v1/imports` accepts: one file raw, or several as parts of a form. */
+/** The body of `POST /v1/imports`: one file raw, or several as parts of a form. */
 export const IMPORT_REQUEST_BODY: RequestBodyObject = {
   required: true,
   description: 'The kind of each file is detected, unless the query or the name of its part says it.',

@@ -14,7 +14,7 @@ import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.re
 import { GONE_SECONDS, WorkerProcess } from '../../processes/worker-process.js';
 import { IMPORT_QUEUE, USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
-import { ifReadable } from '../../vault/unreadable-value.js';
+import { openIfReadable } from '../../vault/unreadable-value.js';
 import type { ImportFile, ImportState } from '../model/import.js';
 import { exceeded, type Guard } from '../model/import-guards.js';
 import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
@@ -24,9 +24,9 @@ import { OutcomesRepository } from '../run/outcomes.repository.js';
 import { StartOrder } from '../run/start-order.repository.js';
 import { type ImportResponse, type Pace, showImport } from './import-view.js';
 
-/** Interval in which a watcher looks again, and the minimum pause after a look, in multiples of its duration. */
-const LOOK_MS = 500;
-const LOOK_PAUSE = 10;
+/** Minimum interval of the reads for a watcher, and the minimum pause after one, in multiples of its duration. */
+const POLL_INTERVAL_MS = 500;
+const POLL_PAUSE_FACTOR = 10;
 
 /** The states after which an import changes only on request. */
 const ENDED: readonly ImportState[] = ['completed', 'cancelled', 'failed'];
@@ -53,11 +53,11 @@ export class ImportsService {
   }
 
   /** Shows an import once it has ended or waits for a decision. @param seconds the maximum wait @throws {Problem} 404 */
-  async awaitRest(id: string, seconds: number, signal?: AbortSignal): Promise<ImportResponse> {
+  async waitUntilSettled(id: string, seconds: number, signal?: AbortSignal): Promise<ImportResponse> {
     const find = async () => this.known(await this.imports.find(id));
-    const isAtRest = ({ state }: ImportRecord) => state !== 'staging' && state !== 'running';
+    const isSettled = ({ state }: ImportRecord) => state !== 'staging' && state !== 'running';
     // Counting many rows again and again would slow down the work that the caller waits for.
-    if (seconds > 0) await pollUntil(seconds, find, isAtRest, signal);
+    if (seconds > 0) await pollUntil(seconds, find, isSettled, signal);
     return this.show(id);
   }
 
@@ -153,7 +153,8 @@ export class ImportsService {
       }
       sent = shown;
       if (signal.aborted || ENDED.includes(view.state)) return;
-      await delay(Math.max(LOOK_MS, tookMs * LOOK_PAUSE), undefined, { signal }).catch(() => undefined);
+      const pauseMs = Math.max(POLL_INTERVAL_MS, tookMs * POLL_PAUSE_FACTOR);
+      await delay(pauseMs, undefined, { signal }).catch(() => undefined);
       const begunAt = performance.now();
       view = await this.show(first.id);
       tookMs = performance.now() - begunAt;
@@ -177,7 +178,7 @@ export class ImportsService {
 
   /** @returns none if they cannot be decrypted, which health reports */
   private readableFiles(record: ImportRecord): ImportFile[] {
-    return ifReadable(() => this.imports.filesOf(record)) ?? [];
+    return openIfReadable(() => this.imports.filesOf(record)) ?? [];
   }
 
   /** The columns of the last files of the same kinds, by field, with the kind of the file if there are several. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
 import { ProfileSeal } from '../../people/model/profile.js';
-import { noneIfUnreadable } from '../../vault/unreadable-value.js';
+import { undefinedIfUnreadable } from '../../vault/unreadable-value.js';
 import type { RowCells } from '../parse/row/import-row.js';
 import { rowPlace } from '../upload/row-places.js';
 import { StagingRepository } from '../upload/staging.repository.js';
@@ -17,7 +17,7 @@ interface StoredRow {
   platformUserId: string | null;
 }
 
-/** What rows said, in the fields of the documented columns. */
+/** The cells of rows, by the fields of the documented columns. */
 @Injectable()
 export class RowCellsRepository {
   constructor(
@@ -37,7 +37,7 @@ export class RowCellsRepository {
     for (const row of rows) {
       const found = await Promise.resolve()
         .then(() => this.open(importId, row))
-        .catch(noneIfUnreadable);
+        .catch(undefinedIfUnreadable);
       if (found) cells.set(row.rowNo, found);
     }
     return cells;

@@ -4,8 +4,8 @@ import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Feed } from '../../feed/feed.js';
 import type { Import } from '../../generated/prisma/client.js';
-import { ifReadable } from '../../vault/unreadable-value.js';
-import { type SealedPlace, Vault } from '../../vault/vault.js';
+import { openIfReadable } from '../../vault/unreadable-value.js';
+import { type SealContext, Vault } from '../../vault/vault.js';
 import type { FileKind } from '../parse/row/import-row.js';
 import type { ImportFile, ImportKind, ImportRequest, ImportState } from './import.js';
 import type { Guard } from './import-guards.js';
@@ -20,7 +20,7 @@ export type ImportRecord = Omit<Import, 'kind' | 'mode' | 'state' | 'guards' | '
     totals: ImportTotals | null;
   };
 
-/** What the end of an upload, or a mapping, adds to an import. */
+/** The fields that the end of an upload, or a mapping, adds to an import. */
 export interface ReadImport {
   state: 'staging' | 'needs-mapping';
   kind: ImportKind;
@@ -73,7 +73,7 @@ export class ImportsRepository {
     const earlier = await prisma.import.findMany({ where, orderBy: { openedAt: 'desc' }, take: MAX_EARLIER });
     const found = new Map<FileKind, EarlierFile>();
     for (const record of earlier) {
-      const files = ifReadable(() => this.filesOf(record)) ?? [];
+      const files = openIfReadable(() => this.filesOf(record)) ?? [];
       for (const file of files) {
         const isWanted = kinds.has(file.kind) && !file.csv?.mapping.isRejectedCsv;
         if (isWanted && !found.has(file.kind)) found.set(file.kind, { ...file, idSystems: record.idSystems });
@@ -207,11 +207,11 @@ export class ImportsRepository {
   }
 }
 
-function filesPlace(importId: string): SealedPlace {
+function filesPlace(importId: string): SealContext {
   return { table: 'imports', column: 'files', row: importId };
 }
 
-/** Updates import $1 if the condition holds. @param values from $2 on @returns whether it holds */
+/** Updates import $1 if the condition holds. @param values from $2 on @returns true if it holds */
 async function update(
   sql: Pool | PoolClient,
   id: string,

@@ -21,8 +21,8 @@ export interface FileFacts {
 }
 
 /**
- * How to read a file, and the kind of its people. The format follows from media type, extension or content. The kind follows
- * from the name of the part, the user's choice, the content, or the name of the file, in this order.
+ * Detects the format of a file and the kind of its people. The format follows from media type, extension or content;
+ * the kind from the name of the part, the user's choice, the content, or the name of the file, in this order.
  *
  * @throws {Problem} 415 `unknown-format`; 422 `unclear-kind`, `wrong-part`
  */
@@ -56,7 +56,7 @@ function refusal(status: number, type: string, detail: string, { name }: FileFac
 
 const PARTS: readonly string[] = ['providers', 'clients', 'fhir', 'both'] satisfies FileKind[];
 
-/** The kind as the name of the part or the user says it; undefined if neither does. */
+/** The kind from the part's name or the user's choice; undefined without either. */
 function chosenKind(file: FileFacts, isFhir: boolean, kinds: readonly FileKind[]): FileKind | undefined {
   const { wanted, field } = file;
   if (wanted === 'providers' || wanted === 'clients') {

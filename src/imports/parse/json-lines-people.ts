@@ -4,7 +4,7 @@ import { candidateOf, personKind, rowOf, UNKNOWN_KIND, validatePerson } from './
 import type { JsonRecord } from './text/json-cutter.js';
 import { type JsonObject, parseObject } from './text/json-object.js';
 
-/** What is wrong with the shape of a record: unknown fields, wrong types, cells that are too large. */
+/** Finds the fault in the shape of a record: unknown fields, wrong types, cells that are too large. */
 function shapeFault(record: JsonObject, kind: FileKind, limit: number): Rejection | undefined {
   const unknown = kind === 'both' ? [] : kind === 'providers' ? ['kind', 'providers'] : ['kind'];
   const known: string[] = FIELDS.filter((field) => !unknown.includes(field));

@@ -6,7 +6,7 @@ import type { ReadEvent, ReadLimits, ReadOptions, StoredRecord } from './row/imp
 import { fileText } from './text/file-text.js';
 import { BundleEntries, JsonLines } from './text/json-records.js';
 
-/** What an event costs in addition to its characters, in characters: short rows are checked and stored like long ones. */
+/** Cost of an event in addition to its characters, in characters: short rows are checked and stored like long ones. */
 export const EVENT_COST = 64;
 
 /** Characters of a row and of a cell. */

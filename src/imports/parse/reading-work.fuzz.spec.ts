@@ -9,7 +9,7 @@ import { UnreadableFile } from './row/rejection.js';
 
 type Options = Omit<ReadOptions, 'now'>;
 
-/** How often a character may be looked at, and what any file costs. */
+/** Maximum reads of each character, and the fixed cost of a file. */
 const TIMES = 24;
 const BASE = 1024 * 1024;
 
@@ -29,7 +29,7 @@ const KINDS: { beginning: string; options: Options }[] = [
   { beginning: '{"resourceType":"Bundle","entry":[', options: { format: 'fhir-json', kind: 'fhir' } },
 ];
 
-/** What is dear to a reader that goes back. */
+/** Texts that are expensive for a reader that goes back. */
 const TOKENS = [
   '",x","\n',
   '"',

@@ -16,7 +16,7 @@ const IS_UPCOMING = `(r.kind, r.external_id) IN (SELECT kind, external_id FROM l
       WHERE external_id = r.external_id AND profile IS NOT NULL OFFSET 0) AS o
     WHERE o.kind = r.kind AND o.import_id <> $1 AND o.outcome = 'pending' AND o.started_at IS NULL LIMIT 1) IS NOT NULL`;
 
-/** Rows from which on the planner needs statistics of them. */
+/** Minimum number of rows for which the planner needs statistics. */
 const MANY_ROWS = 1_000;
 
 /** Makes the plan of an import with set-based SQL. Changes no person. */
@@ -29,8 +29,9 @@ export class PlanRepository {
   ) {}
 
   /**
-   * Whether the next plan would compare hashes by different keys, because a key is being replaced: equal people would look
-   * different. Looks at the ends of the indexes, because the planner would expect a match among the first rows of the table.
+   * True if the next plan would compare hashes by different keys, because a key is being replaced: equal people would
+   * look different. Looks at the ends of the indexes, because the planner would expect a match among the first rows of
+   * the table.
    */
   async awaitsRotation(tx: PoolClient): Promise<boolean> {
     const next = `(SELECT id FROM imports WHERE state = 'staging' ORDER BY opened_at LIMIT 1)`;

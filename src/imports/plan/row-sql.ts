@@ -12,7 +12,7 @@ export const namesOneOf = (parameter: string): string =>
  */
 export const isFilled = (column: string): string => `num_nonnulls(${column}) = 1`;
 
-/** SQL assignments that erase what a row `r` says about its person. @param condition of the rows that no longer need it */
+/** SQL assignments that erase the data of row `r` about its person. @param condition of rows that no longer need it */
 export const forget = (condition = 'true'): string =>
   ['profile', 'profile_hash', 'email_fingerprint']
     .map((column) => `${column} = CASE WHEN (${condition}) IS NOT TRUE THEN r.${column} END`)

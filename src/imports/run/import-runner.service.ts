@@ -171,7 +171,7 @@ export class ImportRunner implements OnModuleInit {
     else this.countAgainAt.set(id, now + (now - beganAt) * COUNT_PAUSE);
   }
 
-  /** Resolves outcomes, and finishes the import if no row is left. @returns whether it has finished */
+  /** Resolves outcomes, and finishes the import if no row is left. @returns true if it has finished */
   private async count(id: string): Promise<boolean> {
     return this.database.transaction(async (tx) => {
       const record = await this.imports.lockAtWork(tx, id);

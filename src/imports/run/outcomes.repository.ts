@@ -16,7 +16,7 @@ import { IS_UNCLEAR } from '../plan/snapshot-deletes.repository.js';
 export type ImportRowRecord = Pick<ImportRow, 'rowNo' | 'file' | 'line' | 'kind' | 'externalId' | 'planned'> &
   Pick<ImportRow, 'outcome' | 'code' | 'field' | 'hint' | 'corrected'>;
 
-/** Which rows are listed. */
+/** The conditions of the listed rows. */
 interface RowFilter {
   outcome?: RowOutcome;
   planned?: PlannedOutcome;
@@ -96,7 +96,7 @@ export class OutcomesRepository {
     return rows[0]?.open ?? 0;
   }
 
-  /** Erases what unchanged rows of a finished import say. They kept it because another import might change their people. */
+  /** Erases the data of a finished import's unchanged rows, stored in case another import changed their people. */
   async forgetUnchanged(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
       `UPDATE import_rows r SET ${forget()} WHERE r.import_id = $1 AND r.outcome = 'unchanged' AND ${isFilled('r.profile')}`,
@@ -104,7 +104,7 @@ export class OutcomesRepository {
     );
   }
 
-  /** Skips some of the rows that have not started. @returns whether there may be more */
+  /** Skips some of the rows that have not started. @returns true if there may be more */
   async skipUnstarted(tx: PoolClient, importId: string, atOnce: number): Promise<boolean> {
     const { code, hint } = rejection('cancelled');
     const { rowCount } = await tx.query(

@@ -36,7 +36,7 @@ interface Row {
   profile: Buffer | null;
   /** The person's, before the row. */
   knownFingerprint: Buffer | null;
-  /** Null: the row leaves the client's providers alone. */
+  /** Null if the row does not change the client's providers. */
   providers: string[] | null;
   personId: string | null;
   isWanted: boolean | null;

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { canonicalId } from '../parse/row/validate-person.js';
 
-/** What a row's provider is. */
+/** The status of a row's provider. */
 export type ProviderStatus = 'known' | 'renamed' | 'rejected' | 'unknown';
 
 /** Ids that are remembered over all batches of an upload. */

@@ -1,6 +1,6 @@
 import { isImportableId } from '../parse/row/validate-person.js';
 
-/** What separates cells in any dialect, providers in a cell, and texts in JSON. */
+/** Separators of cells in any dialect, of providers in a cell, and of texts in JSON. */
 const BETWEEN = /[,;|\t\r\n"]/;
 
 /** Invisible characters, with which an id may be padded. */

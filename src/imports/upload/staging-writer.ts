@@ -10,11 +10,11 @@ import { KnownProviders, type ProviderStatus } from './known-providers.js';
 import { mentionedIds } from './mentioned-ids.js';
 import type { StagedRow, StagingRepository } from './staging.repository.js';
 
-/** Rows from which on they are stored, and the characters of their rejected cells and mentions. */
+/** Rows of a full batch, and characters of its rejected cells and mentions. */
 const BATCH_ROWS = 2_000;
 const BATCH_CHARACTERS = 1024 * 1024;
 
-/** A limit on bytes alone would let many short lines fill the disk. */
+/** With only a limit on bytes, many short lines could fill the disk. */
 export function tooMany(most: number, what: string): Problem {
   const detail = `An import may contain at most ${most.toLocaleString('en')} ${what}. Split it; IMPORT_MAX_ROWS sets the limit.`;
   return new Problem(413, 'too-many-rows', detail);
@@ -23,8 +23,8 @@ export function tooMany(most: number, what: string): Problem {
 type Row = StagedRow & { of: ImportFile };
 
 /**
- * Checks the rows of an upload against what is known, and stores them: one batch while the next one is read, in bounded
- * memory. Call `storeFull` now and then, and `flush` at the end.
+ * Checks the rows of an upload against the known people, and stores them: one batch while the next one is read, in
+ * bounded memory. Call `storeFull` now and then, and `flush` at the end.
  */
 export class StagingWriter {
   /** Ids of known people in cells with line breaks. */
@@ -39,7 +39,7 @@ export class StagingWriter {
   private characters = 0;
 
   /**
-   * @param tx used by nobody else until `flush`
+   * @param tx exclusively used by this writer until `flush`
    * @param rowNo of the last row that was stored before
    */
   constructor(
@@ -180,7 +180,7 @@ export class StagingWriter {
   }
 }
 
-/** The kind of the rejected rows of a file that do not say it. */
+/** The kind of rejected rows of a file that do not name it. */
 const PEOPLE: Partial<Record<FileKind, PersonKind>> = { providers: 'provider', clients: 'client' };
 
 function missingField({ person, isPartial }: ReadRow & { is: 'person' }): Rejection | undefined {

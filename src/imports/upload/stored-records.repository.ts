@@ -124,7 +124,7 @@ export class StoredRecords {
 /** Kinds of files whose id column never contains people of a kind. */
 const OTHER_FILES: Record<PersonKind, FileKind> = { client: 'providers', provider: 'clients' };
 
-/** The record, or what is left of it if a cell is one of these ids. An unreadable line loses its text if it contains one. */
+/** The record, or its rest if a cell is one of these ids. An unreadable line loses its text if it contains one. */
 function withoutPerson(record: StoredRecord, ids: ReadonlySet<string>): StoredRecord {
   if (!('cells' in record)) {
     return [...ids].some((id) => record.text.includes(id)) ? { ...record, text: '' } : record;

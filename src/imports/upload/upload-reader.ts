@@ -120,7 +120,7 @@ export class UploadReader {
     }
   }
 
-  /** Keeps the mapping of a file. @returns whether its records must be stored until the columns are chosen */
+  /** Keeps the mapping of a file. @returns true if its records must be stored until the columns are chosen */
   private mustWait({ header, mapping, line }: Extract<ReadEvent, { type: 'mapping' }>, file: ImportFile): boolean {
     if (mapping.isRejectedCsv && this.request.mode === 'snapshot') throw rejectsAsSnapshot(file.name);
     if (mapping.question) this.waits = true;

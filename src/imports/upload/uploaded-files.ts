@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
-import { within } from '../../config/within.js';
+import { withTimeout } from '../../config/with-timeout.js';
 import { mediaTypeOf } from '../../http/body/json-text.js';
 import { bodyTooLarge } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
@@ -9,7 +9,7 @@ import { Problem } from '../../http/problem/problem.js';
 const NAME_MAX = 200;
 
 /** Maximum files of one import: an export may have one file per person. */
-const MOST_FILES = 10_000;
+const MAX_FILES = 10_000;
 
 /** How long an upload may be silent before it times out. */
 export const STALLED_MS = 30_000;
@@ -39,23 +39,23 @@ export async function* uploadedFiles(
   stalledMs = STALLED_MS,
 ): AsyncGenerator<UploadedFile> {
   if (Number(request.headers['content-length'] ?? 0) > limit) throw bodyTooLarge();
-  const count = counting(limit);
+  const limited = limitBytes(limit);
   const broken = brokenOff(request);
   if (!request.isMultipart()) {
     const mediaType = mediaTypeOf(request.headers['content-type']);
-    yield { name: mediaType || 'body', mediaType, content: count(withIdleTimeout(body, stalledMs, broken)) };
+    yield { name: mediaType || 'body', mediaType, content: limited(withIdleTimeout(body, stalledMs, broken)) };
     return;
   }
   const names = new Set<string>();
-  // Whether a part has a filename is the sender's habit: each of them is one file.
-  const options = { limits: { fileSize: limit, files: MOST_FILES }, isPartAFile: () => true };
+  // Each part is one file, because some senders omit the filename.
+  const options = { limits: { fileSize: limit, files: MAX_FILES }, isPartAFile: () => true };
   for await (const part of withIdleTimeout(request.parts(options), stalledMs, broken)) {
     if (part.type !== 'file') continue;
     yield {
       name: uniqueName(part.filename || part.fieldname, names),
       field: part.fieldname,
       mediaType: mediaTypeOf(part.mimetype),
-      content: count(withIdleTimeout(part.file, stalledMs, broken)),
+      content: limited(withIdleTimeout(part.file, stalledMs, broken)),
     };
   }
 }
@@ -90,7 +90,7 @@ export async function* withIdleTimeout<T>(
   try {
     for (;;) {
       const coming = items.next();
-      const next = await within(stalledMs, broken ? Promise.race([coming, broken]) : coming, stalled);
+      const next = await withTimeout(broken ? Promise.race([coming, broken]) : coming, stalledMs, stalled);
       if (next.done) return;
       yield next.value;
     }
@@ -100,8 +100,8 @@ export async function* withIdleTimeout<T>(
   }
 }
 
-/** Counts the bytes of all streams that it is given. */
-function counting(limit: number): (content: AsyncIterable<Buffer>) => AsyncGenerator<Buffer> {
+/** Limits the total bytes of all streams that it is given. */
+function limitBytes(limit: number): (content: AsyncIterable<Buffer>) => AsyncGenerator<Buffer> {
   let bytes = 0;
   return async function* counted(content) {
     for await (const chunk of content) {

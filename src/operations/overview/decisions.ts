@@ -32,7 +32,7 @@ const deliveries = (state: string): Kind => ({
 
 const imports = (condition: string): Kind => ({ list: '/v1/imports', rows: `imports WHERE ${condition}` });
 
-/** What continues only after a decision, by kind. */
+/** Work that continues only after a decision, by kind. */
 const DECISIONS = {
   'provider-needs-review': people('provider', 'needs-review'),
   'client-needs-review': people('client', 'needs-review'),

@@ -60,7 +60,7 @@ describe('the report', () => {
         affects: ['inbox', 'people', 'platform', 'worker'],
       },
     ]);
-    // What answered from memory is no longer true either.
+    // An answer from memory is no longer true either.
     expect(checks.platform).toEqual({ status: 'down', causedBy: 'database' });
     expect(checks.vault).toEqual({ status: 'ok' });
   });

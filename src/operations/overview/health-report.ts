@@ -2,7 +2,7 @@ import type { Health, HealthPart, Reason } from '../../http/server/health-indica
 import { HEALTH_TEXTS, healthText, type ReasonCode } from '../../http/server/health-texts.js';
 import type { CodeOf } from '../../words/words.js';
 
-/** What a part answered. */
+/** The answer of a part. */
 export interface Answer extends HealthPart {
   health: Health;
 }
@@ -13,9 +13,9 @@ export interface Cause {
   /** The part that reports it, the first of several. */
   part: string;
   status: 'degraded' | 'down';
-  /** What is wrong. */
+  /** The fault, in a sentence. */
   cause: string;
-  /** What to do. */
+  /** The action to take. */
   action: string;
   /** When it began, or else when this process first saw it. */
   since: Date;
@@ -25,15 +25,15 @@ export interface Cause {
   affects: string[];
 }
 
-/** How a part is. */
+/** The health of a part. */
 export interface PartReport extends Pick<Health, 'status' | 'facts'> {
-  /** What is wrong, and what to do. */
+  /** The fault, and the action to take. */
   reason?: string;
   /** The part whose fault is the reason. */
   causedBy?: string;
 }
 
-/** What `/health/ready` answers. */
+/** The answer of `/health/ready`. */
 export interface HealthReport {
   /** `down` and `stopping` mean: send no requests. */
   status: CodeOf<'healthState'>;
@@ -47,7 +47,7 @@ const CODES = Object.keys(HEALTH_TEXTS) as ReasonCode[];
  * Groups what the parts report by cause: each once, with everything that follows from it. A part without a reason of its
  * own follows from the part that it needs and that fails. The service is down if a vital part is.
  *
- * @param sinceOf since when a cause is known, for a reason that does not say it
+ * @param sinceOf since when a cause is known, for a reason without a time
  */
 export function reportOf(answers: readonly Answer[], sinceOf: (code: ReasonCode) => Date): HealthReport {
   const byName = new Map(answers.map((answer) => [answer.name, answer]));

@@ -2,7 +2,7 @@ import { ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger
 import type { Health } from '../../http/server/health-indicator.js';
 import type { Cause, PartReport } from './health-report.js';
 
-/** Whether the process runs. */
+/** The answer of a process that runs. */
 export class LivenessResponse {
   status!: 'ok';
 }
@@ -15,9 +15,9 @@ export class CauseResponse implements Cause {
   /** The part that reports it */
   part!: string;
   status!: 'degraded' | 'down';
-  /** What is wrong */
+  /** The fault, in a sentence */
   cause!: string;
-  /** What to do */
+  /** The action to take */
   action!: string;
   /** When it began, or when this process first saw it */
   since!: Date;
@@ -27,11 +27,11 @@ export class CauseResponse implements Cause {
   affects!: string[];
 }
 
-/** How a part of the service is. */
+/** The health of a part of the service. */
 export class HealthResponse implements PartReport {
   /** `degraded`: it works with restrictions */
   status!: 'ok' | 'degraded' | 'down';
-  /** What is wrong, and what to do */
+  /** The fault, and the action to take */
   reason?: string;
   /** The part whose fault is the reason */
   causedBy?: string;
@@ -41,7 +41,7 @@ export class HealthResponse implements PartReport {
   facts?: NonNullable<Health['facts']>;
 }
 
-/** How the service is. */
+/** The health of the service. */
 export class HealthReportResponse {
   /** `down` and `stopping` mean: send no requests */
   status!: 'ok' | 'degraded' | 'down' | 'stopping';

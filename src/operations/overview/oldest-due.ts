@@ -3,11 +3,11 @@ import { firstDue } from '../../due-rows/first-due.js';
 import { firstPersonDue } from '../../people/store/due-people.repository.js';
 import type { Contract } from '../../platform/contract/contract.js';
 import type { OperationName } from '../../platform/contract/operations.js';
-import { LONGEST_AWAITED } from '../../sessions/refresh/refresh-scheduler.repository.js';
+import { LONGEST_WAITING_SESSION } from '../../sessions/refresh/refresh-scheduler.repository.js';
 
-/** A kind of work, the operation that it waits for, and since when the longest due of it has been due. */
+/** A kind of work, the operation that it needs, and the due time of its oldest due row. */
 interface Kind {
-  /** While the contract does not say how to call it, such work waits for a setting and not for a worker. */
+  /** While the contract does not define its call, such work waits for a setting and not for a worker. */
   readonly operation?: OperationName;
   readonly since: string;
 }
@@ -23,13 +23,13 @@ const KINDS = {
   'session-requests': { operation: 'createSession', since: firstDue('sessions', 2) },
   'compliance-jobs': { operation: 'getComplianceJob', since: firstDue('compliance_jobs', 0) },
   'compliance-submissions': { operation: 'submitComplianceJob', since: firstDue('compliance_jobs', 1) },
-  /** Since the event that no fetch has answered yet: each fault of a fetch puts its session off. */
-  notes: { operation: 'getSession', since: `(SELECT last_event_at FROM ${LONGEST_AWAITED} AS awaited)` },
+  /** Since the event that no fetch has answered yet, because each fault of a fetch postpones its session. */
+  notes: { operation: 'getSession', since: `(SELECT last_event_at FROM ${LONGEST_WAITING_SESSION} AS awaited)` },
 } as const satisfies Record<string, Kind>;
 
 export type WorkKind = keyof typeof KINDS;
 
-/** Of one kind: since when the longest due has been due, and for how many seconds by the database's clock; null: nothing is. */
+/** The oldest due work of a kind: its due time, and its age in seconds by the database's clock. Null if none is due. */
 export interface OldestDue {
   readonly since: Date | null;
   readonly seconds: number;
@@ -38,7 +38,7 @@ export interface OldestDue {
 /** Forces indexes, because the planner has no statistics of tables that were just filled. */
 export const BY_INDEXES = 'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off';
 
-/** Reads what has been due for longest, of each kind that the contract lets be done, in a transaction that reads `BY_INDEXES`. */
+/** Reads the oldest due work of each kind that the contract allows, in a transaction that reads `BY_INDEXES`. */
 export async function oldestDue(tx: Pick<ClientBase, 'query'>, contract: Contract): Promise<Map<WorkKind, OldestDue>> {
   const kinds = (Object.entries(KINDS) as [WorkKind, Kind][]).filter(
     ([, { operation }]) => operation === undefined || contract.canCall(operation),

@@ -6,7 +6,7 @@ export class PartResponse {
   /** As /health/ready names it */
   name!: string;
   status!: 'ok' | 'degraded' | 'down';
-  /** What works, or what is wrong and what to do */
+  /** The state of the part in a sentence; if it is not `ok`, also what to do */
   sentence!: string;
   /** The part whose fault is the reason */
   causedBy!: string | null;
@@ -58,7 +58,7 @@ export class NoteLagResponse {
   awaitedSince!: Date | null;
 }
 
-/** Since when the oldest of each has been due; null: nothing is. */
+/** When the oldest work of each kind became due; null if none is due. */
 export class OldestWorkResponse {
   people!: Date | null;
   sessions!: Date | null;
@@ -67,7 +67,7 @@ export class OldestWorkResponse {
   compliance!: Date | null;
 }
 
-/** What continues only after a decision, of one kind. */
+/** Work of one kind that continues only after a decision. */
 export class DecisionResponse {
   /** @example client-needs-review */
   kind!: string;
@@ -81,7 +81,7 @@ export class DecisionResponse {
   optional!: boolean;
 }
 
-/** What an operator has to see at a glance. A figure is null if PostgreSQL does not answer in time. */
+/** The overview for operators. A figure is null if PostgreSQL does not answer in time. */
 export class OverviewResponse {
   version!: string;
   status!: CodeOf<'healthState'>;

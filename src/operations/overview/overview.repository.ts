@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Clock } from '../../config/clock.js';
-import { within } from '../../config/within.js';
+import { withTimeout } from '../../config/with-timeout.js';
 import { Database } from '../../database/database.js';
 import { FeedReader } from '../../feed/feed-reader.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
@@ -12,11 +12,11 @@ import { count, MAX_COUNTED } from './decisions.js';
 import { BY_INDEXES, type OldestDue, oldestDue, type WorkKind } from './oldest-due.js';
 import type { CallIntervalResponse, OverviewResponse } from './overview.dto.js';
 
-/** Milliseconds for one statement: what takes longer is not known this time. */
+/** Timeout for one statement; its figures are then unknown. */
 const STATEMENT_MS = 2_000;
 
-/** Milliseconds for all of them. */
-const PATIENCE_MS = 3_000;
+/** Timeout for reading all figures. */
+const TIMEOUT_MS = 3_000;
 
 /** The calls of each five minutes in the last six hours, up to the interval of $1. */
 const CALL_HISTORY = `
@@ -31,7 +31,7 @@ const CALL_HISTORY = `
     ) AS counted USING (at)
   ORDER BY at`;
 
-/** What the tables tell at a glance. */
+/** The figures that are read from the tables. */
 type Told = Pick<OverviewResponse, 'calls' | 'inbox' | 'noteLag' | 'oldestWork' | 'feedCursor'>;
 
 const NOTHING: Told = {
@@ -42,7 +42,7 @@ const NOTHING: Told = {
   feedCursor: null,
 };
 
-/** Reads the figures of the overview: each by an index, and none costs more the more is stored. */
+/** Reads the figures of the overview, each by an index, so that its cost does not grow with the stored data. */
 @Injectable()
 export class OverviewRepository {
   private readonly log = new Logger(OverviewRepository.name);
@@ -57,7 +57,7 @@ export class OverviewRepository {
     private readonly clock: Clock,
   ) {}
 
-  /** Reads all but the feed's head on one connection. What can't be read in time, and what would come after it, is null. */
+  /** Reads all but the feed's head on one connection. A figure not read in time is null, as are those after it. */
   async read(): Promise<Told> {
     if (!this.reading) {
       this.told = { ...NOTHING };
@@ -65,11 +65,11 @@ export class OverviewRepository {
         this.reading = undefined;
       });
     }
-    await within(PATIENCE_MS, this.reading, () => undefined, this.clock);
+    await withTimeout(this.reading, TIMEOUT_MS, () => undefined, this.clock);
     return { ...this.told };
   }
 
-  /** Fills in what it reads as it goes; what goes wrong is said by the parts. */
+  /** Fills in each figure once it is read. Health reports the faults. */
   private async readInto(told: Told): Promise<void> {
     const read = async (tx: PoolClient) => {
       await tx.query(`SET LOCAL statement_timeout = ${STATEMENT_MS}; ${BY_INDEXES}`);

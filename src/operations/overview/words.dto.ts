@@ -4,7 +4,7 @@ import { WORDS } from '../../words/words.js';
 
 export class WordResponse implements Word {
   label!: string;
-  /** What it means, and what to do */
+  /** Its meaning, and what to do */
   hint?: string;
   /** The resolve action that is usually right */
   action?: string;

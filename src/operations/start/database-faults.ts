@@ -5,7 +5,7 @@ import { withClient } from '../../database/connect/session.js';
 import { mayMigrate } from '../../database/runtime-role.js';
 import { codeOf } from '../../http/problem/fault.js';
 
-/** What the service needs to know of the role of a URL before it creates a table. */
+/** Facts about a URL's role that the service checks before it creates a table. */
 const FACTS = `
   SELECT current_schema() AS schema, current_setting('server_encoding') AS encoding,
     current_setting('transaction_read_only')::boolean AS "isReadOnly",
@@ -26,7 +26,7 @@ export interface DatabaseFacts {
   readonly hasTables: boolean;
   readonly mayCreateSchemas: boolean;
   readonly hasQueues: boolean;
-  /** Whether the role owns the tables, or may create them. */
+  /** True if the role owns the tables, or may create them. */
   readonly mayMigrate: boolean;
 }
 
@@ -49,7 +49,7 @@ export function databaseFault(facts: DatabaseFacts, setting: string): string | u
   return undefined;
 }
 
-/** Explains why a role cannot create what is missing. @param needsQueues whether the queues run on PostgreSQL */
+/** Explains why a role cannot create what is missing. @param needsQueues true if the queues run on PostgreSQL */
 export function creationFault(
   { schema, mayCreate, hasTables, mayCreateSchemas, hasQueues }: DatabaseFacts,
   { setting, needsQueues }: { setting: string; needsQueues: boolean },

@@ -3,7 +3,7 @@ import { Audit } from '../../audit/audit.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { platformKey } from '../../platform/contract/wire-types.js';
-import { ifReadable } from '../../vault/unreadable-value.js';
+import { openIfReadable } from '../../vault/unreadable-value.js';
 import { openBlocks } from '../model/circuit-breaker.js';
 import { PERSON_KINDS } from '../model/person.js';
 import { isEmailAddress } from '../model/person-field-rules.js';
@@ -46,7 +46,7 @@ export class PeopleLookup {
   ) {}
 
   /**
-   * Shows what is known of a platform user, so that an operator can tell before a link whose it is.
+   * Shows the known facts about a platform user, so that an operator can check its owner before linking it.
    *
    * @throws {Problem} 404 `unknown-platform-user` if neither an event nor a call has named it
    */
@@ -101,7 +101,7 @@ export class PeopleLookup {
     const people = await this.people.profiles(providers, clients);
     return people.map(({ id, kind, externalId, profile }) => {
       this.audit.about(kind, externalId);
-      const { firstName, lastName } = ifReadable(() => this.seal.open({ id }, profile)) ?? NO_NAME;
+      const { firstName, lastName } = openIfReadable(() => this.seal.open({ id }, profile)) ?? NO_NAME;
       return { kind, externalId, firstName, lastName };
     });
   }

@@ -12,7 +12,7 @@ import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { HELD } from '../../sending/hold-code.js';
 import { Sending } from '../../sending/sending.js';
 import { traceparentOf } from '../../tracing/trace.js';
-import { becameListable, type Person, type PersonKind, RESET_ON_WRITE } from '../model/person.js';
+import { becameAssignable, type Person, type PersonKind, RESET_ON_WRITE } from '../model/person.js';
 import { LEGAL_HOLD } from '../model/person-codes.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
 import { applyLink, applyResolve, checkResolve, type ResolveAction } from '../model/resolve-rule.js';
@@ -26,7 +26,7 @@ import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import { UpcomingPeople, type UpcomingPerson } from '../store/upcoming-people.js';
 import { type PersonResponse, showPerson, showUpcoming } from './person-view.js';
 
-/** Whether the service does not leave a person's state automatically. */
+/** True if the service does not leave a person's state automatically. */
 const isSettled = ({ sync: { state, error } }: PersonResponse): boolean =>
   ['synced', 'failed', 'needs-review', 'deleted'].includes(state) || [LEGAL_HOLD, HELD].includes(error?.code ?? '');
 
@@ -204,7 +204,7 @@ export class PeopleService {
       const { row, person = row.person, fields } = await work(tx);
       await this.people.update(tx, row, person, { ...fields, traceparent: traceparentOf() });
       if (row.kind === 'client') await this.dependents.expediteProvidersOf(tx, row.id);
-      else if (becameListable(before?.person, person)) await this.dependents.scheduleClientsOf(tx, row.id);
+      else if (becameAssignable(before?.person, person)) await this.dependents.scheduleClientsOf(tx, row.id);
       const view = this.view(await this.mustFind(tx, row.id));
       await this.audit.store(tx);
       return view;

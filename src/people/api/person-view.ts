@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { VisibleTo } from '../../access/guard/visible-to.js';
 import { PageResponse } from '../../http/request/page.js';
 import { HELD } from '../../sending/hold-code.js';
-import { ifReadable } from '../../vault/unreadable-value.js';
+import { openIfReadable } from '../../vault/unreadable-value.js';
 import { isReading, operationOf } from '../model/next-step.js';
 import type { Origin, PersonKind, PersonState } from '../model/person.js';
 import { LEGAL_HOLD, messageFor } from '../model/person-codes.js';
@@ -52,7 +52,7 @@ export class PersonResponse {
   providers?: string[];
   @VisibleTo('people:read')
   platformUserId!: string | null;
-  /** How the person got this user: created here, found by its email, named by an event, or linked manually */
+  /** The origin of this user: created here, found by its email, named by an event, or linked manually */
   @VisibleTo('people:read')
   origin!: Origin | null;
   /** Grants access to the platform as this person */
@@ -112,7 +112,7 @@ export class PlatformUserPersonResponse {
   externalId!: string;
 }
 
-/** What this service knows of a platform user. */
+/** A platform user, as far as this service knows it. */
 export class PlatformUserResponse {
   /** In lower case, if it is a UUID */
   platformUserId!: string;
@@ -140,7 +140,7 @@ const NO_PROFILE = { email: null, firstName: null, lastName: null };
 /** The profile of a person whose deletion was requested. */
 const ERASED_PROFILE = { email: null, firstName: '', lastName: '' };
 
-/** What stops all people: the contract lacks how to call the platform, or sending is held. */
+/** Conditions that stop all people: the contract does not define how to call the platform, or sending is held. */
 interface Stops {
   isConfigured: boolean;
   isHeld: boolean;
@@ -152,9 +152,9 @@ export function showPerson(row: ShownPerson, seal: ProfileSeal, { isConfigured, 
   const origin = platformUserId === null ? null : (row.origin as Origin);
   // A legal hold keeps the data of a deleted client, but only an export shows it.
   const inviteUrl = wanted ? row.inviteUrl : null;
-  const profile = ifReadable(() => (wanted && row.profile ? seal.open(row, row.profile) : ERASED_PROFILE));
-  const applied = ifReadable(() => row.appliedProfile && seal.open(row, row.appliedProfile));
-  const invite = ifReadable(() => inviteUrl && seal.openText(row, 'invite_url', inviteUrl));
+  const profile = openIfReadable(() => (wanted && row.profile ? seal.open(row, row.profile) : ERASED_PROFILE));
+  const applied = openIfReadable(() => row.appliedProfile && seal.open(row, row.appliedProfile));
+  const invite = openIfReadable(() => inviteUrl && seal.openText(row, 'invite_url', inviteUrl));
   const unreadable = [profile ? [] : PROFILE_FIELDS, invite === undefined ? 'inviteUrl' : []].flat();
   const isOpen = state === 'pending' || state === 'deleting';
   const isOff = !isConfigured && isOpen;
@@ -171,7 +171,7 @@ export function showPerson(row: ShownPerson, seal: ProfileSeal, { isConfigured, 
             : row.errorCode;
   const { errorText } = row;
   const hasText = errorText && code === row.errorCode;
-  const text = hasText ? ifReadable(() => seal.openText(row, 'error_text', errorText)) : undefined;
+  const text = hasText ? openIfReadable(() => seal.openText(row, 'error_text', errorText)) : undefined;
   return {
     externalId,
     kind,

@@ -3,7 +3,7 @@ import type { ResolveAction } from '../model/resolve-rule.js';
 
 export class TracedProviderResponse {
   externalId!: string;
-  /** Whether clients' lists on the platform can name it */
+  /** True if clients' lists on the platform can name it */
   mirrored!: boolean;
 }
 

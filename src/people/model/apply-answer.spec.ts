@@ -1,7 +1,7 @@
 import { type Answer, applyAnswer, applyGrant, isFinalRejection, secondUserOf } from './apply-answer.js';
 import { newcomer } from './newcomer.spec-support.js';
 import type { CallStep } from './next-step.js';
-import { listableUser, type Operation, type Person } from './person.js';
+import { assignableUser, type Operation, type Person } from './person.js';
 
 const now = new Date('2026-11-21T05:00:00Z');
 const lookUpAt = new Date(now.getTime() + 60_000);
@@ -36,10 +36,10 @@ describe('before a call is sent', () => {
     expect(left.checkedAbsentAt).toBeNull();
   });
 
-  test('forgets the list that it replaces; a provider being deleted is no longer listable', () => {
+  test('forgets the list that it replaces; a provider being deleted is no longer assignable', () => {
     expect(granted(mirrored, setList).appliedProviders).toBeNull();
-    expect(listableUser({ ...mirrored, kind: 'provider' })).toBe('u9');
-    expect(listableUser(granted({ ...mirrored, kind: 'provider' }, remove))).toBeNull();
+    expect(assignableUser({ ...mirrored, kind: 'provider' })).toBe('u9');
+    expect(assignableUser(granted({ ...mirrored, kind: 'provider' }, remove))).toBeNull();
   });
 
   test('records nothing for a check', () => {

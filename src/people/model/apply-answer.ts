@@ -35,11 +35,11 @@ const HOUR_MS = 3_600_000;
 const REFUSALS_MAX = REFUSAL_WAITS_MS.length + 24;
 
 /**
- * Whether a rejection is final: the operation succeeds for other people, or it was repeated for a day.
+ * True if a rejection is final: the operation succeeds for other people, or it was repeated for a day.
  *
  * @param refusal the operation's previous refusal of this person
- * @param isOwn whether the rejection is only this person's (`isOwnRefusal`)
- * @param isStopped whether the operation is blocked for everyone, so that the rejection may be everyone's
+ * @param isOwn true if the rejection is only this person's (`isOwnRefusal`)
+ * @param isStopped true if the operation is blocked for everyone, so that the rejection may be everyone's
  */
 export function isFinalRejection(refusal: Refusal | null, isOwn: boolean, isStopped: boolean): boolean {
   return isOwn || (!isStopped && refusal !== null && refusal.count >= REFUSALS_MAX);

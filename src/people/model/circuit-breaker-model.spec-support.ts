@@ -104,7 +104,7 @@ export class BreakerModel {
   /** Ends every outage. @returns the milliseconds until everyone had finished */
   recover(): number {
     this.outage = null;
-    // What was written before the clock was set back may be a day ahead.
+    // A time that was written before the clock was set back may be a day ahead.
     for (const caller of this.callers) caller.dueAt = Math.min(caller.dueAt, this.now + 3_600_000);
     const startedMs = this.elapsedMs;
     const isDone = () => this.callers.every(({ finishedAt, isBad }) => finishedAt !== null || isBad);

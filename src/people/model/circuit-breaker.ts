@@ -99,8 +99,8 @@ export function openBlocks(breakers: Breakers): (Block & { operation: Operation 
 export type Phase = 'closed' | 'open' | 'half-open';
 
 /**
- * Whether an operation may be called: `closed` for everyone, `half-open` for one probe, `open` for no one. A block that
- * starts in the future ends immediately, because the database clock was set back.
+ * The phase of an operation, which may be called for everyone (`closed`), for one probe (`half-open`) or for no one
+ * (`open`). A block that starts in the future ends immediately, because the database clock was set back.
  */
 export function phaseOf({ block }: Breaker, now: number): Phase {
   if (!block) return 'closed';
@@ -179,7 +179,7 @@ export function afterCall(
 }
 
 /**
- * Whether a refusal is only this person's: the operation succeeded for another person since this person's previous
+ * True if a refusal is only this person's: the operation succeeded for another person since this person's previous
  * refusal, and it is not blocked for everyone.
  *
  * @param before when this operation last refused this person; null if it did not
@@ -190,8 +190,8 @@ export function isOwnRefusal({ block, succeededAt }: Breaker, before: number | n
 }
 
 /**
- * What a 404 of a delete or a provider list means: the user is `missing`, the URL is `wrong` because the operation never
- * succeeded there, or it is `doubtful` until another operation succeeds at the same base URL.
+ * The meaning of a 404 of a delete or a provider list: the user is `missing`, the URL is `wrong` because the operation
+ * never succeeded there, or it is `doubtful` until another operation succeeds at the same base URL.
  */
 export function meaningOf404(
   breakers: Breakers,
@@ -203,7 +203,7 @@ export function meaningOf404(
   return isProven(breakers, operation, call.base, now) ? 'missing' : 'doubtful';
 }
 
-/** Whether another operation succeeded at a base URL within the last minute. */
+/** True if another operation succeeded at a base URL within the last minute. */
 export function isProven(breakers: Breakers, operation: Operation, base: string, now: number): boolean {
   return Object.entries(breakers).some(
     ([other, { succeededAt, base: at }]) =>
@@ -211,7 +211,7 @@ export function isProven(breakers: Breakers, operation: Operation, base: string,
   );
 }
 
-/** Whether an operation is blocked for want of readable answers, and no operation has succeeded since. */
+/** True if an operation is blocked because its answers are unreadable, and no operation has succeeded since. */
 export function isSilent(breakers: Breakers, now: number): boolean {
   const all = Object.values(breakers);
   const succeededAt = Math.max(0, ...all.map((breaker) => breaker.succeededAt));

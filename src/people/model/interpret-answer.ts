@@ -27,9 +27,11 @@ type Interpreted =
   | { kind: PlainAnswer }
   | { kind: 'rejected'; isFinal: boolean };
 
-/** What an answer means for its person, and for everyone who needs the operation; null if it concerns only the person. */
+/** The meaning of an answer. */
 interface Interpretation {
+  /** For its person. */
   answer: Interpreted;
+  /** For everyone who needs the operation; null if the answer concerns only the person. */
   signal: Signal | null;
 }
 

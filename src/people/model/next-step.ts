@@ -25,7 +25,7 @@ export interface CallStep {
   providerUserIds?: string[];
 }
 
-/** Whether a call creates a user. Only creates must never be repeated. */
+/** True if a call creates a user. Only creates must never be repeated. */
 export function isCreate({ operation }: Pick<CallStep, 'operation'>): boolean {
   return operation === 'createProvider' || operation === 'createClient';
 }
@@ -64,7 +64,7 @@ export function operationOf(queue: string): Operation {
   return queue === BLIND_CREATE ? 'createClient' : (queue as Operation);
 }
 
-/** Whether the calls of a queue may go out: `half-open` for one probe only. */
+/** The gate of a queue's calls; `half-open` lets out only one probe. */
 export interface Gate {
   queue: string;
   phase: Phase;
@@ -155,8 +155,8 @@ function absenceStep(person: Person, context: DecisionContext): Step {
 }
 
 /**
- * Whether a create of this client may have been sent after the backup that was restored. Without an email no lookup can
- * tell, so that an operator decides.
+ * True if a create of this client may have been sent after the backup that was restored. Without an email no lookup can
+ * tell, so an operator decides.
  */
 export function isRestoredUnknown(person: Person, { restored }: Pick<DecisionContext, 'restored'>): boolean {
   const { kind, wanted, email, platformUserId, attempt, checkedAbsentAt } = person;
@@ -164,7 +164,7 @@ export function isRestoredUnknown(person: Person, { restored }: Pick<DecisionCon
   return platformUserId === null && !attempt && checkedAbsentAt === null;
 }
 
-/** Whether the user may belong to someone else: found by its email, without a report that its role fits. */
+/** True if the user may belong to someone else: found by its email, without a report that its role fits. */
 export function isFoundOnlyByEmail(
   { platformUserId, origin }: Person,
   { role }: Pick<DecisionContext, 'role'>,

@@ -31,7 +31,7 @@ export interface Attempt {
 /** Stands for a create that may have been sent between a backup and its restore. The log of calls has no such row. */
 export const RESTORED_CALL = '0';
 
-/** How a person got its user: created here, found by its email, named by an event, or linked manually. */
+/** The origin of a person's user: created here, found by its email, named by an event, or linked manually. */
 export type Origin = 'created' | 'linked' | 'event' | 'resolved';
 
 /**
@@ -69,7 +69,7 @@ export interface Person {
   failures: number;
 }
 
-/** What every write by the EHR, and every decision of an operator, resets: the outcomes of earlier calls. */
+/** The outcomes of earlier calls, which every write by the EHR and every decision of an operator resets. */
 export const RESET_ON_WRITE = { fault: null, refusal: null, retryAt: null, failures: 0 } as const;
 
 /** Everything besides the person that its next step depends on. */
@@ -77,9 +77,9 @@ export interface DecisionContext {
   now: Date;
   /** True while a legal hold defers the deletion of a client. */
   held: boolean;
-  /** Whether this person may use its email on the platform. */
+  /** The claim to this person's email on the platform: `held` by this person, `free`, or `taken` by another. */
   claim: 'held' | 'free' | 'taken';
-  /** The desired providers of a client, primary first, each with its `listableUser`. */
+  /** The desired providers of a client, primary first, each with its `assignableUser`. */
   providers: { externalId: string; platformUserId: string | null }[];
   /** True if a client's list on the platform still contains this provider and is about to change. */
   stillListed: boolean;
@@ -94,13 +94,13 @@ export interface DecisionContext {
   base: string;
 }
 
-/** Whether a change made a provider listable, or listable as another user. */
-export function becameListable(before: Person | undefined, after: Person): boolean {
-  const listable = listableUser(after);
-  return listable !== null && listable !== (before ? listableUser(before) : null);
+/** True if a change made a provider assignable, or assignable as another user. */
+export function becameAssignable(before: Person | undefined, after: Person): boolean {
+  const assignable = assignableUser(after);
+  return assignable !== null && assignable !== (before ? assignableUser(before) : null);
 }
 
 /** The user of a provider that clients' lists may name; null if not mirrored, or if being deleted. */
-export function listableUser(provider: Person): string | null {
+export function assignableUser(provider: Person): string | null {
   return provider.wanted && !provider.attempt ? provider.platformUserId : null;
 }

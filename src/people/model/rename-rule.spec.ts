@@ -27,7 +27,7 @@ class Clients {
   readonly kept = new Set<string>();
   readonly deleted = new Set<string>();
 
-  /** The client that stands for another one, found step by step. */
+  /** The client that represents another one, found step by step. */
   headOf(id: string): string {
     const parent = this.parents.get(id);
     return parent === undefined ? id : this.headOf(parent);

@@ -7,7 +7,7 @@ import { applyLink } from './resolve-rule.js';
 export interface NamedPerson {
   id: string;
   externalId: string;
-  /** The client that stands for this one, itself not merged; null if not merged. */
+  /** The unmerged client that represents this one; null if this one is not merged. */
   mergedInto: string | null;
 }
 
@@ -37,7 +37,7 @@ export function renamed({ people, formerIds }: Identities, id: string, externalI
   };
 }
 
-/** Lets one client stand for another, and for those that were merged into that one. Pure. */
+/** Lets one client represent another, and those that were merged into that one. Pure. */
 export function merged(
   { people, formerIds }: Identities,
   id: string,
@@ -66,7 +66,7 @@ export function unmerged({ people, formerIds }: Identities, id: string): Identit
   };
 }
 
-/** What happens to the platform user of a merged client. */
+/** The outcome for the platform user of a merged client. */
 export type MergedUser = 'none' | 'taken-over' | 'kept' | 'deleted';
 
 /**

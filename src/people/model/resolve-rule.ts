@@ -36,7 +36,7 @@ export function checkResolve(action: ResolveAction, state: PersonState, person: 
 /** The time, and what is known about the user of a person to delete. */
 type UserFacts = Pick<DecisionContext, 'now' | 'role' | 'hasSecondUser'>;
 
-/** Whether a deletion waits for an operator, because the user may be someone else or not the only one. */
+/** True if a deletion waits for an operator, because the user may be someone else or not the only one. */
 function isDeletionInReview(person: Person, context: UserFacts): boolean {
   if (person.wanted || person.platformUserId === null) return false;
   return isFoundOnlyByEmail(person, context) || context.hasSecondUser;

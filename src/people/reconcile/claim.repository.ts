@@ -65,7 +65,7 @@ export class ClaimRepository {
   /** Maximum duration of a call, including the time before it is sent. */
   private readonly callMs: number;
   private readonly lookUpAfterMs: number;
-  /** What a claim reads besides the window. */
+  /** The columns that a claim reads besides the window. */
   private readonly columns: string;
   private idleUntilMs = Number.NEGATIVE_INFINITY;
   private claiming: Promise<unknown> = Promise.resolve();
@@ -108,7 +108,7 @@ export class ClaimRepository {
     return claimed;
   }
 
-  /** Whether an activation waits to claim, so that another one would find the same people. */
+  /** True if an activation waits to claim, so that another one would find the same people. */
   get isClaimQueued(): boolean {
     return this.isQueued;
   }
@@ -125,7 +125,7 @@ export class ClaimRepository {
 
   /** Claims a person, and decides about others on the way, as long as they need no call. */
   private async claimNext(): Promise<Claim | undefined> {
-    while (this.due.mayLease() && !this.stopping.begun) {
+    while (this.due.canClaim() && !this.stopping.isShuttingDown) {
       let attempted: Claim | undefined;
       const committed = this.database.transaction(async (tx) => {
         if (attempted) this.done(attempted.lease);
@@ -247,7 +247,7 @@ export class ClaimRepository {
   }
 }
 
-/** What remains after the first person of a queue has taken a permit. */
+/** The queues that remain after the first person of one has taken a permit. */
 function withoutFirst(
   { window, gates, heads }: Queues,
   { lane, step }: Pick<PersonRow, 'lane' | 'step'>,

@@ -55,7 +55,7 @@ export class PlatformPeople {
     private readonly clock: Clock,
   ) {}
 
-  /** Whether the contract defines how to send the API key. Without it, every person stays pending. */
+  /** True if the contract defines how to send the API key. Without it, every person stays pending. */
   get isConfigured(): boolean {
     return this.contract.apiKey !== undefined;
   }

@@ -9,7 +9,7 @@ const EMAIL_CONFLICTS = ['email-taken', 'platform-user-taken', 'role-mismatch'];
 /** Changes from outside: by the EHR, by an operator, and by events of the platform. */
 export abstract class ReconcilerChanges {
   readonly tables = new ReconcilerTables();
-  /** Whether an operator linked a person, so that two people may claim one user. */
+  /** True if an operator linked a person, so that two people may claim one user. */
   linkedManually = false;
   protected readonly witness: ReconcilerWitness;
 

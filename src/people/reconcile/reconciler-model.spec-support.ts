@@ -1,7 +1,7 @@
 import { type Answer, applyAnswer, applyGrant } from '../model/apply-answer.js';
 import { interpretAnswer } from '../model/interpret-answer.js';
 import { type CallStep, isCreate, QUEUES, queueOf } from '../model/next-step.js';
-import { listableUser, type Person } from '../model/person.js';
+import { assignableUser, type Person } from '../model/person.js';
 import { law, PlatformModel, type Reply, type Weather, wrongServerReply } from './platform-model.spec-support.js';
 import { ReconcilerChanges } from './reconciler-changes.spec-support.js';
 import { BASE, type Row } from './reconciler-tables.spec-support.js';
@@ -83,7 +83,7 @@ export class ReconcilerModel extends ReconcilerChanges {
     if (flight) this.land(flight);
   }
 
-  /** A worker crashes with its call in flight. @param arrives whether the call still reaches the platform */
+  /** A worker crashes with its call in flight. @param arrives true if the call still reaches the platform */
   crash(choice: number, arrives: boolean): void {
     const [flight] = this.flights.splice(choice % Math.max(1, this.flights.length), 1);
     if (flight && arrives && flight.reply === null) this.reach(flight);
@@ -170,7 +170,7 @@ export class ReconcilerModel extends ReconcilerChanges {
     const answer = this.judge(flight, reply);
     const isOurs = row.lease === flight.id || (isCreate(step) && row.person.attempt?.callId === flight.id);
     if (!isOurs) return;
-    const wasListable = listableUser(row.person) !== null;
+    const wasAssignable = assignableUser(row.person) !== null;
     const outdated = row.wantedAt >= flight.grantedAt;
     const times = {
       callId: flight.id,
@@ -188,7 +188,7 @@ export class ReconcilerModel extends ReconcilerChanges {
     }
     row.code = null;
     this.tables.decide(row, listedBefore);
-    if (row.kind === 'provider' && !wasListable && listableUser(person) !== null) this.tables.requeueClientsOf(row);
+    if (row.kind === 'provider' && !wasAssignable && assignableUser(person) !== null) this.tables.requeueClientsOf(row);
   }
 
   /** `CallResultsRepository.interpret` */
@@ -207,7 +207,7 @@ export class ReconcilerModel extends ReconcilerChanges {
   }
 }
 
-/** Whether a rejection is retried every hour, perhaps forever, because the operation succeeds for no one. */
+/** True if a rejection is retried every hour, perhaps forever, because the operation succeeds for no one. */
 function isHourly({ person }: Row): boolean {
   return person.refusal?.kind === 'rejected' && person.refusal.count > 4;
 }

@@ -9,8 +9,8 @@ import {
 import { newcomer } from '../model/newcomer.spec-support.js';
 import { type CallStep, type Gate, gatesOf, nextStep, operationOf, queueOf, type Step } from '../model/next-step.js';
 import {
+  assignableUser,
   type DecisionContext,
-  listableUser,
   OPERATIONS,
   type Operation,
   type Person,
@@ -141,7 +141,7 @@ export class ReconcilerTables {
       claim: holder === undefined ? 'free' : holder === row.id ? 'held' : 'taken',
       providers: row.wantedProviders.map((id) => ({
         externalId: id,
-        platformUserId: listableUser(this.row(id).person),
+        platformUserId: assignableUser(this.row(id).person),
       })),
       role: this.roleOf(row),
       hasSecondUser: false,

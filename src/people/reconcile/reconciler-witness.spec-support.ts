@@ -9,7 +9,7 @@ import { BASE, type ReconcilerTables, type Row } from './reconciler-tables.spec-
 interface Memory {
   /** The email that the platform last reported as unknown, and when. */
   absent: { email: string | null; at: number } | null;
-  /** Whether an unsettled create may have taken effect. */
+  /** True if an unsettled create may have taken effect. */
   maybeCreated: boolean;
   /** Calls of deletes that may have taken effect. */
   maybeDeleted: Set<string>;
@@ -34,7 +34,7 @@ export class ReconcilerWitness {
     private readonly platform: PlatformModel,
   ) {}
 
-  /** Checks a call before it is granted. @param othersInFlight whether this person has another call in flight */
+  /** Checks a call before it is granted. @param othersInFlight true if this person has another call in flight */
   granted(row: Row, step: CallStep, call: string, othersInFlight: boolean): void {
     law(!othersInFlight, 'two concurrent calls for one person');
     law(!row.isHeld || row.person.wanted, 'a call for a deleted client under a legal hold');
@@ -106,7 +106,7 @@ export class ReconcilerWitness {
   }
 }
 
-/** Whether the platform performed the operation, or rejected it for this person. */
+/** True if the platform performed the operation, or rejected it for this person. */
 function isAnswered({ kind }: Answer): boolean {
   return !['rate-limited', 'unreachable', 'not-sent', 'unknown'].includes(kind);
 }

@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { retryUntilStored } from '../../database/retries.js';
-import { DueParts, inWorkSpan } from '../../due-rows/due-loop.js';
+import { DueLoopDeps, inWorkSpan } from '../../due-rows/due-loop.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
@@ -34,11 +34,11 @@ export class Reconciler implements OnModuleInit {
     private readonly platform: PlatformPeople,
     private readonly results: CallResultsRepository,
     private readonly dependents: DependentsRepository,
-    private readonly parts: DueParts,
+    private readonly deps: DueLoopDeps,
   ) {}
 
   onModuleInit(): void {
-    const { poller } = this.parts;
+    const { poller } = this.deps;
     poller.whenDue(
       'people',
       (bind) => (this.platform.isConfigured ? this.claims.nextDue(bind) : null),
@@ -59,7 +59,7 @@ export class Reconciler implements OnModuleInit {
 
   /** Handles an activation. @returns how long all calls pause, in milliseconds, because of a 429; 0 if they do not */
   async activate(): Promise<number> {
-    this.notifiedAtMs = this.parts.clock.monotonicMs();
+    this.notifiedAtMs = this.deps.clock.monotonicMs();
     return (await this.reconcileNext())?.pauseMs ?? 0;
   }
 
@@ -74,14 +74,14 @@ export class Reconciler implements OnModuleInit {
     }
     const { person, step, nextInMs } = claim.row;
     if (nextInMs === undefined) this.notifyIn(0);
-    else if (nextInMs !== null) this.parts.notifier.planAt(USER_MANAGEMENT_QUEUE, nextInMs);
+    else if (nextInMs !== null) this.deps.notifier.planAt(USER_MANAGEMENT_QUEUE, nextInMs);
     const attributes = {
       'notebridge.person': person.id,
       'notebridge.operation': step.operation,
       'notebridge.lane': person.lane,
     };
     const work = () => this.work(claim).finally(() => this.claims.done(claim.lease));
-    const pauseMs = await inWorkSpan('people', claim.row, this.parts.clock, attributes, work);
+    const pauseMs = await inWorkSpan('people', claim.row, this.deps.clock, attributes, work);
     this.notifyIn(person.lane === 'bulk' ? BULK_WAIT_MS : 0);
     return { pauseMs };
   }
@@ -89,10 +89,10 @@ export class Reconciler implements OnModuleInit {
   /** @returns the pause that `activate` returns */
   private async work(claim: Claim): Promise<number> {
     const { person, step, sendBeforeMs } = claim.row;
-    const left = sendBeforeMs - this.parts.clock.monotonicMs();
+    const left = sendBeforeMs - this.deps.clock.monotonicMs();
     const result = left > 0 ? await this.platform.perform(person, step, left) : NOT_SENT;
     const { state, code, pauseMs } = await inSpan('store people', {}, () =>
-      retryUntilStored(() => this.results.record(claim, result), this.parts.clock),
+      retryUntilStored(() => this.results.record(claim, result), this.deps.clock),
     );
     const { outcome } = result.outcome;
     annotate({ 'notebridge.outcome': outcome, 'notebridge.state': state });
@@ -119,17 +119,17 @@ export class Reconciler implements OnModuleInit {
    */
   private async poll(): Promise<void> {
     this.notifyIn(0);
-    const isStale = () => this.parts.clock.monotonicMs() - this.notifiedAtMs > SILENCE_MS;
+    const isStale = () => this.deps.clock.monotonicMs() - this.notifiedAtMs > SILENCE_MS;
     for (let claims = 0; claims < CLAIMS_PER_POLL && isStale(); claims++) {
       if (!(await this.reconcileNext())) return;
     }
   }
 
   private mayClaim(): boolean {
-    return !this.isStopping && this.platform.isConfigured && this.parts.worker.mayWork();
+    return !this.isStopping && this.platform.isConfigured && this.deps.worker.canClaim();
   }
 
   private notifyIn(waitMs: number): void {
-    this.parts.notifier.notify(USER_MANAGEMENT_QUEUE, waitMs);
+    this.deps.notifier.notify(USER_MANAGEMENT_QUEUE, waitMs);
   }
 }

@@ -42,7 +42,7 @@ const DONE: string[] = [
 /** Limits of the backoff after a transient fault of a person's call. */
 const RETRY_BACKOFF = { baseMs: 1_000, maxMs: 300_000 };
 
-/** Whether a call sends data about a client, which the accounting of its disclosures lists. */
+/** True if a call sends data about a client, which the accounting of its disclosures lists. */
 export function isAboutClient({ kind }: Pick<PersonRow, 'kind'>, { subject }: CallStep): boolean {
   return kind === 'client' && subject !== 'any';
 }

@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
-import { ifReadable } from '../../vault/unreadable-value.js';
+import { openIfReadable } from '../../vault/unreadable-value.js';
 import type { PersonKind } from '../model/person.js';
 import { type PersonKey, ProfileSeal } from '../model/profile.js';
 import { familyOf } from './former-ids.repository.js';
 import type { PersonRow } from './person-row.js';
 import { usersOf } from './person-users.js';
 
-/** What leads to the data of a person. */
+/** The ids and fingerprints that lead to the data of a person. */
 export interface DataSubject {
   kind: PersonKind;
   externalId: string;
@@ -35,17 +35,17 @@ export interface ClientDataKind {
   /** The name of an item, if the section is a list. */
   item?: string;
   /**
-   * The tables with their columns of bytes or JSON, where alone personal and clinical data may be: `erased`, or why an
-   * erasure keeps them.
+   * Tables and their columns of bytes or JSON, the only ones that may contain personal and clinical data: `erased`, or
+   * why an erasure keeps them.
    */
   tables: Record<string, Record<string, string>>;
   /** Describes an item that shows a caller only what its scopes permit. */
   model?: new () => object;
-  /** The items of the section. What the audit entry of an export names is read before this resolves. */
+  /** The items of the section. The data that the audit entry of an export names is read before this resolves. */
   read(client: DataSubject): Promise<AsyncIterable<object>>;
   /** Erases the data of a deleted person, also of a provider, in the transaction of the deletion. May run more than once. */
   erase?(tx: PoolClient, person: DataSubject): Promise<ErasedCopies>;
-  /** What the audit entry of an erasure calls the erased rows. */
+  /** The name of the erased rows in the audit entry of an erasure. */
   erased?: string;
 }
 
@@ -104,7 +104,7 @@ export class ClientData {
   /** The emails that the row contained before its erasure. */
   private emailsOf(row: PersonRow): Buffer[] {
     const profiles = [row.profile, row.appliedProfile, row.attemptProfile];
-    const emails = profiles.map((sealed) => ifReadable(() => (sealed ? this.seal.open(row, sealed).email : null)));
+    const emails = profiles.map((sealed) => openIfReadable(() => (sealed ? this.seal.open(row, sealed).email : null)));
     return emails.flatMap((email) => (email ? this.seal.emailFingerprints(email) : []));
   }
 }

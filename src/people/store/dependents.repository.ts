@@ -28,7 +28,7 @@ interface EmailClaim {
   holderId: string;
 }
 
-/** SQL condition: a provider of client `p` is not listable yet (`listableUser`). */
+/** SQL condition: a provider of client `p` is not assignable yet (`assignableUser`). */
 const LACKS_PROVIDER = `EXISTS (SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
   WHERE cp.client_id = p.id AND (q.platform_user_id IS NULL OR NOT q.wanted OR q.attempt_call_id IS NOT NULL))`;
 
@@ -44,8 +44,8 @@ export class DependentsRepository {
   ) {}
 
   /**
-   * Schedules a requeue of the clients of a newly listable provider (`requeueClients`). The provider's own transaction
-   * does not do it, because there may be hundreds of thousands.
+   * Schedules a requeue of the clients of a newly assignable provider (`requeueClients`). The provider's own transaction
+   * does not requeue them, because there may be hundreds of thousands.
    */
   async scheduleClientsOf(tx: PoolClient, providerId: string): Promise<void> {
     await tx.query(
@@ -148,7 +148,7 @@ export class DependentsRepository {
    * Claims the desired email of a person. From then on the person has the fingerprint of the claim, which another key may
    * have made, so that person and claim are found by each other.
    *
-   * @returns whether the person has the claim
+   * @returns true if the person has the claim
    */
   async claimEmail(tx: PoolClient, row: PersonRow, person: Person): Promise<boolean> {
     const { id, profile } = row;

@@ -63,9 +63,9 @@ export class DuePeopleRepository {
     return this.worker.id;
   }
 
-  /** False while this process may count as dead, so that it must not lease rows. */
-  mayLease(): boolean {
-    return this.worker.mayWork();
+  /** False while other processes may take this one for dead, so that it must not claim rows. */
+  canClaim(): boolean {
+    return this.worker.canClaim();
   }
 
   hold(id: string): void {

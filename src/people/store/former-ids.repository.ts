@@ -9,7 +9,7 @@ import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../model/person.js';
 import type { FormerId, Identities, NamedPerson } from '../model/rename-rule.js';
 
-/** SQL of the person that stands for person `p`: itself, or the one that it was merged into. */
+/** SQL of the person that represents person `p`: itself, or the one that it was merged into. */
 export const STANDS_FOR = 'coalesce(p.merged_into, p.id)';
 
 /** A person with the clients that were merged into it. */
@@ -123,7 +123,7 @@ export class FormerIdsRepository implements OnModuleInit {
     throw movedProblem(kind, successor, 301);
   }
 
-  /** Whether an id is or was used. */
+  /** True if an id is or was used. */
   async isUsed(tx: PoolClient, kind: PersonKind, id: string): Promise<boolean> {
     const { rowCount } = await tx.query(
       `SELECT FROM former_ids WHERE kind = $1 AND external_id = $2

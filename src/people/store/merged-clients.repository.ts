@@ -30,7 +30,7 @@ export class MergedClientsRepository {
     private readonly seal: ProfileSeal,
   ) {}
 
-  /** Whether the EHR requested a session of these users that is not settled. */
+  /** True if the EHR requested a session of these users that is not settled. */
   async isSessionRequested(tx: PoolClient, userIds: readonly string[]): Promise<boolean> {
     const { rowCount } = await tx.query(
       `SELECT FROM sessions WHERE client_user_ids && $1::text[] AND state IN ('Requested', 'Unknown') LIMIT 1`,
@@ -82,7 +82,7 @@ export class MergedClientsRepository {
   }
 
   /**
-   * Where the platform user of a merged client is: kept for a client of its family, taken over by the survivor, given
+   * Finds the platform user of a merged client: kept for a client of its family, taken over by the survivor, given
    * back to another client, or lost.
    */
   async placeOf(

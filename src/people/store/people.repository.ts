@@ -8,7 +8,7 @@ import { Feed } from '../../feed/feed.js';
 import { type FeedType } from '../../feed/feed-types.js';
 import { breakerOf } from '../model/circuit-breaker.js';
 import { isCreate, isRestoredUnknown, nextStep, queueOf, type Step } from '../model/next-step.js';
-import { becameListable, type Person, type PersonState } from '../model/person.js';
+import { becameAssignable, type Person, type PersonState } from '../model/person.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
 import { BreakersRepository } from './breakers.repository.js';
 import { ClientData } from './client-data.js';
@@ -208,7 +208,7 @@ export class PeopleRepository extends PeopleReader {
     if (kind === 'client' && (isMoved || isApplied || person.platformUserId !== platformUserId)) {
       await this.dependents.requeueDeleting(tx, [...row.appliedProviders, ...(person.appliedProviders ?? [])]);
     }
-    if (kind === 'provider' && becameListable(row.person, person)) await this.dependents.scheduleClientsOf(tx, id);
+    if (kind === 'provider' && becameAssignable(row.person, person)) await this.dependents.scheduleClientsOf(tx, id);
     if (isMoved && step.state === 'deleted') await this.data.erase(tx, row, { names: row.profile !== null });
     await this.announce(tx, row, person, step);
     if (step.do === 'rest') return { step, code: step.code ?? (step.until && row.errorCode) };
@@ -235,7 +235,7 @@ export class PeopleRepository extends PeopleReader {
   ): Promise<number> {
     const { now } = row.context;
     const { kind: _kind, wanted: _wanted, email: _email, ...known } = person;
-    const isAtRest = step.do === 'rest' && step.until === null;
+    const isSettled = step.do === 'rest' && step.until === null;
     // A person with a call keeps its place, because otherwise the checks of a long import would expire before its creates.
     const isInPlace = step.do === 'call' && step.notBefore === null && row.dueAt !== null && row.dueAt <= now;
     const isEmptied = step.state === 'deleted' || (!person.wanted && row.profile === null);
@@ -247,7 +247,7 @@ export class PeopleRepository extends PeopleReader {
       step: step.do === 'call' ? queueOf(step, person) : null,
       errorCode: code,
       ...(!isInPlace && { dueAt: step.do === 'call' ? (step.notBefore ?? now) : step.until }),
-      ...(isAtRest && step.state !== 'waiting' && { lane: 'bulk' as const, traceparent: null }),
+      ...(isSettled && step.state !== 'waiting' && { lane: 'bulk' as const, traceparent: null }),
       ...((code === null || ['synced', 'waiting', 'deleted'].includes(step.state)) && { errorText: null }),
       ...(row.state !== step.state && { updatedAt: now }),
       ...(step.state === 'deleted' && { attemptProfile: null }),
@@ -267,7 +267,7 @@ export class PeopleRepository extends PeopleReader {
     return rows[0]?.leaseNo ?? 0;
   }
 
-  /** Whether names and email are erased already, so that a later answer must not restore them. */
+  /** True if names and email are erased already, so that a later answer must not restore them. */
   isErased({ person, profile }: PersonRow): boolean {
     return !person.wanted && profile === null;
   }

@@ -36,7 +36,7 @@ export const SHOWN_FIELDS = [
   ...(['heldAt', 'inviteUrl', 'profile', 'appliedProfile', 'errorCode', 'errorText'] as const),
 ];
 
-/** What the API shows of a person. */
+/** The fields of a person that the API shows. */
 export type ShownPerson = Pick<StoredPerson, (typeof SHOWN_FIELDS)[number]> & {
   /** External ids of a client's providers, in order. */
   providers: string[];

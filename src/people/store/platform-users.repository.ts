@@ -35,14 +35,14 @@ export class PlatformUsersRepository {
     private readonly prisma: PrismaService,
   ) {}
 
-  /** Whether a user was deleted here, or is kept for a merged client, so that no event may link it. */
+  /** True if a user was deleted here, or is kept for a merged client, so that no event may link it. */
   async isSettled(tx: PoolClient, platformUserId: string): Promise<boolean> {
     const { platformUser } = await this.prisma.in(tx);
     const user = await platformUser.findUnique({ where: { platformUserId } });
     return user?.role === DELETED || user?.personId != null;
   }
 
-  /** Whether a user is kept for a merged client. */
+  /** True if a user is kept for a merged client. */
   async isKept(tx: PoolClient, platformUserId: string): Promise<boolean> {
     const { platformUser } = await this.prisma.in(tx);
     return (await platformUser.findFirst({ where: { platformUserId, ...KEPT } })) !== null;
@@ -68,7 +68,7 @@ export class PlatformUsersRepository {
     await platformUser.deleteMany({ where: { platformUserId, ...KEPT } });
   }
 
-  /** Whether another person is mapped to a user, and whether its role fits the person's kind; null if unknown. */
+  /** Checks whether another person is mapped to a user, and if its role fits the person's kind; null if unknown. */
   async fit(tx: PoolClient, platformUserId: string, { id, kind }: { id: string; kind: PersonKind }) {
     const text = `SELECT p.id AS holder, u.role, u.person_id AS owner FROM (SELECT $1::text AS id) AS platform_user
       LEFT JOIN people p ON p.platform_user_id = platform_user.id LEFT JOIN platform_users u ON u.platform_user_id = platform_user.id`;
@@ -108,7 +108,7 @@ export class PlatformUsersRepository {
     return rows[0]?.count ?? 0;
   }
 
-  /** What is known of a user. */
+  /** Describes a user as far as it is known. */
   async describe(platformUserId: string, tx?: PoolClient) {
     const prisma = tx ? await this.prisma.in(tx) : this.prisma;
     const select = { kind: true, externalId: true } as const;

@@ -83,7 +83,7 @@ export class ResolvedPartiesRepository {
  * Checks that a provider may act for a client on the platform. Pure.
  *
  * @param client undefined if the request names none, null if it is unknown
- * @param treats whether the EHR's list of the client's providers contains the provider
+ * @param treats true if the EHR's list of the client's providers contains the provider
  * @throws {Problem} 422 `unknown-provider`, `unknown-client` or `not-treated`; 409 `provider-not-mirrored` or
  *   `client-not-mirrored` with the person's `sync` state
  */

@@ -10,7 +10,7 @@ export interface UpcomingPerson extends PersonKey {
   since: Date;
 }
 
-/** What imports know of people before these exist. */
+/** A source of people that imports will create. */
 export interface UpcomingSource {
   find(key: PersonKey): Promise<UpcomingPerson | undefined>;
   /** @param email its fingerprints by all accepted keys */

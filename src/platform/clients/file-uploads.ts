@@ -26,7 +26,7 @@ interface UploadFile {
   size: number;
 }
 
-/** Brings files to the platform's store, whose URLs are accepted in requests afterwards. */
+/** Uploads files to the platform's store. Requests accept their URLs afterwards. */
 @Injectable()
 export class FileUploads {
   constructor(
@@ -47,7 +47,7 @@ export class FileUploads {
   async address(kind: FileKind, file: UploadFile, signal: AbortSignal): Promise<UploadAddressResponse> {
     const { capability, operation, what } = KINDS[kind];
     requireCapability(capability, this.contract, this.env);
-    await this.audit.commitBegun();
+    await this.audit.commitIntent();
     const asked = this.platform.uploadTarget(operation, file, { signal });
     const { fileUrl: url, ...target } = await asked.catch((error: unknown) => {
       throw uploadProblem(error, what);

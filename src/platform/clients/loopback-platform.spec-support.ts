@@ -72,7 +72,7 @@ interface Heard {
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 
-/** A real HTTP server on a free loopback port that keeps what it heard and answers as told. */
+/** A real HTTP server on a free loopback port that records its requests and gives the answers that a test sets. */
 export class LoopbackPlatform {
   readonly heard: Heard[] = [];
   readonly sockets = new Set<Socket>();
@@ -100,7 +100,7 @@ export class LoopbackPlatform {
     return platform;
   }
 
-  /** Leaves it to the other side to close connections that nothing uses. */
+  /** Lets the other side close idle connections. */
   keepConnections(): void {
     this.server.keepAliveTimeout = 0;
   }

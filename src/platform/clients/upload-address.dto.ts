@@ -1,4 +1,4 @@
-/** Where a caller sends a file itself, before a request names it. */
+/** The URL to which a caller uploads a file before a request names it. */
 export class UploadAddressResponse {
   /** Upload the file to this URL with `method` and `headers`, without an API key */
   uploadUrl!: string;

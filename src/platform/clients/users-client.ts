@@ -49,7 +49,7 @@ export class UsersClient {
     await this.http.call({ ...call, ...options }, () => undefined);
   }
 
-  /** Deletes a user. Throws `not-found` if it no longer exists, and `rejected` if the platform says that it kept it. */
+  /** Deletes a user. Throws `not-found` if it no longer exists, and `rejected` if the platform kept it. */
   async deleteUser(userId: string, options: CallOptions = {}): Promise<void> {
     await this.http.call({ operation: 'deleteUser', parameters: { userId }, ...options }, (answer) => {
       if (answer.locates('deleted') && !answer.requiredBoolean('deleted')) answer.rejected();

@@ -5,7 +5,7 @@ import { type ContractFile, contractFaults } from './contract-schema.js';
 import { JsonFault, type Place, placesIn } from './json-places.js';
 import { factsOf, OPERATION_NAMES, type OperationName } from './operations.js';
 
-/** What is wrong with a contract file, or probably is. Quotes no value. */
+/** A certain or probable fault of a contract file. Quotes no value. */
 interface ContractFinding {
   /** The service does not start with a fault; a warning is logged. */
   severity: 'fault' | 'warning';
@@ -25,7 +25,7 @@ interface CheckedContract {
 const WITHOUT_FILE =
   'PLATFORM_CONTRACT is not set, so the service calls nothing but initiateAuth. See docs/connect-the-platform.md.';
 
-/** Finds everything that is wrong with a contract file, for the start, doctor and the command line. */
+/** Finds all faults of a contract file, for the start, doctor and the command line. */
 export function checkContract(text: string): CheckedContract {
   const json = text.replace(/^\uFEFF/, '');
   try {

@@ -69,7 +69,7 @@ function objectOf(entries: Readonly<Record<string, Node>>): JsonSchema {
     const schema = convert(entry);
     return schema ? [[name, schema] as const] : [];
   });
-  // A default stands for a missing setting, so that its rule reports the lack.
+  // A default replaces a missing setting, so that its rule reports it.
   const required = known.map(([name]) => name).filter((name) => entries[name]?.default !== undefined);
   return {
     type: 'object',

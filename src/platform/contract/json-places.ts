@@ -11,7 +11,7 @@ interface JsonPlaces {
   repeated: { path: string; place: Place; first: Place }[];
 }
 
-/** Thrown if a text is not JSON. Its message says what is missing, and quotes nothing. */
+/** Thrown if a text is not JSON. Its message names the missing part, and quotes nothing. */
 export class JsonFault extends Error {
   constructor(
     message: string,

@@ -44,7 +44,7 @@ const FAILURES = {
     problem: (what) =>
       new Problem(404, 'not-on-platform', `The platform does not know ${what}. Check the ids in the request.`),
   },
-  /** Another 4xx, a redirect, which is never followed, or a 2xx that says that nothing was done. */
+  /** Another 4xx, a redirect, which is never followed, or a 2xx that reports no effect. */
   rejected: {
     sentence: (call, why) => `The platform rejected ${call}${why}. See platformMessage for its reason.`,
     problem: (what, { platformMessage = null }) =>

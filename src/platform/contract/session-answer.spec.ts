@@ -89,7 +89,7 @@ const ODD: Record<Kind, fc.Arbitrary<unknown>> = {
   object: fc.oneof(texts, fc.integer(), lists),
 };
 
-/** Each place with its kind and the smallest part around it: what is lost if the place is odd. */
+/** Each place with its kind and the smallest part around it, which is lost if the place is malformed. */
 const PLACES: [pointer: string, Kind, lost?: string][] = [
   ...['providerUserId', 'partnerAppointmentId'].map((name): [string, Kind] => [`/${name}`, 'id']),
   ...['date', 'sessionCreatedAt', 'recordingUrl'].map((name): [string, Kind] => [`/${name}`, 'text']),
@@ -140,7 +140,7 @@ const PLACES: [pointer: string, Kind, lost?: string][] = [
   ]),
 ];
 
-/** How the loss of a part of a document, or of a whole one, shows. */
+/** The session as it shows the loss of a part of a document, or of a whole one. */
 function marked(lost: string): object {
   const inDocument = /^\/notes\/(\d)\//.exec(lost);
   const session = changed(lost, undefined) as Session;

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Random } from '../../config/random.js';
-import type { DueParts } from '../../due-rows/due-loop.js';
+import type { DueLoopDeps } from '../../due-rows/due-loop.js';
 import type { Leased } from '../../due-rows/due-rows.js';
 import { PlatformError } from '../contract/platform-errors.js';
 import { type FetchColumns, FetchLoop } from './fetch-loop.js';
@@ -41,7 +41,7 @@ class Rows implements FetchWork {
   readonly wakes: number[] = [];
   configured = true;
   concurrency = 0;
-  mayWork = () => true;
+  canClaim = () => true;
   storing = (): void => {};
 
   constructor(
@@ -114,15 +114,15 @@ describe('the fetch loop', () => {
       calls.push(row.id);
       return platform(row);
     });
-    const parts = {
+    const deps = {
       database: { pool: undefined, transaction: (work: (tx: unknown) => unknown) => work(undefined) },
-      worker: { mayWork: () => rows.mayWork() },
+      worker: { canClaim: () => rows.canClaim() },
       clock,
       random: new EvenRandom(),
       metrics: { counter: () => ({ inc: () => undefined }) },
       poller: { wakeIn: () => rows.wakes.push(clock.ms) },
     };
-    return { rows, loop: new FetchLoop<Row, string>(rows, parts as unknown as DueParts, rows.due) };
+    return { rows, loop: new FetchLoop<Row, string>(rows, deps as unknown as DueLoopDeps, rows.due) };
   }
 
   const answer = 'new';
@@ -337,11 +337,11 @@ describe('the fetch loop', () => {
 
   test('a process without a heartbeat claims nothing, and starts no call for a claimed row', async () => {
     const { rows, loop } = setUp(1, () => answer);
-    rows.mayWork = () => false;
+    rows.canClaim = () => false;
     await loop.run();
     expect(rows.rows[0]?.dueMs).toBe(clock.ms);
     let asked = 0;
-    rows.mayWork = () => ++asked === 1; // it was held up just after its claim
+    rows.canClaim = () => ++asked === 1; // it stalls just after its claim
     await loop.run();
     expect([calls, rows.rows[0]?.dueMs]).toEqual([[], clock.ms]);
   });

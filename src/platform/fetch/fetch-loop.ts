@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { backoffMs } from '../../due-rows/backoff.js';
-import { type DueColumns, DueLoop, type DueParts, type DueWork } from '../../due-rows/due-loop.js';
+import { type DueColumns, DueLoop, type DueLoopDeps, type DueWork } from '../../due-rows/due-loop.js';
 import { DueRows, type DueTable, type Leased } from '../../due-rows/due-rows.js';
 import { leaveTraces } from '../../due-rows/traces.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
@@ -70,11 +70,11 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
 
   constructor(
     private readonly rows: FetchWork<Row, Answer>,
-    parts: DueParts,
-    due: DueLoop<Row>['due'] = new DueRows<Row>(rows.table, parts.database, parts.worker),
+    deps: DueLoopDeps,
+    due: DueLoop<Row>['due'] = new DueRows<Row>(rows.table, deps.database, deps.worker),
   ) {
-    super(rows, due, parts);
-    this.fetches = parts.metrics.counter(rows.counter.name, rows.counter.help, ['outcome']);
+    super(rows, due, deps);
+    this.fetches = deps.metrics.counter(rows.counter.name, rows.counter.help, ['outcome']);
   }
 
   /** Stores an answer, unless the lease is lost. */
@@ -96,7 +96,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
    * @param failures 1 for a fault of this row, which increases its backoff
    */
   async storeFault({ lease }: Leased<Row>, code: string, waitMs: number, failures: 0 | 1 = 0): Promise<void> {
-    await this.due.settle(this.parts.database.pool, lease, {
+    await this.due.settle(this.deps.database.pool, lease, {
       set: `fault = $1, failures = failures + $2,
         refused_at = CASE WHEN $4 AND ($1 <> 'maybe-gone' OR fault IS DISTINCT FROM $1) THEN clock_timestamp()
           ELSE refused_at END,
@@ -106,7 +106,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
   }
 
   protected override mayClaim(): boolean {
-    return super.mayClaim() && this.pause.mayFetch(this.parts.clock.monotonicMs());
+    return super.mayClaim() && this.pause.mayFetch(this.deps.clock.monotonicMs());
   }
 
   protected override nothingClaimed(): void {
@@ -114,7 +114,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
   }
 
   protected override async work(claim: Leased<Row>): Promise<void> {
-    if (!this.parts.worker.mayWork()) {
+    if (!this.deps.worker.canClaim()) {
       this.pause.releaseProbe();
       return this.storeFault(claim, 'stopped', 0);
     }
@@ -126,20 +126,20 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     }
     this.fetches.inc({ outcome: 'answer' });
     annotate({ 'notebridge.outcome': 'answer' });
-    this.pause.succeeded(this.parts.clock.monotonicMs());
+    this.pause.succeeded(this.deps.clock.monotonicMs());
     try {
       await this.storeAnswer(claim, answer);
     } catch (error) {
       // The stored row was damaged from outside, and another fetch would not fix it. An event makes it due again.
       if (error instanceof UnreadableValue) {
         const set = `fault = 'unreadable', failures = failures + 1, due_at = NULL`;
-        await this.due.settle(this.parts.database.pool, claim.lease, { set, values: [] });
+        await this.due.settle(this.deps.database.pool, claim.lease, { set, values: [] });
         return;
       }
       // Without a backoff, an answer that cannot be stored would be fetched continuously.
       markFailed('not-storable');
       this.log.error({ msg: `an answer could not be stored (${this.rows.name})`, ...errorTrace(error) });
-      await this.putOff(claim, 'not-storable');
+      await this.scheduleRetry(claim, 'not-storable');
     }
   }
 
@@ -155,7 +155,9 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     // A 404 shows that a server answers, but not that it is the platform.
     if (fault === 'maybe-gone') this.pause.end();
     else this.pause.releaseProbe();
-    return isGone ? this.storeNotFound(claim, this.backoffOf(claim, NOT_FOUND_BACKOFF)) : this.putOff(claim, code);
+    return isGone
+      ? this.storeNotFound(claim, this.backoffOf(claim, NOT_FOUND_BACKOFF))
+      : this.scheduleRetry(claim, code);
   }
 
   private isKnownGone(claim: Leased<Row>, fault: string): boolean {
@@ -167,7 +169,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     { row: claimed, lease }: Leased<Row>,
     store: (tx: PoolClient, fetched: Fetched<Row>) => Promise<Outcome>,
   ): Promise<void> {
-    const outcome = await this.parts.database.transaction(async (tx) => {
+    const outcome = await this.deps.database.transaction(async (tx) => {
       const row = await this.due.lock(tx, lease);
       if (!row) return undefined;
       const stored = await store(tx, { claimed, row });
@@ -181,27 +183,27 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     await outcome?.afterCommit?.();
   }
 
-  private putOff(claim: Leased<Row>, code: string): Promise<void> {
+  private scheduleRetry(claim: Leased<Row>, code: string): Promise<void> {
     return this.storeFault(claim, code, this.backoffOf(claim, FAULT_BACKOFF), 1);
   }
 
   private backoffOf({ row }: Leased<Row>, bounds: typeof FAULT_BACKOFF): number {
-    return backoffMs(row.failures + 1, this.parts.random.fraction(), bounds);
+    return backoffMs(row.failures + 1, this.deps.random.fraction(), bounds);
   }
 
   /** True if another row was fetched since this row was refused for the same reason. */
   private isOnlyThisRow({ row }: Leased<Row>, code: string): boolean {
     if (row.fault !== code || row.refusedAt === null) return false;
-    const { clock } = this.parts;
+    const { clock } = this.deps;
     return this.pause.succeededSince(clock.monotonicMs() - (clock.now().getTime() - row.refusedAt.getTime()));
   }
 
   /** Pauses all fetches, unless only this row is refused. */
   private async begin(claim: Leased<Row>, code: PauseCause, askedMs: number | undefined): Promise<void> {
-    const { clock, random } = this.parts;
+    const { clock, random } = this.deps;
     if (isRefusal(code) && this.isOnlyThisRow(claim, code)) {
       this.pause.releaseProbe();
-      return this.putOff(claim, code);
+      return this.scheduleRetry(claim, code);
     }
     const now = clock.monotonicMs();
     const waitMs = this.pause.begin(code, now, random.fraction(), askedMs) - now;

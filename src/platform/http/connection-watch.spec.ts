@@ -4,7 +4,7 @@ import { urlToHttpOptions } from 'node:url';
 import { LoopbackPlatform } from '../clients/loopback-platform.spec-support.js';
 import { ConnectionWatch } from './connections.js';
 
-/** Makes one request and says how often the connection was reported ready, and how the request ended. */
+/** Makes one request. @returns how often the connection was reported ready, and how the request ended */
 async function exchange(
   url: string,
   options: object,

@@ -88,13 +88,13 @@ export class PlatformAnswer {
     throw new PlatformError('unknown-outcome', this.operation, { status: this.status, reason });
   }
 
-  /** Fails the call, because of the value that the contract locates, or a part of it. @param fault such as "no id" */
+  /** Fails the call because of the value that the contract locates, or of a part of it. @param fault such as "no id" */
   unreadableAt(name: string, fault: string, below = ''): never {
     const found = typeAt(this.body, `${this.pointers[name] ?? ''}${below}`);
     return this.unreadable(`${fault} at ${this.placeOf(name, below)}, found ${found}`);
   }
 
-  /** Fails the call, because the answer says that the platform did not do it. */
+  /** Fails the call, because the platform reports in its answer that it did nothing. */
   rejected(): never {
     const facts = { status: this.status, platformMessage: platformMessage(this.body) };
     throw new PlatformError('rejected', this.operation, facts);

@@ -8,7 +8,7 @@ import { platformKey } from '../contract/wire-types.js';
 import type { SpellingsRepository } from '../http/spellings.repository.js';
 import { type RequestTable, retryWhenTaken } from './request-rows.js';
 
-/** How an operator resolves a request whose outcome is unknown. */
+/** The ways to resolve a request whose outcome is unknown. */
 export type ResolveAction = 'link' | 'create' | 'abandon';
 
 /** Requests that an operator may resolve. */

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { backoffMs } from '../../due-rows/backoff.js';
-import { type DueColumns, DueLoop, type DueParts, type DueWork } from '../../due-rows/due-loop.js';
+import { type DueColumns, DueLoop, type DueLoopDeps, type DueWork } from '../../due-rows/due-loop.js';
 import { DueRows, type DueTable, type Leased } from '../../due-rows/due-rows.js';
 import { type Lease, RELEASE } from '../../due-rows/lease.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
@@ -11,7 +11,7 @@ import { Sending } from '../../sending/sending.js';
 import { annotate } from '../../tracing/trace.js';
 import { PlatformError } from '../contract/platform-errors.js';
 import { FetchPause, type PauseCause } from '../fetch/fetch-pause.js';
-import type { OutcomeKeeper } from './outcome-keeper.js';
+import type { OutcomeStore } from './outcome-store.js';
 import { retryWhenTaken } from './request-rows.js';
 
 /**
@@ -31,7 +31,7 @@ interface RequestColumns extends DueColumns {
   refusedAt: Date | null;
 }
 
-/** What the outcomes of attempts change. Each row is locked. */
+/** Stores the outcomes of attempts, each in its locked row. */
 export interface RequestOutcomes<Row, Answer> {
   /** Stores the platform's answer. If it belongs to another request, the outcome stays unknown. */
   accepted(tx: PoolClient, row: Row, answer: Answer): Promise<void>;
@@ -86,18 +86,18 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
 
   constructor(
     private readonly requests: SendWork<Row, Answer>,
-    private readonly keeper: OutcomeKeeper,
+    private readonly outcomeStore: OutcomeStore,
     sending: Sending,
-    parts: DueParts,
+    deps: DueLoopDeps,
   ) {
     const { name, columns, lane } = requests.table;
     const onClaim = 'attempted_at = clock_timestamp(), due_at = NULL';
     const effectMs = requests.timeoutMs + MARGIN_MS;
     const table = { name, columns, key: 'id', lanes: [{ lane }], effectMs, held: sending.heldSql, onClaim };
-    const rows = new DueRows<Row>(table, parts.database, parts.worker);
-    super(requests, rows, parts);
+    const rows = new DueRows<Row>(table, deps.database, deps.worker);
+    super(requests, rows, deps);
     this.rows = rows;
-    this.attempts = parts.metrics.counter(requests.counter.name, requests.counter.help, ['outcome']);
+    this.attempts = deps.metrics.counter(requests.counter.name, requests.counter.help, ['outcome']);
   }
 
   /** For the poller: due while `settleLost` has work. */
@@ -113,7 +113,7 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
   }
 
   protected override mayClaim(): boolean {
-    return super.mayClaim() && this.pause.mayFetch(this.parts.clock.monotonicMs());
+    return super.mayClaim() && this.pause.mayFetch(this.deps.clock.monotonicMs());
   }
 
   protected override nothingClaimed(): void {
@@ -121,7 +121,7 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
   }
 
   protected override async work(attempt: Leased<Row>, claimingMs: number): Promise<void> {
-    if (this.parts.clock.monotonicMs() - claimingMs > SEND_WITHIN_MS) return this.notSent(attempt, 'late');
+    if (this.deps.clock.monotonicMs() - claimingMs > SEND_WITHIN_MS) return this.notSent(attempt, 'late');
     let answer: Answer;
     try {
       // No signal: a shutdown waits for the answer rather than leaving the outcome unknown.
@@ -129,8 +129,8 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
     } catch (error) {
       return this.failed(attempt, error);
     }
-    this.pause.succeeded(this.parts.clock.monotonicMs());
-    await this.keep(attempt, 'accepted', () =>
+    this.pause.succeeded(this.deps.clock.monotonicMs());
+    await this.save(attempt, 'accepted', () =>
       this.storeOutcome(attempt.lease, (tx, row) => this.requests.outcomes.accepted(tx, row, answer)),
     );
   }
@@ -149,7 +149,7 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
     }
     if (!(error instanceof PlatformError) || error.kind === 'unknown-outcome') {
       this.pause.releaseProbe();
-      return this.keep(attempt, 'unknown-outcome', () => this.storeUnknown(attempt.lease));
+      return this.save(attempt, 'unknown-outcome', () => this.storeUnknown(attempt.lease));
     }
     const cause = pauseCauseOf(error);
     if (cause && !(isRefusal(cause) && (await this.isOwnFault(attempt.row)))) {
@@ -159,7 +159,7 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
     if (error.kind === 'not-configured') return this.notSent(attempt, error.kind);
     this.pause.end();
     const message = error.platformMessage ?? '';
-    return this.keep(attempt, 'rejected', () =>
+    return this.save(attempt, 'rejected', () =>
       this.storeOutcome(attempt.lease, (tx, row) => this.requests.outcomes.rejected(tx, row, message)),
     );
   }
@@ -168,27 +168,27 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
   private async isOwnFault({ refusedAt }: Row): Promise<boolean> {
     if (refusedAt === null) return false;
     const accepted = `SELECT FROM ${this.requests.table.name} WHERE accepted_at > $1 LIMIT 1`;
-    const { rowCount } = await this.parts.database.pool.query(accepted, [refusedAt]).catch(() => ({ rowCount: 0 }));
+    const { rowCount } = await this.deps.database.pool.query(accepted, [refusedAt]).catch(() => ({ rowCount: 0 }));
     return rowCount === 1;
   }
 
   /** Pauses the operation. The request is due when the pause ends, after all others, so that the probe is another one. */
   private async pauseAll(attempt: Leased<Row>, cause: PauseCause, askedMs: number | undefined): Promise<void> {
-    const now = this.parts.clock.monotonicMs();
-    const waitMs = this.pause.begin(cause, now, this.parts.random.fraction(), askedMs) - now;
+    const now = this.deps.clock.monotonicMs();
+    const waitMs = this.pause.begin(cause, now, this.deps.random.fraction(), askedMs) - now;
     this.log.warn({ msg: `the operation is paused (${this.name})`, code: cause, forMs: Math.round(waitMs) });
     await this.postpone(attempt, cause, waitMs);
   }
 
   private notSent(attempt: Leased<Row>, fault: string): Promise<void> {
     this.pause.releaseProbe();
-    return this.postpone(attempt, fault, backoffMs(attempt.row.failures + 1, this.parts.random.fraction(), BACKOFF));
+    return this.postpone(attempt, fault, backoffMs(attempt.row.failures + 1, this.deps.random.fraction(), BACKOFF));
   }
 
   /** Stores that an attempt had no effect, and makes the request due again. */
   private async postpone(attempt: Leased<Row>, fault: string, waitMs: number, failures: 0 | 1 = 1): Promise<void> {
     const { name, onRequestedAgain } = this.requests.table;
-    await this.keep(attempt, fault, () =>
+    await this.save(attempt, fault, () =>
       this.storeOutcome(attempt.lease, async (tx, row) => {
         await tx.query(
           `UPDATE ${name} SET state = 'Requested', attempted_at = NULL, fault = $2, failures = failures + $5,
@@ -215,7 +215,7 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
   private async storeOutcome({ key, no }: Lease, store: (tx: PoolClient, row: Row) => Promise<void>): Promise<void> {
     const { name, columns } = this.requests.table;
     await retryWhenTaken(() =>
-      this.parts.database.transaction(async (tx) => {
+      this.deps.database.transaction(async (tx) => {
         const { rows } = await tx.query<Row>(
           `SELECT ${columns} FROM ${name} t WHERE id = $1 AND lease_no = $2 AND state IN ('Requested', 'Unknown') FOR UPDATE`,
           [key, no],
@@ -225,9 +225,9 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
     );
   }
 
-  private async keep({ lease }: Leased<Row>, outcome: string, store: () => Promise<unknown>): Promise<void> {
+  private async save({ lease }: Leased<Row>, outcome: string, store: () => Promise<unknown>): Promise<void> {
     annotate({ 'notebridge.outcome': outcome });
-    const isStored = await this.keeper.keep({ request: lease.key }, store);
+    const isStored = await this.outcomeStore.save({ request: lease.key }, store);
     this.attempts.inc({ outcome });
     if (isStored) this.requests.afterCommit?.();
   }

@@ -3,7 +3,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { Env } from '../../config/env.js';
 
-/** Whether URLs of the private network are accepted. */
+/** The setting that accepts URLs of the private network. */
 type HostRule = Pick<Env, 'privateHostsAllowed'>;
 
 /** Ranges of this machine and its network. Others, such as link-local (cloud metadata) and multicast, are never accepted. */

@@ -121,7 +121,7 @@ describe('sending a file to an upload address', () => {
       kind: 'unknown-outcome',
       message: expect.stringContaining('IDLE_TIMEOUT'),
     });
-    // What the kernel's buffers of both ends take, and no more.
+    // At most as much as the kernel's buffers of both ends hold.
     expect(produced).toBeLessThan(32 * KIB * KIB);
     slow.closeAllConnections();
     slow.close();

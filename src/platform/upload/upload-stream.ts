@@ -28,7 +28,7 @@ interface UploadOptions {
   idleMs?: number;
 }
 
-/** Where and how a file is sent. */
+/** The URL, method and headers for sending a file. */
 export interface UploadTarget {
   uploadUrl: string;
   /** The URL that identifies the file to the platform; may equal the upload URL. */

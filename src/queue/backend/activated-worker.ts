@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { type BackendFactory, type IQueueBackend, type Job, Worker, type WorkerOptions } from 'bullmq';
-import { within } from '../../config/within.js';
+import { withTimeout } from '../../config/with-timeout.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 
 /** How long a worker waits after a failed fetch. BullMQ would fetch again in the same turn of the event loop. */
@@ -53,7 +53,7 @@ export class ActivatedWorker {
   async close(): Promise<void> {
     const closed = this.worker.close().catch(() => undefined);
     await Promise.allSettled(this.inProgress);
-    await within(CLOSE_MS, closed, () => this.cut()).catch(() => undefined);
+    await withTimeout(closed, CLOSE_MS, () => this.cut()).catch(() => undefined);
   }
 
   /** Ends the timers and connections of a worker that cannot close. Otherwise they would keep the process running. */
@@ -71,7 +71,7 @@ export class ActivatedWorker {
   /** Never fails the job, because a queue that kept the error would keep what its message quotes. */
   private async run(job: Job): Promise<void> {
     // First, so that a notification during the work is kept.
-    await within(RELEASE_TIMEOUT_MS, job.removeDeduplicationKey(), () => false).catch(() => false);
+    await withTimeout(job.removeDeduplicationKey(), RELEASE_TIMEOUT_MS, () => false).catch(() => false);
     await this.activate().catch((error: unknown) => {
       if (performance.now() < this.quietUntilMs) return;
       this.quietUntilMs = performance.now() + QUIET_MS;

@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { type IQueueBackend, Queue, type RateLimiterOptions } from 'bullmq';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
-import { within } from '../../config/within.js';
+import { withTimeout } from '../../config/with-timeout.js';
 import { type Health, healthOf } from '../../http/server/health-indicator.js';
 import { ActivatedWorker } from './activated-worker.js';
 import { checkQueueTables, createQueueTables, postgresBackend } from './postgres.js';
@@ -53,7 +53,7 @@ export class QueueStore implements OnApplicationShutdown {
   private readonly backend: StoreBackend;
   private readonly setting: StoreSetting;
   private readonly queues: ReadonlyMap<string, NotificationQueue>;
-  /** What is wrong with the store, in a sentence. Undefined while it is available. */
+  /** The fault of the store, in a sentence. Undefined while the store is available. */
   private fault: { readonly sentence: string; readonly since: Date } | undefined;
   private failedAtMs = 0;
   private quietUntilMs = Number.NEGATIVE_INFINITY;
@@ -103,8 +103,8 @@ export class QueueStore implements OnApplicationShutdown {
   async onApplicationShutdown(): Promise<void> {
     this.isClosed = true;
     const closing = Promise.all([...this.queues.values()].map((queue) => queue.close()));
-    await within(CLOSE_MS, closing, () => undefined).catch(() => undefined);
-    await within(CLOSE_MS, this.backend.close(), () => undefined).catch(() => undefined);
+    await withTimeout(closing, CLOSE_MS, () => undefined).catch(() => undefined);
+    await withTimeout(this.backend.close(), CLOSE_MS, () => undefined).catch(() => undefined);
   }
 
   private open(name: string): NotificationQueue {
@@ -121,7 +121,7 @@ export class QueueStore implements OnApplicationShutdown {
   /** Records whether the store answers. */
   private async answered(answer: Promise<unknown> | undefined): Promise<void> {
     try {
-      await within(ANSWER_MS, answer, noAnswer);
+      await withTimeout(answer, ANSWER_MS, noAnswer);
     } catch (error) {
       return this.failed(error);
     }

@@ -53,7 +53,7 @@ export async function checkRedis({ REDIS_URL: url = '', QUEUE_PREFIX: prefix }: 
     maxRetriesPerRequest: 0,
     enableReadyCheck: false,
   });
-  let cause: unknown; // what `connect` throws says only that the connection is closed
+  let cause: unknown; // the error of `connect` only reports that the connection is closed
   redis.on('error', (error) => {
     cause = error;
   });

@@ -1,7 +1,7 @@
 /** True for an error that Redis itself answered, so that it can be reached. */
 export const isRedisReply = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError';
 
-/** What to do about the replies of Redis, whose first word is a code. A script quotes the code within its own error. */
+/** Sentences for error replies of Redis, whose first word is a code. The error of a script quotes that code. */
 const REPLIES: readonly [reply: RegExp, sentence: string][] = [
   [/\b(WRONGPASS|NOAUTH)\b|invalid password/, 'Redis refuses the user or the password of REDIS_URL: correct it.'],
   [/\b(READONLY|UNBLOCKED|MASTERDOWN)\b/, 'REDIS_URL leads to a read-only replica of Redis: name the primary.'],

@@ -124,7 +124,7 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
     } catch (error) {
       this.warn('due rows', error); // and runs every poll, because each may find out itself
     }
-    if (this.stopping.begun || !this.isStarted) return;
+    if (this.stopping.isShuttingDown || !this.isStarted) return;
     const waitsOfRows = new Map(rowWaits);
     for (const poll of this.polls) {
       if (poll.running) continue;

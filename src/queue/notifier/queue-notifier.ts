@@ -57,7 +57,7 @@ export class QueueNotifier {
     else this.moveNext(name, planned, inMs);
   }
 
-  /** Whether an activation will start within `ms`. It sees every change committed by now, and plans the next one. */
+  /** True if an activation will start within `ms`. It sees every change committed by now, and plans the next one. */
   private isPlannedWithin({ waitingAtMs }: PlannedQueue, ms: number): boolean {
     const inMs = waitingAtMs - this.clock.monotonicMs();
     return inMs > 0 && inMs <= ms;

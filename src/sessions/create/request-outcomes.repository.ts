@@ -6,7 +6,7 @@ import { rowOfEvent } from '../../platform/send/request-rows.js';
 import { settleRestoredRequests } from '../../platform/send/restored-requests.js';
 import { ATTEMPT_IN_FLIGHT, type RequestOutcomes as Outcomes } from '../../platform/send/send-once.js';
 import { Restores } from '../../sending/restores.js';
-import { ifReadable } from '../../vault/unreadable-value.js';
+import { openIfReadable } from '../../vault/unreadable-value.js';
 import { SESSION_COLUMNS, SESSION_TABLE } from '../model/session-columns.js';
 import { NO_FACTS, type SessionFacts } from '../model/session-facts.js';
 import { SessionFeed } from '../model/session-feed.js';
@@ -134,12 +134,12 @@ export class RequestOutcomes implements Outcomes<SessionRow, { sessionId: string
 
   /**
    * Joins a request with the row that an event made of its session first: that row takes the request's id and fills its empty
-   * facts from the request. The request's own row goes, because notes may be sealed to the other one.
+   * facts from the request. The request's own row is deleted, because notes may be sealed to the other one.
    *
    * @param fetched SQL assignments that make the session due
    */
   private async join(tx: PoolClient, request: SessionRow, first: SessionRow, fetched: string): Promise<void> {
-    const [requested, known] = [request, first].map((row) => ifReadable(() => this.seal.openFacts(row)));
+    const [requested, known] = [request, first].map((row) => openIfReadable(() => this.seal.openFacts(row)));
     const facts: SessionFacts = { ...NO_FACTS, ...known, date: known?.date ?? requested?.date ?? null };
     const ifFetched = (column: string) =>
       `${column} = CASE WHEN first.fetched_at IS NULL THEN own.${column} ELSE first.${column} END`;
@@ -166,7 +166,7 @@ export class RequestOutcomes implements Outcomes<SessionRow, { sessionId: string
 
   /** The sealed facts with another error. Without one, facts that do not open are kept. */
   private factsWith(row: SessionRow, error: SessionFacts['error']): Buffer | null {
-    const facts = ifReadable(() => this.seal.openFacts(row));
+    const facts = openIfReadable(() => this.seal.openFacts(row));
     if (!facts && !error) return row.facts;
     return this.seal.sealFacts(row.id, { ...(facts ?? NO_FACTS), error });
   }

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
-import { DueParts } from '../../due-rows/due-loop.js';
+import { DueLoopDeps } from '../../due-rows/due-loop.js';
 import { clientsOf } from '../../people/store/person-users.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
-import { OutcomeKeeper } from '../../platform/send/outcome-keeper.js';
+import { OutcomeStore } from '../../platform/send/outcome-store.js';
 import { SendOnce } from '../../platform/send/send-once.js';
 import { SentData } from '../../platform/send/sent-data.js';
 import { Sending } from '../../sending/sending.js';
@@ -14,7 +14,7 @@ import type { SessionRow } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { RequestOutcomes } from './request-outcomes.repository.js';
 
-/** A row to be sent; it has its request. */
+/** A row to send, with its request. */
 type OpenRequest = SessionRow & { request: Buffer };
 
 /** Maximum creates in flight per process. A caller waits for each. */
@@ -29,9 +29,9 @@ export class RequestSender extends SendOnce<OpenRequest, { sessionId: string }> 
     seal: SessionSeal,
     contract: Contract,
     env: Env,
-    keeper: OutcomeKeeper,
+    outcomeStore: OutcomeStore,
     sending: Sending,
-    parts: DueParts,
+    deps: DueLoopDeps,
     database: Database,
     sent: SentData,
   ) {
@@ -50,11 +50,11 @@ export class RequestSender extends SendOnce<OpenRequest, { sessionId: string }> 
           const about = { client: await clientsOf(database.pool, clientUserIds), session: [shownId] };
           return sent.send('createSession', about, () => platform.createSession(body));
         },
-        afterCommit: () => parts.notifier.notify('sessions'),
+        afterCommit: () => deps.notifier.notify('sessions'),
       },
-      keeper,
+      outcomeStore,
       sending,
-      parts,
+      deps,
     );
   }
 }

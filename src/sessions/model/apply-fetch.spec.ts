@@ -9,7 +9,7 @@ interface Fetch {
   answer: number | null;
 }
 
-/** How a ticket is taken and an answer is applied. */
+/** The functions that take a ticket and apply an answer. */
 interface Rules {
   ticket(row: Freshness): FetchTicket;
   apply(row: Freshness, ticket: FetchTicket): Freshness | undefined;

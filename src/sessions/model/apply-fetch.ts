@@ -93,7 +93,7 @@ export function wantsFetch(row: Freshness): boolean {
 }
 
 /**
- * When the newest event arrived that a fetch answers; null if age, a reader or an update made the session due.
+ * The arrival of the newest event that a fetch answers; null if age, a reader or an update made the session due.
  *
  * @param claimed the row before the fetch was sent
  */
@@ -112,7 +112,7 @@ export function lagSeconds(eventAt: Date, now: Date): number {
 /** Maximum delay of a fetch after an event, so that a burst of events costs one more fetch than its first event. */
 export const DEBOUNCE_MS = 300;
 
-/** When a session is fetched again while notes are awaited that no fetch has shown: replicas of the platform may lag. */
+/** Waits before the next fetch while no fetch has shown the awaited notes: replicas of the platform may lag. */
 const RECHECK_MS = [2_000, 10_000, 60_000, 10 * 60_000, 60 * 60_000];
 
 /**
@@ -144,9 +144,10 @@ type LookupSubject = Pick<SessionRow, 'eventState' | 'createdAt' | 'lastEventAt'
 };
 
 /**
- * When a session is looked up without an event; null if it has ended. The first lookup is at the policy's age, the
- * following at its interval, which grows with the age. A session that is Processing again after its end is looked up soon,
- * because no event reports its end (spec, Meaning of event types: COMPLETED does not fire on reprocessing).
+ * Schedules the next lookup of a session without an event; null if the session has ended. The first lookup is at the
+ * policy's age, the next ones at its interval, which grows with the age. A session that is Processing again after its
+ * end is looked up soon, because no event reports its end (spec, Meaning of event types: COMPLETED does not fire on
+ * reprocessing).
  *
  * @param policy minimum age and interval, in milliseconds
  */

@@ -7,7 +7,7 @@ type Subject = Pick<
   'state' | 'dueAt' | 'fault' | 'failures' | 'wantedGeneration' | 'fetchedGeneration' | 'notesAwaited'
 >;
 
-/** What this service does next about a session, and why. */
+/** Determines the next action of this service for a session, and its reason. */
 export function nextSessionStep(row: Subject): NextStepResponse {
   const { state, dueAt: notBefore, fault } = row;
   if (state === 'Unknown')

@@ -19,7 +19,7 @@ interface SessionFeedEvent {
   incomplete?: string[];
 }
 
-/** What the feed events of a session show of it. */
+/** The fields of a session that its feed events show. */
 interface Published extends Pick<SessionRow, 'sessionId' | 'partnerAppointmentId' | 'aiNotesEnabled'> {
   shownId: string;
   provider: string | null;

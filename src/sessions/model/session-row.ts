@@ -41,7 +41,7 @@ export interface Freshness extends Pick<SessionRow, 'wantedGeneration' | 'fetche
   updateUntil?: Date | null;
 }
 
-/** Where the state of a session's row comes from: the newest answer, or only events; null for states of this service. */
+/** The source of the state in a session's row: the newest answer, or only events; null for states of this service. */
 export function stateSource(
   row: Pick<SessionRow, 'state' | 'fetchedAt' | 'stateFromEvents'>,
 ): 'platform' | 'events' | null {

@@ -78,7 +78,7 @@ export class SessionResponse {
   correlationId!: string | null;
   /** For an `Unknown` session: the ways to resolve it; otherwise empty */
   choices!: RequestChoiceResponse[];
-  /** What this service does next, and why: `createSession`, `getSession` or `none` */
+  /** The next action of this service, and its reason: `createSession`, `getSession` or `none` */
   nextStep!: NextStepResponse;
   aiNotesEnabled!: boolean | null;
   /** False while the platform may still change aiNotesEnabled */

@@ -14,7 +14,7 @@ import { platformProblem } from '../../platform/contract/platform-errors.js';
 import { platformKey } from '../../platform/contract/wire-types.js';
 import { HELD } from '../../sending/hold-code.js';
 import { Sending } from '../../sending/sending.js';
-import { ifNotDamaged, ifReadable } from '../../vault/unreadable-value.js';
+import { openIfReadable, openUnlessDamaged } from '../../vault/unreadable-value.js';
 import { nextSessionStep } from '../model/next-session-step.js';
 import { IS_NAMED } from '../model/session-columns.js';
 import { NO_FACTS, shownError } from '../model/session-facts.js';
@@ -209,7 +209,7 @@ export class SessionReader {
     { documentId: document, revision, notes }: { documentId: string; revision: number; notes: Uint8Array | null },
   ): Pick<RevisionResponse, 'notes' | 'unreadable'> {
     if (notes === null) return { notes: [] };
-    const opened = ifNotDamaged(() => this.seal.openNotes({ session, document, revision }, notes));
+    const opened = openUnlessDamaged(() => this.seal.openNotes({ session, document, revision }, notes));
     return opened ? { notes: opened } : { notes: [], unreadable: ['notes'] };
   }
 
@@ -243,7 +243,7 @@ export class SessionReader {
   }
 
   view(row: ReadSession): SessionResponse {
-    const facts = ifReadable(() => this.seal.openFacts(row));
+    const facts = openIfReadable(() => this.seal.openFacts(row));
     const { date, sessionCreatedAt, recordingDurationMs, sessionDurationMs, error } = facts ?? NO_FACTS;
     const msOf = (text: string | null) => (text === null ? null : Number(text));
     const { sessionId, partnerAppointmentId, provider, clients, providerUserId, clientUserIds, noteTemplateIds } = row;

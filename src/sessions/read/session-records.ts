@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { PageQuery } from '../../http/request/page.js';
-import { ifNotDamaged, noneIfDamaged } from '../../vault/unreadable-value.js';
+import { openUnlessDamaged, undefinedIfDamaged } from '../../vault/unreadable-value.js';
 import { requestState } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { type ReadSession, SessionReader } from './session-reader.js';
@@ -57,14 +57,14 @@ export class SessionRecords {
       formerIds: id === shownId ? [] : [id],
       notes,
       ...orUnreadable({
-        transcript: await this.reader.transcript(id).catch(nullIfMissing).catch(noneIfDamaged),
-        insights: await this.reader.insights(id).catch(noneIfDamaged),
-        request: ifNotDamaged(() => this.requestOf(session, request)),
+        transcript: await this.reader.transcript(id).catch(nullIfMissing).catch(undefinedIfDamaged),
+        insights: await this.reader.insights(id).catch(undefinedIfDamaged),
+        request: openUnlessDamaged(() => this.requestOf(session, request)),
       }),
       processings: processings.map(({ processingId, updatedAt, answer }) => ({
         processingId,
         updatedAt,
-        ...orUnreadable({ answer: ifNotDamaged(() => this.seal.processingAnswer.open(processingId, answer)) }),
+        ...orUnreadable({ answer: openUnlessDamaged(() => this.seal.processingAnswer.open(processingId, answer)) }),
       })),
       timeline: (await this.timeline.page(id, ALL)).items,
     };

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { allColumns, type Fields } from '../../database/columns.js';
-import { DueParts } from '../../due-rows/due-loop.js';
+import { DueLoopDeps } from '../../due-rows/due-loop.js';
 import { PlatformClient, type ProcessingSessionAnswer } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { FetchLoop, type Outcome } from '../../platform/fetch/fetch-loop.js';
@@ -35,10 +35,10 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
     seal: SessionSeal,
     platform: PlatformClient,
     contract: Contract,
-    parts: DueParts,
+    deps: DueLoopDeps,
   ) {
     const knownSession = async ({ ourSessionId }: ProcessingRow): Promise<KnownSession> => {
-      const { rows } = await parts.database.pool.query<KnownSession>(
+      const { rows } = await deps.database.pool.query<KnownSession>(
         `SELECT wanted_generation - (coalesce(update_until, '-infinity') > clock_timestamp())::int AS generation, answers,
            session_id AS "sessionId" FROM sessions WHERE id = $1`,
         [ourSessionId],
@@ -66,7 +66,7 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
           fault,
           DEBOUNCE_MS,
         ],
-        afterCommit: () => parts.notifier.notify('sessions'),
+        afterCommit: () => deps.notifier.notify('sessions'),
       };
     };
     super(
@@ -94,7 +94,7 @@ export class ProcessingRefresher extends FetchLoop<ProcessingRow, ProcessingAnsw
           values: [claimed.wantedGeneration, DEBOUNCE_MS, waitMs],
         }),
       },
-      parts,
+      deps,
     );
   }
 }

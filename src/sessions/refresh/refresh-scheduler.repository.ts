@@ -12,7 +12,7 @@ import { LANES } from '../model/session-row.js';
 const BATCH = 500;
 
 /** SQL for the session whose newest event has waited longest for its fetch; found by a partial index. */
-export const LONGEST_AWAITED = `(SELECT last_event_at, fault FROM sessions
+export const LONGEST_WAITING_SESSION = `(SELECT last_event_at, fault FROM sessions
   WHERE due_at IS NOT NULL AND wanted_generation > fetched_generation AND (fetched_at IS NULL OR last_event_at > fetched_at)
   ORDER BY last_event_at LIMIT 1)`;
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
-import { DueParts } from '../../due-rows/due-loop.js';
+import { DueLoopDeps } from '../../due-rows/due-loop.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
@@ -204,7 +204,7 @@ function soon(now: Date): Date {
   return new Date(now.getTime() + DEBOUNCE_MS);
 }
 
-/** When the next wanted fetch is due; one that only an update in flight wants waits for its end. */
+/** The time of the next wanted fetch. If only an update in flight wants it, it waits for the end of the update. */
 function wantedAt(fresh: Freshness, { updateUntil }: SessionRow, now: Date): Date {
   const isOnlyUpdate = fresh.wantedGeneration - fresh.fetchedGeneration === 1;
   return updateUntil !== null && isOnlyUpdate && updateUntil > soon(now) ? updateUntil : soon(now);
@@ -213,7 +213,7 @@ function wantedAt(fresh: Freshness, { updateUntil }: SessionRow, now: Date): Dat
 /** Fetches due sessions from the platform. */
 @Injectable()
 export class SessionRefresher extends FetchLoop<SessionRow, SessionAnswer> {
-  constructor(refreshes: RefreshRepository, platform: PlatformClient, contract: Contract, parts: DueParts) {
+  constructor(refreshes: RefreshRepository, platform: PlatformClient, contract: Contract, deps: DueLoopDeps) {
     super(
       {
         name: 'sessions',
@@ -237,7 +237,7 @@ export class SessionRefresher extends FetchLoop<SessionRow, SessionAnswer> {
         storeAnswer: (tx, fetched, session) => refreshes.storeFetched(tx, fetched, session),
         storeNotFound: (fetched, waitMs) => refreshes.notFound(fetched, waitMs),
       },
-      parts,
+      deps,
     );
   }
 }

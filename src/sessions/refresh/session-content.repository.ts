@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { isOfDeletedClient } from '../../people/store/person-users.js';
-import { ifReadable } from '../../vault/unreadable-value.js';
+import { openIfReadable } from '../../vault/unreadable-value.js';
 import type { FetchedInsights, FetchedNotes } from '../model/apply-fetch.js';
 import { compareDocuments, type DocumentChanges, type KnownDocument } from '../model/note-documents.js';
 import { SESSION_COLUMNS } from '../model/session-columns.js';
@@ -64,7 +64,7 @@ export class SessionContentRepository {
    * Replaces the stored documents by those of an answer, and keeps every version.
    *
    * @param at now, and when the event arrived that the fetch answers, if any
-   * @returns whether readers see other notes than before, and the number of new revisions
+   * @returns true if readers see other notes than before, and the number of new revisions
    */
   async storeNotes(
     tx: PoolClient,
@@ -152,7 +152,7 @@ export class SessionContentRepository {
       [ids],
     );
     const removed = rows.flatMap((row) => {
-      const facts = ifReadable(() => this.seal.openFacts(row));
+      const facts = openIfReadable(() => this.seal.openFacts(row));
       return facts?.error ? [[row.id, this.seal.sealFacts(row.id, withoutMessage(facts))] as const] : [];
     });
     await tx.query(

@@ -54,7 +54,7 @@ export class SessionUpdates {
     }
     requireCapability('session-read', this.contract, this.env);
     const one = session === undefined ? undefined : await this.reader.find(session);
-    await this.audit.commitBegun();
+    await this.audit.commitIntent();
     const sessions = one
       ? await this.scheduler.scheduleRefresh(one.id)
       : await this.scheduler.scheduleRefreshesSince(new Date(since ?? 0));
@@ -109,7 +109,7 @@ export class SessionUpdates {
       const detail = 'The platform does not have this session yet. Retry once the session has its id.';
       throw new Problem(409, 'no-session-yet', detail, { extensions: { state } });
     }
-    await this.audit.commitBegun();
+    await this.audit.commitIntent();
     const update = await this.scheduler.beginUpdate(id);
     let session: SessionAnswer | undefined;
     try {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { DueLoop, DueParts } from '../../due-rows/due-loop.js';
+import { DueLoop, DueLoopDeps } from '../../due-rows/due-loop.js';
 import { DueRows, type DueTable, type Leased } from '../../due-rows/due-rows.js';
 import { isHeld } from '../../due-rows/lease.js';
 import type { FeedPageResponse } from '../../feed/feed.dto.js';
@@ -24,10 +24,10 @@ import {
   SubscriptionSeal,
 } from './subscription-row.js';
 
-/** Events that one claim pushes at most. */
+/** Maximum events that one claim pushes. */
 const PAGE = 100;
 
-/** SQL of the time when a row that cannot be used is looked at again. */
+/** SQL of the time when an unusable row is checked again. */
 const IN_AN_HOUR = `clock_timestamp() + interval '1 hour'`;
 
 const NOW = 'clock_timestamp()';
@@ -55,7 +55,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
   private readonly pushes: ReturnType<Metrics['counter']>;
 
   constructor(
-    parts: DueParts,
+    deps: DueLoopDeps,
     private readonly feed: Feed,
     private readonly reader: FeedReader,
     private readonly sending: Sending,
@@ -78,12 +78,12 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
         traced: ({ id }) => ({ 'notebridge.subscription': id }),
         isConfigured: () => true,
       },
-      new DueRows<SubscriptionRow>(table, parts.database, parts.worker),
-      parts,
+      new DueRows<SubscriptionRow>(table, deps.database, deps.worker),
+      deps,
     );
     const help = 'Attempts to push an event to an endpoint of the EHR by outcome';
     const known = OUTCOMES.map((outcome) => ({ outcome }));
-    this.pushes = parts.metrics.counter('subscription_pushes_total', help, ['outcome'], known);
+    this.pushes = deps.metrics.counter('subscription_pushes_total', help, ['outcome'], known);
   }
 
   /** For the poller: due while a subscription rests that has events to consider. */
@@ -91,7 +91,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
 
   /** Makes resting subscriptions due that have events to consider. */
   readonly noticeEvents = async (): Promise<void> => {
-    const { rowCount } = await this.parts.database.pool.query(
+    const { rowCount } = await this.deps.database.pool.query(
       `UPDATE subscriptions SET due_at = now() WHERE ${IS_BEHIND}`,
     );
     if (rowCount) this.trigger();
@@ -109,7 +109,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
     if (page.items.length > 0 && !(await this.mayBegin(claim))) return this.settle(claim, dueUnlessPaused(NOW));
     let reached = cursorOfRow(row);
     for (const event of page.items) {
-      if (!this.parts.worker.mayWork()) return this.settle(claim, dueUnlessPaused(NOW));
+      if (!this.deps.worker.canClaim()) return this.settle(claim, dueUnlessPaused(NOW));
       const answer = await this.endpoint.deliver({ url: row.url, secrets }, messageOf(event), this.shutdown.signal);
       if (!answer) return this.settle(claim, dueUnlessPaused(NOW));
       const outcome = answer.fault ?? 'delivered';
@@ -126,7 +126,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
   /** Extends the lease for the first attempt, unless sending is held or a caller changed the subscription. */
   private async mayBegin({ row, lease }: Leased<SubscriptionRow>): Promise<boolean> {
     if (!(await this.sending.isAllowed())) return false;
-    const { rowCount } = await this.parts.database.pool.query(
+    const { rowCount } = await this.deps.database.pool.query(
       `UPDATE subscriptions SET ${EXTEND} WHERE id = $1 AND ${isHeld('$2', '$3')} AND version = $4`,
       [lease.key, lease.owner, lease.no, row.version],
     );
@@ -171,7 +171,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
     { status }: PushAnswer,
   ): Promise<boolean> {
     const { row, lease } = claim;
-    const { rows } = await this.parts.database.pool.query<{ isOver: boolean }>(
+    const { rows } = await this.deps.database.pool.query<{ isOver: boolean }>(
       `UPDATE subscriptions SET ${MOVE}, ${delivered('$6')}, ${EXTEND} WHERE id = $7 AND ${isHeld('$8', '$9')}
        RETURNING version <> $5 OR (epoch, position) <> ($3::bigint, $4::bigint) OR ${this.sending.heldSql} AS "isOver"`,
       [...moved(row, from, to), status, lease.key, lease.owner, lease.no],
@@ -197,12 +197,12 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
     if (answer) await this.settle(claim, `${MOVE}, ${due}, ${delivered('$7')}`, [...values, answer.status]);
     else await this.settle(claim, `${MOVE}, ${due}`, values);
     // An event may have come after the page was read, when the subscription did not rest yet.
-    this.parts.poller.runNow(NEW_EVENTS);
+    this.deps.poller.runNow(NEW_EVENTS);
   }
 
   /** Stores a failed attempt, unless a caller has changed the subscription since its claim. */
   private async failed(claim: Leased<SubscriptionRow>, answer: PushAnswer): Promise<void> {
-    await this.parts.database.transaction(async (tx) => {
+    await this.deps.database.transaction(async (tx) => {
       const row = await this.due.lock(tx, claim.lease);
       if (!row) return;
       const set = `answered_at = clock_timestamp(), answer_status = $1, answer_fault = $2`;
@@ -228,7 +228,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
 
   /** Stores that the feed no longer has the next event, unless a caller has changed the subscription since its claim. */
   private async expire(claim: Leased<SubscriptionRow>): Promise<void> {
-    await this.parts.database.transaction(async (tx) => {
+    await this.deps.database.transaction(async (tx) => {
       const row = await this.due.lock(tx, claim.lease);
       if (!row) return;
       if (row.version === claim.row.version)
@@ -259,7 +259,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
     set: string,
     values: readonly unknown[] = [],
   ): Promise<void> {
-    await this.due.settle(this.parts.database.pool, lease, { set, values });
+    await this.due.settle(this.deps.database.pool, lease, { set, values });
   }
 }
 

@@ -20,16 +20,16 @@ const GONE = 410;
 interface Failure {
   /** Consecutive failures before this one. */
   failures: number;
-  /** The first of them; null if this is the first. */
+  /** Time of the first of them; null if this is the first. */
   failingSince: Date | null;
   /** The HTTP status; null without an answer. */
   status: number | null;
-  /** What Retry-After asks for. */
+  /** The wait that Retry-After asks for. */
   retryAfterMs?: number | undefined;
   now: Date;
 }
 
-/** What follows from a failed attempt: a pause, or the milliseconds until the next attempt. */
+/** The consequence of a failed attempt: a pause, or the milliseconds until the next attempt. */
 type AfterFailure = { paused: PauseReason } | { paused: null; waitMs: number };
 
 /** Decides what follows from a failed attempt. `Retry-After` lengthens the wait, and never shortens it. */
@@ -44,7 +44,7 @@ export function afterFailure({ failures, failingSince, status, retryAfterMs = 0,
  * The pause of a subscription after a caller's change.
  *
  * @param old its pause before
- * @param wanted what the caller says about a pause
+ * @param wanted true if the caller pauses it, false if the caller resumes it
  * @param isPlaceChosen true if the caller says where to continue, which also ends `cursor-expired`
  * @returns `not-chosen` if it cannot continue, because the caller must say where
  */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { isRetried } from '../../database/database.js';
 import { backoffMs } from '../../due-rows/backoff.js';
-import { DueParts } from '../../due-rows/due-loop.js';
+import { DueLoopDeps } from '../../due-rows/due-loop.js';
 import { TriggeredLoop } from '../../due-rows/triggered-loop.js';
 import { errorTrace, failureCode } from '../../http/problem/error-trace.js';
 import { Contract } from '../../platform/contract/contract.js';
@@ -18,7 +18,7 @@ import { parseEvent, type UnderstoodEvent } from './parse-event.js';
 /** Deliveries per transaction. */
 const MAX_BATCH = 10;
 
-/** Batches at a time per process: one waits for the database or the disk while another works. */
+/** Concurrent batches per process: one waits for the database or the disk while another works. */
 const SLOTS = 2;
 
 /** How long a batch may last before it commits without the rest, because fetches wait for the rows that it has locked. */
@@ -61,10 +61,10 @@ export class InboxLoop extends TriggeredLoop {
     private readonly vault: Vault,
     private readonly spellings: SpellingsRepository,
     private readonly contract: Contract,
-    private readonly parts: DueParts,
+    private readonly deps: DueLoopDeps,
   ) {
-    super({ name: 'webhook inbox', concurrency: SLOTS }, parts.poller);
-    const { metrics } = parts;
+    super({ name: 'webhook inbox', concurrency: SLOTS }, deps.poller);
+    const { metrics } = deps;
     this.settled = metrics.counter('webhook_settled_total', 'Outcomes of attempts to process a delivery', ['state']);
     metrics.gauge('webhook_inbox_open', 'Deliveries that still need work', [], async (gauge) =>
       gauge.set(await inbox.count('due_at IS NOT NULL')),
@@ -108,13 +108,13 @@ export class InboxLoop extends TriggeredLoop {
   }
 
   private async handleAll(tx: pg.PoolClient, batch: readonly TakenDelivery[]): Promise<Outcomes> {
-    const startedMs = this.parts.clock.monotonicMs();
+    const startedMs = this.deps.clock.monotonicMs();
     const opened = batch.map((delivery) => [delivery, this.open(delivery)] as const);
     // All workers lock the rows of subjects in the same order, so that they cannot deadlock.
     opened.sort(([, a], [, b]) => compare(a.subject ?? '', b.subject ?? ''));
     const outcomes = new Map<TakenDelivery, Outcome>();
     for (const [delivery, found] of opened) {
-      const isLate = outcomes.size > 0 && this.parts.clock.monotonicMs() - startedMs > MAX_BATCH_MS;
+      const isLate = outcomes.size > 0 && this.deps.clock.monotonicMs() - startedMs > MAX_BATCH_MS;
       if (this.shutdown.signal.aborted || isLate) outcomes.set(delivery, { state: 'received', retryInMs: 0 });
       else outcomes.set(delivery, 'event' in found ? await this.handle(tx, delivery, found) : found);
     }
@@ -167,7 +167,7 @@ export class InboxLoop extends TriggeredLoop {
       for (const id of spellings) await this.spellings.learnIfNew(tx, id);
       const handled = await handler.handle({ ...event, deliveryId, receivedAt, waitingSince }, tx);
       await tx.query(handled === 'waiting' ? UNDO : 'RELEASE SAVEPOINT delivery');
-      if (handler.afterCommit && handled !== 'waiting') this.parts.database.afterCommit(tx, handler.afterCommit);
+      if (handler.afterCommit && handled !== 'waiting') this.deps.database.afterCommit(tx, handler.afterCommit);
       return OUTCOMES[handled];
     } catch (error) {
       if (isRetried(error)) throw error; // the whole transaction runs again
@@ -180,7 +180,7 @@ export class InboxLoop extends TriggeredLoop {
 
   private failure(delivery: TakenDelivery, error: unknown, known: Partial<Outcome> = {}): Outcome {
     const attempts = delivery.attempts + 1;
-    const next = afterFailure(attempts, this.parts.random.fraction());
+    const next = afterFailure(attempts, this.deps.random.fraction());
     return this.logged(delivery, { ...next, reason: failureCode(error), attempts, ...known }, errorTrace(error));
   }
 

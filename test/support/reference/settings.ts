@@ -20,7 +20,7 @@ const REQUIRED = {
 /** A value that almost no setting accepts. */
 const WRONG = '\u0001';
 
-/** What a setting must be, from the error message of a start; empty if any text is valid. */
+/** The rule of a setting, from the error message of a start; empty if any text is valid. */
 function ruleOf(name: string): string {
   try {
     validateEnv({ ...REQUIRED, [name]: WRONG });

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { BrokenLine, CsvRecord } from '../row/import-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';
 
-/** How a CSV file is written; both are single characters. */
+/** The dialect of a CSV file; both are single characters. */
 export interface CsvDialect {
   delimiter: string;
   /** `\n` (also for CRLF), or `\r` for files of old Macs. */
@@ -12,12 +12,12 @@ export interface CsvDialect {
 /** Cells of one record: more would be a list of texts that no header names. */
 export const CELLS_MAX = 4096;
 
-/** What a line costs in addition to its characters, in characters, even if it is blank. */
+/** Cost of a line in addition to its characters, in characters, even if it is blank. */
 const LINE_COST = 8;
 
 type Fault = BrokenLine['broken'];
 
-/** Work after which the event loop is given to others, in characters: a few milliseconds on a slow machine. */
+/** Work after which a reader yields to the event loop, in characters: a few milliseconds on a slow machine. */
 export const PAUSE_EVERY = 64 * 1024;
 
 /** Counts what reading a file costs, in characters that were read, and yields to the event loop when it is due. */
@@ -47,7 +47,7 @@ export class WorkMeter {
  * faulty one are then read individually, so that every character is read at most three times.
  *
  * This is not csv-parse, because that ends the parse at its `max_record_size`, and takes everything behind a stray quote
- * for one record. The tests hold that both agree on every well-formed file.
+ * for one record. Tests check that both agree on every well-formed file.
  */
 export class CsvRecords {
   /** The beginning of a physical line; undefined inside a line that is too long, which is not kept. */
@@ -69,7 +69,7 @@ export class CsvRecords {
 
   /**
    * The records that are complete with this text.
-   * @param last no more text will come: what remains is a record, too
+   * @param last true if no more text follows, so that the rest is a record, too
    */
   *push(text: string, last = false): Generator<CsvRecord | BrokenLine> {
     const { newline } = this.dialect;

@@ -17,7 +17,7 @@ const TITLE_SHARE = 0.5;
 
 const LINE_END = /\r\n?|\n/;
 
-/** How lines end: like the first record, past line ends inside quotes. If its quote is never closed, any line end counts. */
+/** The newline after the first record, past line ends inside quotes. If its quote stays open, any line end counts. */
 function newlineOf(text: string): CsvDialect['newline'] {
   const parts = text.split('"');
   const outside = parts.filter((_, at) => at % 2 === 0).join('"');
@@ -61,7 +61,7 @@ function likelyHeader(lines: Iterable<Candidate>): Candidate | undefined {
 }
 
 /**
- * How a CSV file is written, judged by its beginning, and the physical line on which its header begins.
+ * Detects the dialect of a CSV file by its beginning, and the physical line on which its header begins.
  *
  * @param text `HEADER_MAX` characters, or the whole file
  */

@@ -23,7 +23,7 @@ const SHOWN_MAX = 30;
 
 const isName = (cell: string) => /\p{L}/u.test(cell) && !/[@\d]/.test(cell);
 
-/** What an administrator may call the column of a required field, and what it must contain somewhere. */
+/** Required fields: names that their columns may have, and a condition that at least one cell must meet. */
 const REQUIRED: Partial<Record<Field, { examples: string; fits: (cell: string) => boolean }>> = {
   externalId: { examples: 'externalId, ID, MRN, Patient ID, Provider ID', fits: (cell) => cell !== '' },
   email: { examples: 'email, Email Address, Home Email, Work Email', fits: (cell) => cell.includes('@') },
@@ -39,7 +39,7 @@ export class ColumnMapper {
   /** Columns by field; null: the field is read from no column. */
   private readonly chosen: Partial<Record<Field | 'status', number | null>> = {};
   private readonly candidates: Candidate[];
-  /** What must be chosen, and the sentences that ask for it. */
+  /** The fields whose columns must be chosen, and the sentences that ask for them. */
   private readonly open: Field[] = [];
   private readonly questions: string[] = [];
 

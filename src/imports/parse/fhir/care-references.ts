@@ -64,8 +64,8 @@ function subjectOf({ resource, base }: Referrer): LinkReference['client'] | unde
 }
 
 /**
- * Where a reference to a provider leads: several keys for a contained practitioner with several identifiers, none for a
- * reference to a relative or to the client.
+ * Lists the targets of a reference to a provider: several keys for a contained practitioner with several identifiers,
+ * none for a reference to a relative or to the client.
  */
 function providerTargets(reference: unknown, from: Referrer): LinkReference['provider'][] {
   const { reference: written, type: writtenType, identifier, display } = objectIn(reference);

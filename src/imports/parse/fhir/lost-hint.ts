@@ -1,6 +1,6 @@
 import type { LostReason } from '../row/import-row.js';
 
-/** What was found and what to do, by reason. The first reason that applies is the easiest to correct. */
+/** Hints about the cause and the correction, by reason. The first reason that applies is the easiest to correct. */
 const HINTS: Record<LostReason, string> = {
   rejected: "The provider's own row was rejected. Correct that row",
   ambiguous: "Two or more practitioners have the provider's identifier. Refer to one Practitioner",

@@ -24,7 +24,7 @@ function baseUrl(url: string): string | undefined {
   return host && host.toLowerCase() + path.replace(/\/$/, '');
 }
 
-/** What a URI names: a resource by its id, or by an identifier. */
+/** The resource that a URI names, by its id or by an identifier. */
 interface UriTarget {
   type: string;
   id?: string;
@@ -58,7 +58,7 @@ export interface Referrer {
   resource: JsonObject;
   /** Of its entry in a Bundle. */
   fullUrl?: string;
-  /** The base URL, if the fullUrl tells it. */
+  /** The base URL, if the fullUrl contains it. */
   base?: string;
 }
 

@@ -8,7 +8,7 @@ const PLACEHOLDERS = new Set(
 /** Characters of a text in which an address is looked for. */
 const TEXT_MAX = 2_000;
 
-/** Whether a text is a placeholder for an empty value, such as `N/A`. */
+/** True if a text is a placeholder for an empty value, such as `N/A`. */
 export function isPlaceholder(text: string): boolean {
   return PLACEHOLDERS.has(text.trim().toLowerCase());
 }

@@ -21,7 +21,7 @@ export interface ImportedPerson {
 /** The texts of a rejected row, as far as they could be told apart. Personal: stored encrypted. */
 export type RowCells = Partial<Record<Field, string>>;
 
-/** Which of several versions of one resource is the newest: by time, then by version number, then by `place`. */
+/** The order of versions of one resource: by time, then by version number, then by `place`. */
 export interface Version {
   at?: Date;
   no?: number;
@@ -45,7 +45,7 @@ export type ReadRow = {
     }
   /** Inactive, deceased or the like: never created, and left unchanged if it exists. */
   | { is: 'gone'; kind: PersonKind; externalId: string }
-  /** The source says that the EHR deleted this person. */
+  /** The EHR deleted this person, according to the source. */
   | { is: 'deleted'; kind: PersonKind; externalId: string }
   | ({ is: 'rejected'; kind?: PersonKind; externalId?: string; cells: RowCells } & Rejection)
 );
@@ -54,20 +54,20 @@ export type ReadRow = {
 export interface MappedColumn {
   /** Unique within the file: repeated names get ` (2)`, unnamed columns are called `Column 3`. */
   name: string;
-  /** What is read from it; `status` marks people who are gone. Null if the column is ignored. */
+  /** The field that is read from it; `status` marks inactive people. Null if the column is ignored. */
   field: Field | 'status' | null;
   /** The first filled cell with its letters and digits replaced (`x`, `9`); empty if all cells are empty. */
   example: string;
 }
 
-/** How the columns of a CSV file become fields. */
+/** The mapping of the columns of a CSV file to fields. */
 export interface FileMapping {
   columns: MappedColumn[];
   /** Why the column of the external id was chosen, in one sentence; null if none was. */
   idReason: string | null;
-  /** What must be chosen before the rows can be read; null if nothing. */
+  /** The choice to make before the rows can be read; null if there is none. */
   question: { fields: Field[]; detail: string } | null;
-  /** The words in status columns that mean that a person is gone; empty without such a column. */
+  /** The words in status columns that mark a person as inactive; empty without such a column. */
   goneWords: string[];
   /** These are rejected rows of an earlier import. */
   isRejectedCsv: boolean;
@@ -94,9 +94,9 @@ export interface BrokenLine {
  */
 export type StoredRecord = (CsvRecord & { isErased?: true }) | BrokenLine;
 
-/** What a reference to a provider leads to, if it leads to nobody. */
+/** The reason why a reference leads to no provider. */
 export type LostReason =
-  | 'unknown' // nobody has this id or identifier
+  | 'unknown' // no provider has this id or identifier
   | 'rejected' // the provider's own row was rejected
   | 'ambiguous' // two have this identifier
   | 'role-without-practitioner'
@@ -105,7 +105,7 @@ export type LostReason =
   | 'display-only'
   | 'contained';
 
-/** Where a reference points: keys as `parse/fhir/reference-key.ts` makes them. */
+/** The keys that references use, as `parse/fhir/reference-key.ts` makes them. */
 export type ResourceReference =
   /** A key under which references may mean this person. */
   | { type: 'alias'; kind: PersonKind; key: string; externalId: string }

@@ -107,7 +107,7 @@ export const HINTS = {
 
 type RowCode = CodeOf<'rowCode'>;
 
-/** What is wrong with one row, in which field, and how to correct it. Contains no personal data. */
+/** A fault of one row: its field, and how to correct it. Contains no personal data. */
 export interface Rejection {
   code: RowCode;
   field?: string;

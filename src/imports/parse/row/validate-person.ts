@@ -21,10 +21,10 @@ export type PersonCandidate = Pick<ImportedPerson, 'kind'> & {
 /** Zero-width and other invisible characters, which make different ids look alike. */
 const INVISIBLE = /\p{Cf}/u;
 
-/** How spreadsheets write a long number: its last digits are lost. */
+/** The form in which spreadsheets write a long number: its last digits are lost. */
 const SCIENTIFIC = /^\d+(?:[.,]\d+)?E\+\d+$/i;
 
-/** What is wrong with an external id: it breaks the rule of the HTTP API, or only seems to be an id. */
+/** Rejects an external id that breaks the rule of the HTTP API, or only seems to be an id. */
 export function idFault(id: string, field = 'externalId'): Rejection | undefined {
   if (id.trim() === '') return rejection('missing-field', { field });
   if (id.length > EXTERNAL_ID_MAX) return rejection('too-long', { field, limit: EXTERNAL_ID_MAX });
@@ -44,7 +44,7 @@ export function canonicalId(id: string): string {
   return id.normalize('NFC');
 }
 
-/** The kind of people in a file, or the one that a cell names if each row says its own. */
+/** The kind of people in a file, or the one in a cell if each row has its own. */
 export function personKind(file: FileKind, cell = ''): PersonKind | undefined {
   const kind = file === 'providers' ? 'provider' : file === 'clients' ? 'client' : cell.toLowerCase();
   return kind === 'provider' || kind === 'client' ? kind : undefined;
@@ -132,7 +132,7 @@ export function cellsOf({ providers, ...texts }: ImportedPerson): RowCells {
   return { ...texts, ...(providers && { providers: providers.join('|') }) };
 }
 
-/** The row of a validated person or, with what is known of it, of a rejection. An id that cannot be stored is left out. */
+/** The row of a validated person, or of a rejection with its known fields. An id that cannot be stored is left out. */
 export function rowOf(
   line: number,
   outcome: ImportedPerson | Rejection,

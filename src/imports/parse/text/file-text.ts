@@ -17,13 +17,13 @@ const SIGNATURES = [
   { start: '\x1f\x8b', part: '', hint: `This file is compressed. ${AS_TEXT}` },
 ];
 
-/** What to do with a file that is not text; undefined for a text. */
+/** Finds the hint for a file that is not text; undefined for a text. */
 export function notTextHint(beginning: Buffer): string | undefined {
   const text = beginning.toString('latin1');
   return SIGNATURES.find(({ start, part }) => text.startsWith(start) && text.includes(part))?.hint;
 }
 
-/** The encoding that the byte-order mark of a text says; UTF-8 without one. */
+/** The encoding of a text by its byte-order mark; UTF-8 without one. */
 export function encodingOf(beginning: Buffer): 'utf-8' | 'utf-16le' | 'utf-16be' {
   const mark = beginning.subarray(0, 2).toString('hex');
   return mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8';

@@ -15,7 +15,7 @@ import { RequestGate } from '../../http/server/edge-hooks.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { endUserOf } from '../identity/end-user.js';
 import type { Scope } from '../identity/scope.js';
-import { type Needed, neededScopes, type Principal } from '../identity/scopes.js';
+import { type AccessRequirement, neededScopes, type Principal } from '../identity/scopes.js';
 import { requireStepUp } from '../identity/step-up.js';
 import { unauthenticated } from '../identity/unauthenticated.js';
 import { ApiKeys } from '../keys/api-keys.js';
@@ -36,15 +36,15 @@ const OF_CALLERS: ProblemTypes = {
   507: ['disk-full'],
 };
 
-/** What a controller's route requires of its caller, and the problems that it answers with. */
+/** The access requirement of a controller's route, and the problems that it answers with. */
 interface ControllerRoute {
-  readonly needed: Needed;
+  readonly needed: AccessRequirement;
   readonly problems: readonly ProblemTypes[];
 }
 
 /** Identifies the caller of a request and requires its scopes, before the body is read. */
 @Injectable()
-export class Admission extends RequestGate {
+export class RequestAuthenticator extends RequestGate {
   private routes: ReadonlyMap<string, ControllerRoute> | undefined;
   private readonly failures;
 
@@ -166,14 +166,14 @@ export class Admission extends RequestGate {
 export class AccessGuard implements CanActivate {
   constructor(
     private readonly reflector: Reflector,
-    private readonly admission: Admission,
+    private readonly authenticator: RequestAuthenticator,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const needed = neededScopes(this.reflector, context.getHandler(), context.getClass());
     if (needed === 'public') return true;
     const request = context.switchToHttp().getRequest<FastifyRequest>();
-    await this.admission.check(request, needed);
+    await this.authenticator.check(request, needed);
     requireStepUp(this.reflector, context.getHandler() as () => unknown, request);
     return true;
   }

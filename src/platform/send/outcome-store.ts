@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
-import { within } from '../../config/within.js';
+import { withTimeout } from '../../config/with-timeout.js';
 import { retryUntilStored } from '../../database/retries.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 
@@ -10,8 +10,8 @@ const SHUTDOWN_MS = 8_000;
 
 /** Stores the outcomes of attempts. Only this process knows them, so it retries, and a shutdown waits for a while. */
 @Injectable()
-export class OutcomeKeeper implements OnApplicationShutdown {
-  private readonly log = new Logger(OutcomeKeeper.name);
+export class OutcomeStore implements OnApplicationShutdown {
+  private readonly log = new Logger(OutcomeStore.name);
   private readonly pending = new Set<Promise<unknown>>();
   private readonly givingUp = new AbortController();
 
@@ -21,11 +21,11 @@ export class OutcomeKeeper implements OnApplicationShutdown {
    * Stores an outcome.
    *
    * @param ids of the request, so that the log names the one to resolve if its outcome cannot be stored
-   * @param store may run more than once
+   * @param write may run more than once
    * @returns false if it could not be stored
    */
-  keep(ids: Record<string, string>, store: () => Promise<unknown>): Promise<boolean> {
-    const stored = retryUntilStored(store, this.clock, (ms) =>
+  save(ids: Record<string, string>, write: () => Promise<unknown>): Promise<boolean> {
+    const stored = retryUntilStored(write, this.clock, (ms) =>
       delay(ms, undefined, { signal: this.givingUp.signal }),
     ).then(
       () => true,
@@ -40,7 +40,7 @@ export class OutcomeKeeper implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await within(SHUTDOWN_MS, this.ended(), () => undefined);
+    await withTimeout(this.ended(), SHUTDOWN_MS, () => undefined);
     this.givingUp.abort();
   }
 
