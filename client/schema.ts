@@ -2176,7 +2176,7 @@ export interface components {
             types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "person.unmerged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /** @description Its purpose; not the name of a person */
             description?: string;
-            /** @description Where events are sent with POST: https, or http to this machine. Its query may hold a token, but nothing personal */
+            /** @description The URL for the POST of each event: https, or http to this machine. Its query may hold a token, but nothing personal */
             url: string;
             /** @description The cursor after which it begins; 0 for the oldest event, latest (the default) for the events from now on */
             after?: string;
@@ -2449,7 +2449,7 @@ export interface components {
             /** @description Null without `people:read` */
             platformUserId: string | null;
             /**
-             * @description How the person got this user: created here, found by its email, named by an event, or linked manually. Null without `people:read`
+             * @description The origin of this user: created here, found by its email, named by an event, or linked manually. Null without `people:read`
              * @enum {string|null}
              */
             origin: "created" | "event" | "linked" | "resolved" | null;
@@ -2624,7 +2624,7 @@ export interface components {
         };
         TracedProviderResponse: {
             externalId: string;
-            /** @description Whether clients' lists on the platform can name it */
+            /** @description True if clients' lists on the platform can name it */
             mirrored: boolean;
         };
         WantedResponse: {
@@ -2773,7 +2773,7 @@ export interface components {
             correlationId: string | null;
             /** @description For an `Unknown` session: the ways to resolve it; otherwise empty */
             choices: components["schemas"]["RequestChoiceResponse"][];
-            /** @description What this service does next, and why: `createSession`, `getSession` or `none` */
+            /** @description The next action of this service, and its reason: `createSession`, `getSession` or `none` */
             nextStep: components["schemas"]["NextStepResponse"];
             aiNotesEnabled: boolean | null;
             /** @description False while the platform may still change aiNotesEnabled */
@@ -3133,7 +3133,7 @@ export interface components {
             columns: components["schemas"]["MappedColumnResponse"][];
             /** @description Why this column is the id */
             idReason: string | null;
-            /** @description What to choose before the rows can be read */
+            /** @description The choice to make before the rows can be read */
             question: components["schemas"]["MappingQuestionResponse"] | null;
             /** @description Values of status columns that mark a person as inactive */
             goneWords: string[];
@@ -3208,7 +3208,7 @@ export interface components {
             etaUnknown: "no-pace" | "no-worker" | "not-configured" | "paused" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "rate-limited" | null;
             /** @description Rows and deletions that need attention: rejected, failed, in review */
             needAttention: number;
-            /** @description What needs confirmation before the plan is applied */
+            /** @description Guards of the plan; exceeded ones need confirmation before it is applied */
             guards: components["schemas"]["GuardResponse"][];
             files: components["schemas"]["ImportFileResponse"][];
             error: components["schemas"]["ImportErrorResponse"] | null;
@@ -3232,7 +3232,7 @@ export interface components {
             platformUserId: string;
         };
         ImportRowView: {
-            /** @description With `cells=true`, of a rejected row; null: they are no longer kept, or could not be told apart. Absent without `people:read` */
+            /** @description Of a rejected row, with `cells=true`; null if they are no longer stored, or could not be separated. Absent without `people:read` */
             cells?: components["schemas"]["ImportRowCells"] | null;
             /** @description Number of the row within the import */
             row: number;
@@ -3458,7 +3458,7 @@ export interface components {
             /** @description Its id in the API: the external id of a person */
             id: string;
             /**
-             * @description What matched: an id of this service or of the EHR, a former external id, the id of the platform, an email, or an appointment
+             * @description The match: an id of this service or of the EHR, a former external id, a platform id, an email or an appointment
              * @enum {string}
              */
             matched: "appointment" | "email" | "former-id" | "id" | "platform-id";
@@ -3485,14 +3485,14 @@ export interface components {
              * @enum {string}
              */
             status: "degraded" | "down" | "ok";
-            /** @description What is wrong, and what to do */
+            /** @description The fault, and the action to take */
             reason?: string;
             /** @description The part whose fault is the reason */
             causedBy?: string;
         };
         WordResponse: {
             label: string;
-            /** @description What it means, and what to do */
+            /** @description Its meaning, and what to do */
             hint?: string;
             /** @description The resolve action that is usually right */
             action?: string;
@@ -3524,9 +3524,9 @@ export interface components {
             part: string;
             /** @enum {string} */
             status: "degraded" | "down";
-            /** @description What is wrong */
+            /** @description The fault, in a sentence */
             cause: string;
-            /** @description What to do */
+            /** @description The action to take */
             action: string;
             /**
              * Format: date-time
@@ -3556,7 +3556,7 @@ export interface components {
             name: string;
             /** @enum {string} */
             status: "degraded" | "down" | "ok";
-            /** @description What works, or what is wrong and what to do */
+            /** @description The state of the part in a sentence; if it is not `ok`, also what to do */
             sentence: string;
             /** @description The part whose fault is the reason */
             causedBy: string | null;
@@ -5143,7 +5143,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
             };
             header?: {
@@ -5298,7 +5298,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
                 /** @description Only entries about the client with this external id */
                 client?: string;
@@ -5495,7 +5495,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
             };
             header?: {
@@ -5592,7 +5592,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
                 /** @description Only events of these types, separated by commas */
                 types?: string;
@@ -5719,7 +5719,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
             };
             header?: {
@@ -6033,7 +6033,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
                 state?: "dead" | "failed" | "ignored" | "not-understood" | "processed" | "received";
             };
@@ -6220,7 +6220,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
             };
             header?: {
@@ -6257,7 +6257,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
                 state?: "deleted" | "deleting" | "failed" | "needs-review" | "pending" | "synced" | "waiting";
             };
@@ -6481,7 +6481,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
                 /** @description External id of a provider: only its clients */
                 provider?: string;
@@ -6763,7 +6763,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
             };
             header?: {
@@ -6800,7 +6800,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
             };
             header?: {
@@ -7249,7 +7249,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
                 /** @description External id of the provider */
                 provider?: string;
@@ -7509,7 +7509,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
             };
             header?: {
@@ -7688,7 +7688,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
             };
             header?: {
@@ -8488,7 +8488,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
             };
             header?: {
@@ -8638,7 +8638,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
                 /** @description The number of rows with this reason */
                 code?: string;
@@ -9122,7 +9122,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
                 state?: "Abandoned" | "Completed" | "Failed" | "Rejected" | "Requested" | "Submitted" | "Unknown";
                 /** @description Only jobs that await this decision */
@@ -9398,7 +9398,7 @@ export interface operations {
             query?: {
                 /** @description Items on a page */
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description `nextCursor` of the previous page */
                 cursor?: string;
             };
             header?: {
