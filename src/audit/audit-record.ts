@@ -137,7 +137,7 @@ export interface Actor {
   issuer?: string;
 }
 
-/** The key by which limits count a caller: a person's id may be that of a key, or of a person at another provider. */
+/** Identifies a caller for limits. A person's id may be that of a key, or of a person at another provider. */
 export const callerOf = ({ id, issuer }: Actor): string => (issuer === undefined ? id : `${issuer} ${id}`);
 
 /** The service itself, which acts without a request. */

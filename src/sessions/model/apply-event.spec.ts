@@ -119,7 +119,7 @@ describe('the events of a session', () => {
     });
   });
 
-  test('the greatest appointment and provider stay, whichever events name them', () => {
+  test('the greatest appointment and provider stay, in any order of the events', () => {
     const [first, second, none] = ['a-1', 'a-2', undefined].map((id) => event('SESSION_CREATED', null, id));
     const other = { ...event('SESSION_CREATED', null), providerUserId: 'p-2' };
     if (!first || !second || !none) throw new Error('an event is missing');

@@ -11,7 +11,7 @@ const SIGNATURE = /^[0-9a-f]{64}$/;
 /** 15 digits reach to the year 33658 and stay exact as a number. */
 const TIMESTAMP = /^\d{1,15}$/;
 
-/** Maximum time by which the sender's clock may be ahead of this service's. */
+/** Maximum lead of the sender's clock over this service's, in milliseconds. */
 const FUTURE_SKEW_MS = 5 * 60_000;
 
 /** Why the headers prove that a request is not genuine. Content-Type and User-Agent prove nothing. */
