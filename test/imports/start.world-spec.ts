@@ -548,6 +548,18 @@ describe('the estimated end of an import', () => {
     expect(etaSeconds).toBeLessThanOrEqual((remaining.max / 6) * 125);
   });
 
+  test('ignores the pace before the import began, when there was perhaps nothing to send', async () => {
+    await prepared('', [providers('p-1')]);
+    await world.settle();
+    await world.advance('2 min');
+    const { id } = await prepared('', [clients(many(40, 'c'), ['p-1'])]);
+    await makeCalls(20);
+    await world.advance('20 s');
+    const { etaSeconds, remaining } = await shown(id);
+    expect(etaSeconds).toBeGreaterThanOrEqual(remaining.max - 1);
+    expect(etaSeconds).toBeLessThanOrEqual(remaining.max * 1.5);
+  });
+
   test('is unknown while a breaker is open, or no worker runs', async () => {
     const { id } = await prepared('', [providers('p-1')]);
     await makeCalls(1);

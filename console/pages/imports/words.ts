@@ -64,7 +64,7 @@ export const keyOf = ({ row }: Row): string => String(row);
 /** The line of a row, and its file if the import has several. */
 export function placeOf({ file, line }: Row, { files }: Pick<Import, 'files'>): string {
   if (line === 0) return 'not in the files';
-  return files.length === 1 ? `line\u00a0${line}` : `${file}, line\u00a0${line}`;
+  return files.length === 1 ? String(line) : `${file}, line\u00a0${line}`;
 }
 
 /** A code of a row or of its person. */

@@ -197,7 +197,7 @@ export class ImportsService {
   }
 
   /** The pace of the last minutes, or why none can be given. */
-  private async pace({ state }: ImportRecord, { remaining }: ImportTotals): Promise<Pace> {
+  private async pace({ state, appliedAt, createdAt }: ImportRecord, { remaining }: ImportTotals): Promise<Pace> {
     const unknown = (etaUnknown: Pace['etaUnknown']): Pace => ({ callsPerSecond: null, etaUnknown });
     if (state === 'paused') return unknown('paused');
     if (state !== 'running' && state !== 'planned') return unknown(null);
@@ -207,7 +207,9 @@ export class ImportsService {
     const [stopped] = openBlocks(await this.breakers.read());
     if (stopped) return unknown(stopped.code);
     const callsPerSecond =
-      state === 'planned' ? this.calls.fullPace() : await this.calls.recentPace(this.database.pool);
+      state === 'planned'
+        ? this.calls.fullPace()
+        : await this.calls.recentPace(this.database.pool, appliedAt ?? createdAt);
     return callsPerSecond === 0 && remaining.max > 0
       ? unknown('no-pace')
       : { callsPerSecond: callsPerSecond || 1, etaUnknown: null };

@@ -111,12 +111,18 @@ export class RateLimiterRepository {
     return (bulkPermits(this.limit) / this.limit.windowMs) * 1_000;
   }
 
-  /** Bulk calls per second in the last minutes; 0 if there were none. */
-  async recentPace(sql: Pick<Pool, 'query'>): Promise<number> {
+  /**
+   * Bulk calls per second in the last minutes; 0 if there were none.
+   *
+   * @param since calls before it do not count: until then there was perhaps nothing to send
+   */
+  async recentPace(sql: Pick<Pool, 'query'>, since: Date): Promise<number> {
     const { rows } = await sql.query<{ pace: number }>(
       `SELECT count(*) / greatest(10, extract(epoch FROM clock_timestamp() - min(granted_at)))::float8 AS pace
-       FROM platform_calls WHERE ${OF_ANY_ACCOUNT} AND granted_at > clock_timestamp() - interval '3 minutes'
+       FROM platform_calls
+       WHERE ${OF_ANY_ACCOUNT} AND granted_at > greatest($1, clock_timestamp() - interval '3 minutes')
          AND lane = 'bulk' AND outcome IS DISTINCT FROM 'not-sent'`,
+      [since],
     );
     return rows[0]?.pace ?? 0;
   }

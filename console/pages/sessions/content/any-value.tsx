@@ -1,5 +1,6 @@
 import { type ReactNode, useState } from 'react';
 import { type Column, DataTable } from '../../../parts/layout.js';
+import { Breakable } from '../../../parts/values.js';
 import { inWords, titled } from './measures.js';
 import './content.css';
 
@@ -29,7 +30,7 @@ export function AnyValue({
 }): ReactNode {
   if (value === null || value === undefined || value === '') return <span className="quiet">none</span>;
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  if (typeof value !== 'object') return String(value);
+  if (typeof value !== 'object') return <Breakable name={String(value)} />;
   const members = Object.entries(value);
   if (members.length === 0) return <span className="quiet">none</span>;
   if (depth >= MAX_DEPTH || members.length > MAX_ITEMS) return <pre>{JSON.stringify(value, null, 2)}</pre>;
