@@ -160,6 +160,16 @@ onRedis('the queues on Redis', () => {
     await proxy.close();
   });
 
+  test('stay healthy while one answer is late, as on a busy machine', async () => {
+    const redis = await newRedis();
+    const queues = open(redis.url);
+    await isActivated(queues);
+    await askRedis(redis.port, 'CLIENT PAUSE 2000');
+    expect((await queues.health()).status).toBe('ok');
+    await isHealthy(queues);
+    expect(await queues.close()).toBe('closed');
+  });
+
   test('replace connections that fell silent, as after a failover', async () => {
     const proxy = await startTcpProxy((await newRedis()).port);
     const queues = open(`redis://127.0.0.1:${proxy.port}`);

@@ -14,6 +14,9 @@ import { namesCause, type StoreSetting, storeFault } from './store-fault.js';
 /** Timeout for an answer of the store. */
 const ANSWER_MS = 1_500;
 
+/** How long answers may be late before it is a fault. A busy machine answers late, too, and its work continues. */
+const MAX_SILENCE_MS = 5_000;
+
 /** Timeout for the end of each queue and of the connections. */
 const CLOSE_MS = 300;
 
@@ -25,6 +28,8 @@ const CALM_MS = 2_000;
 
 /** Minimum time between two log lines about an unavailable store. */
 const REMINDER_MS = 60_000;
+
+const LATE = Symbol('late');
 
 type NotificationQueue = Queue<object, void, string, object, void, string, IQueueBackend>;
 type StoreEnv = Pick<Env, 'REDIS_URL' | 'DATABASE_URL' | 'QUEUE_PREFIX'>;
@@ -56,6 +61,8 @@ export class QueueStore implements OnApplicationShutdown {
   /** The fault of the store, in a sentence. Undefined while the store is available. */
   private fault: { readonly sentence: string; readonly since: Date } | undefined;
   private failedAtMs = 0;
+  /** The start of the first late answer since one came in time. */
+  private lateSinceMs: number | undefined;
   private quietUntilMs = Number.NEGATIVE_INFINITY;
   private isClosed = false;
 
@@ -120,14 +127,22 @@ export class QueueStore implements OnApplicationShutdown {
 
   /** Records whether the store answers. */
   private async answered(answer: Promise<unknown> | undefined): Promise<void> {
+    const startedAtMs = this.clock.monotonicMs();
     try {
-      await withTimeout(answer, ANSWER_MS, noAnswer);
+      if ((await withTimeout(answer, ANSWER_MS, () => LATE)) === LATE) return this.late(startedAtMs);
     } catch (error) {
       return this.failed(error);
     }
+    this.lateSinceMs = undefined;
     if (!this.fault || this.clock.monotonicMs() - this.failedAtMs < CALM_MS) return;
     this.fault = undefined;
     this.log.log('the queues are available again');
+  }
+
+  private late(startedAtMs: number): void {
+    this.lateSinceMs ??= startedAtMs;
+    if (this.fault || this.clock.monotonicMs() - this.lateSinceMs >= MAX_SILENCE_MS)
+      this.failed(new Error('no answer'));
   }
 
   /** Records that the store failed, and logs it at most once a minute, because all connections report it. */
@@ -141,8 +156,4 @@ export class QueueStore implements OnApplicationShutdown {
     this.quietUntilMs = nowMs + REMINDER_MS;
     this.log.warn({ msg: `${this.fault.sentence} Work continues more slowly, by polling`, since: since.toISOString() });
   }
-}
-
-function noAnswer(): never {
-  throw new Error('no answer');
 }
