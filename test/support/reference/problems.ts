@@ -36,7 +36,7 @@ function textsOf(expression: ts.Node | undefined, bindings: Bindings): string[] 
   if (ts.isParenthesizedExpression(expression)) return textsOf(expression.expression, bindings);
   if (ts.isTemplateExpression(expression)) {
     const { head, templateSpans } = expression;
-    return [head.text + templateSpans.map(({ literal }) => ANY + literal.text).join('')];
+    return [head.text + templateSpans.map((span) => constantText(span.expression) + span.literal.text).join('')];
   }
   if (ts.isConditionalExpression(expression)) {
     return [expression.whenTrue, expression.whenFalse].flatMap((each) => textsOf(each, bindings));
@@ -57,6 +57,26 @@ function textsOf(expression: ts.Node | undefined, bindings: Bindings): string[] 
   if (!ts.isIdentifier(expression)) return [ANY];
   const value = bindings.get(expression.text) ?? declared(expression);
   return value ? textsOf(value, new Map()) : ofTable(expression);
+}
+
+/** The text of a constant, or the first of two that a condition chooses between. */
+function constantText(expression: ts.Expression): string {
+  const value = ts.isIdentifier(expression) ? declared(expression) : undefined;
+  const isText = value && (ts.isStringLiteralLike(value) || ts.isConditionalExpression(value));
+  return (isText && textsOf(value, new Map())[0]) || ANY;
+}
+
+/** The rows of a table whose text is chosen by the type of the problem: `new Problem(409, code, DETAILS[code])`. */
+function tableOf([status, type, detail]: readonly ts.Expression[]): Made[] {
+  if (!type || !detail || !ts.isElementAccessExpression(detail)) return [];
+  const { expression, argumentExpression } = detail;
+  const table = ts.isIdentifier(expression) ? declared(expression) : undefined;
+  if (!table || !ts.isObjectLiteralExpression(table) || argumentExpression.getText() !== type.getText()) return [];
+  return table.properties.filter(ts.isPropertyAssignment).map(({ name, initializer }) => ({
+    type: ts.isStringLiteral(name) ? name.text : name.getText(),
+    status: textsOf(status, new Map())[0] ?? ANY,
+    detail: textsOf(initializer, new Map())[0] ?? ANY,
+  }));
 }
 
 /** The possible texts of a name that is a member of the rows of a table in its file. */
@@ -119,12 +139,13 @@ export function problems(): Made[] {
           .flatMap((heir) => all(heir, ts.isCallExpression))
           .filter((call) => call.expression.getText() === 'super'),
       ];
-      return made.flatMap((each) =>
-        calls(each, file).flatMap((bindings) => {
+      return made.flatMap((each) => [
+        ...tableOf(each.arguments ?? []),
+        ...calls(each, file).flatMap((bindings) => {
           const [status, type, detail] = [0, 1, 2].map((place) => textsOf(each.arguments?.[place], bindings));
           return (type ?? []).map((text) => ({ type: text, status: status?.[0] ?? ANY, detail: detail?.[0] ?? ANY }));
         }),
-      );
+      ]);
     })
     .filter(({ type }) => type !== ANY);
 }
