@@ -31,7 +31,7 @@ const maybe = <Schema extends v.GenericSchema>(meaning: string, schema: Schema) 
   v.optional(v.pipe(schema, v.description(meaning)));
 
 const uploadSchema = settings('must be an object with method and headers', {
-  method: maybe('How the file is sent to its URL.', v.picklist(['PUT', 'POST'], 'must be PUT, POST')),
+  method: maybe('How the file is sent to its URL.', v.picklist(['PUT', 'POST'], 'must be PUT or POST')),
   headers: maybe(
     'Headers that replace the usual ones; null removes a header.',
     texts(v.nullable(headerValue(FILE_PARAMETERS)), headerName()),
@@ -114,7 +114,10 @@ export function contractSchema(file: unknown) {
     events: maybe(
       'The locations of ids in an event whose payload the specification does not show. Unset ones are not read.',
       settings('must be an object of event types', {
-        PROCESSING_SESSION_NOTES_FINISHED: v.optional(pointers(['sessionId', 'processingId'])),
+        PROCESSING_SESSION_NOTES_FINISHED: maybe(
+          'The ids of a processing session and of its session, in the event that its notes are finished.',
+          pointers(['sessionId', 'processingId']),
+        ),
       }),
     ),
     noteTemplates: maybe(
@@ -137,7 +140,7 @@ function operationSchema(name: OperationName, file: unknown) {
     ...(facts.endStates ? ['states'] : []),
   ];
   const entries = {
-    method: maybe('The HTTP method.', v.picklist(HTTP_METHODS, `must be ${HTTP_METHODS.join(', ')}`)),
+    method: maybe('The HTTP method.', v.picklist(HTTP_METHODS, `must be one of ${HTTP_METHODS.join(', ')}`)),
     path: maybe(
       "Appended to `PLATFORM_BASE_URL` and its path. Must contain the operation's placeholders.",
       text((path) => pathFaults(path, facts.parameters, elsewhere), NO_PATH),
@@ -185,7 +188,7 @@ function pathFaults(path: string, parameters: readonly string[], elsewhere: stri
 }
 
 function bodySchema(method: unknown, placeholders: readonly string[]): v.GenericSchema<JsonValue> {
-  if (method === 'GET') return v.custom<JsonValue>(() => false, "can't be sent with GET, use query");
+  if (method === 'GET') return v.custom<JsonValue>(() => false, 'is not sent with GET, use query');
   const value: v.GenericSchema<JsonValue> = v.lazy((given) => {
     if (typeof given === 'string') return template(placeholders);
     if (Array.isArray(given)) return v.array(value);

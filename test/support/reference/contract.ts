@@ -77,8 +77,8 @@ export function contractPage(): string {
 
 For the person who [connects notebridge to the platform](../connect-the-platform.md). \`PLATFORM_CONTRACT\` names a JSON
 file with what the platform told you and its specification does not show. Every field is optional. A start fails if the
-file has an unknown or invalid field, and names each one. \`npx notebridge contract check\` lists faults, probable faults
-and the capabilities that are off. Editors read [contract.schema.json](contract.schema.json) (\`"$schema"\`), which is also
+file has an unknown or invalid field, and names each one. \`npx notebridge contract check\` lists faults, warnings and the
+capabilities that are off. Editors read [contract.schema.json](contract.schema.json) (\`"$schema"\`), which is also
 at \`/contract.schema.json\`. \`simulator/contract.json\` is a complete example.
 
 ## Fields

@@ -21,7 +21,7 @@ export function metricsPage(metrics: readonly unknown[]): string {
 For the operator who builds dashboards and alerts. \`GET /metrics\` of every process answers in the text format of
 Prometheus; the key needs the scope \`operations\`. A process shows the metrics of its \`ROLES\`. Gauges that are read from
 PostgreSQL are the same in each process, so take their maximum. Counters and histograms belong to one process, so take
-their sum. Labels are words of the program, never ids. The default metrics of prom-client (\`process_*\`, \`nodejs_*\`) are
+their sum. Values of labels are codes of notebridge, never ids. The default metrics of prom-client (\`process_*\`, \`nodejs_*\`) are
 not listed.
 
 ${table(['metric', 'type', 'labels', 'meaning'], rows)}

@@ -4,7 +4,7 @@ import { codes, table } from './table.js';
 
 const HEAD = `# Settings
 
-For the operator. Set them in the environment or in \`.env\`, which \`npm start\` and docker compose read; the environment
+For the operator: every setting, with its default and its rule. Set them in the environment or in \`.env\`, which \`npm start\` and docker compose read; the environment
 wins. A start with invalid settings fails and names each one.
 `;
 
