@@ -87,7 +87,7 @@ export class Idempotency {
   /**
    * @param run runs the request, perhaps again after a crash or a fault; it must create at most one resource with the
    *   given id
-   * @returns the answer, and true if it is an earlier one
+   * @returns the answer; `replayed` is true if it is an earlier one
    * @throws {Problem} 409 `idempotency-in-progress`, 422 `idempotency-key-reused`, or any error of `run`
    */
   async once(
