@@ -4,7 +4,7 @@ import { type Health, HealthIndicator, healthOf } from '../http/server/health-in
 import type { SecretKey } from './keys.js';
 import { MissingDataKey, UnreadableValue } from './unreadable-value.js';
 
-/** The place of an encrypted value in the database, and its additional data, so that a moved value does not open. */
+/** The place of an encrypted value in the database, which is its additional data (AAD): a moved value does not open. */
 export interface SealContext {
   table: string;
   column: string;

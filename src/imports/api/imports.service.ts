@@ -52,7 +52,12 @@ export class ImportsService {
     return this.view(this.known(await this.imports.find(id)));
   }
 
-  /** Shows an import once it has ended or waits for a decision. @param seconds the maximum wait @throws {Problem} 404 */
+  /**
+   * Waits until an import has ended or needs a decision, and shows it.
+   *
+   * @param seconds the maximum wait
+   * @throws {Problem} 404
+   */
   async waitUntilSettled(id: string, seconds: number, signal?: AbortSignal): Promise<ImportResponse> {
     const find = async () => this.known(await this.imports.find(id));
     const isSettled = ({ state }: ImportRecord) => state !== 'staging' && state !== 'running';

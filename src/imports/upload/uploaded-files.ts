@@ -100,7 +100,11 @@ export async function* withIdleTimeout<T>(
   }
 }
 
-/** Limits the total bytes of all streams that it is given. */
+/**
+ * Makes a limiter of the total bytes of all streams that are passed to it.
+ *
+ * @throws {Problem} 413 when one exceeds it
+ */
 function limitBytes(limit: number): (content: AsyncIterable<Buffer>) => AsyncGenerator<Buffer> {
   let bytes = 0;
   return async function* counted(content) {

@@ -8,7 +8,9 @@ import { errorTrace } from '../../http/problem/error-trace.js';
 /** How long a shutdown waits for outcomes, in addition to the grace period of the HTTP server. */
 const SHUTDOWN_MS = 8_000;
 
-/** Stores the outcomes of attempts. Only this process knows them, so it retries, and a shutdown waits for a while. */
+/**
+ * Retries until the outcome of an attempt is stored, because only this process knows it. A shutdown waits for a while.
+ */
 @Injectable()
 export class OutcomeStore implements OnApplicationShutdown {
   private readonly log = new Logger(OutcomeStore.name);

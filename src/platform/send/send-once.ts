@@ -31,7 +31,7 @@ interface RequestColumns extends DueColumns {
   refusedAt: Date | null;
 }
 
-/** Stores the outcomes of attempts, each in its locked row. */
+/** Changes a request by the outcome of its attempt. The row is locked. */
 export interface RequestOutcomes<Row, Answer> {
   /** Stores the platform's answer. If it belongs to another request, the outcome stays unknown. */
   accepted(tx: PoolClient, row: Row, answer: Answer): Promise<void>;
