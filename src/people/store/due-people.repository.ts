@@ -65,7 +65,7 @@ export class DuePeopleRepository {
 
   /** False while the last heartbeat is too old to claim rows. */
   canClaim(): boolean {
-    return this.worker.canClaim();
+    return this.worker.hasFreshHeartbeat();
   }
 
   hold(id: string): void {
