@@ -34,7 +34,7 @@ export interface Client extends Methods {
   upload: Upload;
   /** Follows the feed: see `readEvents`. */
   events(options?: EventsOptions): AsyncGenerator<FeedEvent, void, undefined>;
-  /** Waits until work is at rest: see `waitFor`. */
+  /** Waits until work is settled: see `waitFor`. */
   waitFor<Kind extends keyof Waited>(kind: Kind, id: string, options?: WaitOptions<Kind>): Promise<Waited[Kind]>;
 }
 

@@ -9,7 +9,7 @@ export interface FieldFault {
 export interface ProblemMembers {
   /** Of `cursor-gone`: the cursor from which all available events follow. */
   continueAfter?: string;
-  /** The id of the existing session, for `session-exists`. */
+  /** Of `session-exists`: the id of the existing session. */
   session?: string;
   /** Of `renamed` and `merged`: the id to use. */
   externalId?: string;

@@ -63,7 +63,10 @@ function restOfJob(job: Waited['compliance-job']): Rest {
   return state === 'Completed' ? restOfCompleted(job) : GOING_ON;
 }
 
-/** A completed job waits for its result. One that retention removed counts; one that cannot be read ends badly. */
+/**
+ * A completed job is done with its result, also if retention has removed it. A result that is unreadable or late ends
+ * badly.
+ */
 function restOfCompleted({ state, result, removedAt, unreadable, updatedAt }: Waited['compliance-job']): Rest {
   // Absent if the key may not see it.
   if (result !== null || removedAt !== null) return GOOD;

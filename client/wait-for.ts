@@ -48,7 +48,7 @@ function readersOf({ GET }: Methods): { [Kind in keyof Waited]: Reader<Waited[Ki
 }
 
 /**
- * Waits until work is at rest: a person is synced or deleted, a session has notes or will get none, an import has ended
+ * Waits until work is settled: a person is synced or deleted, a session has notes or will get none, an import has ended
  * or waits for a decision (`planned`, `needs-mapping`, `paused`), a compliance job has its result (`removedAt` says that
  * retention has removed it since). It has no time limit: pass a `signal`.
  *

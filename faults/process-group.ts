@@ -7,7 +7,7 @@ import type { Counts } from './counts.js';
 type Roles = 'api' | 'worker' | 'api,worker';
 type Settings = Record<string, string | undefined>;
 
-/** Pause before a restart, and between two looks for a ready process. */
+/** Pause before a restart, and between two checks for a ready process. */
 const RETRY_MS = 100;
 
 /** One process at a fixed port, which is restarted whenever it ends. */

@@ -130,7 +130,7 @@ async function multiply(copies: number, client: Pick<pg.ClientBase, 'query'>, ta
   // An encrypted value can be decrypted only in its own row.
   const copied = columns.filter(({ is_identity, is_sealed }) => !is_identity && !is_sealed);
   const values = copied.map(({ name, type, is_unique }) => {
-    if (name in AT_REST) return AT_REST[name];
+    if (name in NOT_DUE) return NOT_DUE[name];
     return is_unique ? (NEW_VALUES[type]?.(name) ?? name) : name;
   });
   await client.query('SET session_replication_role = replica');
@@ -151,7 +151,7 @@ interface Column {
 }
 
 /** Columns that would make copies due, with their values in copies. */
-const AT_REST: Readonly<Record<string, string>> = { due_at: 'NULL', ended_at: 'NULL', changed: 'false' };
+const NOT_DUE: Readonly<Record<string, string>> = { due_at: 'NULL', ended_at: 'NULL', changed: 'false' };
 
 /** Another value for each copy, as SQL. */
 const NEW_VALUES: Record<string, (column: string) => string> = {

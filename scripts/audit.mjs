@@ -1,4 +1,4 @@
-// npm run audit: known weaknesses of the packages that are handed on, among them the console's. Exit code 1 for a grave
+// npm run audit: known weaknesses of the packages that are shipped, among them the console's. Exit code 1 for a grave
 // one, and 2 if the registry gives no advisories at all, because then nothing is known.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -5,9 +5,9 @@ import { nameAt, shippedPlaces } from './shipped-packages.mjs';
 
 const REGISTRY = 'https://registry.npmjs.org/';
 
-/** Licences (SPDX) of what is handed on. They ask only that their text is kept. */
+/** Licences (SPDX) of what is shipped. They ask only that their text is kept. */
 const SHIPPED = '0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause BlueOak-1.0.0 ISC MIT Python-2.0 Unlicense'.split(' ');
-/** Licences of tools, which are not handed on. */
+/** Licences of tools, which are not shipped. */
 const TOOLS = [...SHIPPED, 'CC-BY-4.0', 'CC0-1.0', 'EPL-2.0', 'MPL-2.0'];
 
 /** Packages whose licence is only in their file LICENSE. */

@@ -29,7 +29,7 @@ function importedByPages(root) {
   });
 }
 
-/** @param packages of the lockfile @returns the places of those that are handed on */
+/** @param packages of the lockfile @returns the places of those that are shipped */
 export function shippedPlaces(root, packages) {
   const isInstalled = (place) => place !== '' && !packages[place].dev && !packages[place].devOptional;
   const shipped = new Set(Object.keys(packages).filter(isInstalled));

@@ -48,7 +48,7 @@ export default async function setup() {
 /**
  * A database with every migration. Each suite gets a copy, which takes milliseconds.
  *
- * @param isWorld whether its time is virtual
+ * @param isWorld true if its time is virtual
  */
 async function makeTemplate({ isWorld = false } = {}) {
   const { withClient } = require('../dist/src/database/connect/session.js');

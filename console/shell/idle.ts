@@ -33,13 +33,13 @@ export function useAutomaticLogoff(idleMinutes: number): void {
       toldAt = Date.now();
       void tellUse();
     };
-    const looking = setInterval(() => {
+    const checking = setInterval(() => {
       if (Date.now() - lastSign() > idleMinutes * 60_000)
         void signOut(`You were signed out, because this browser was unused for ${idleMinutes} minutes.`);
     }, 10_000);
     for (const sign of SIGNS) addEventListener(sign, take, { passive: true });
     return () => {
-      clearInterval(looking);
+      clearInterval(checking);
       for (const sign of SIGNS) removeEventListener(sign, take);
     };
   }, [idleMinutes]);

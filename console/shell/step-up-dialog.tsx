@@ -26,13 +26,13 @@ function Confirmation({ asked: { needsSignIn, answer }, session }: { asked: Aske
   const [before] = useState(session);
   useEffect(() => {
     if (isConfirmed || !isPerson) return;
-    const look = () =>
+    const check = () =>
       void hasConfirmed(before).then(
         (isDone) => isDone && setConfirmed(true),
         () => undefined,
       );
-    const looking = setInterval(look, POLL_INTERVAL_MS);
-    return () => clearInterval(looking);
+    const checking = setInterval(check, POLL_INTERVAL_MS);
+    return () => clearInterval(checking);
   }, [isConfirmed, isPerson, before]);
   const attempt = useMutation({
     mutationFn: async (given: FormData) => {

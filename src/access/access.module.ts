@@ -3,11 +3,11 @@ import { APP_GUARD, APP_INTERCEPTOR, DiscoveryModule } from '@nestjs/core';
 import { AuditInterceptor } from '../audit/audit.interceptor.js';
 import { RequestGate } from '../http/server/edge-hooks.js';
 import { AuditController } from './audit.controller.js';
+import { AccessGate, AccessGuard } from './guard/access-gate.js';
 import { Callers } from './guard/callers.js';
 import { DiskReserve } from './guard/disk-reserve.js';
 import { EventStreams } from './guard/event-streams.js';
 import { GrantsHealth } from './guard/grants-health.js';
-import { AccessGuard, RequestAuthenticator } from './guard/request-authenticator.js';
 import { StreamedAnswers } from './guard/streamed-answers.js';
 import { AnswerVisibility, VisibilityInterceptor } from './guard/visible-to.js';
 import { WaitedReadsInterceptor } from './guard/waited-reads.interceptor.js';
@@ -24,9 +24,9 @@ import { SignInController } from './sign-in/sign-in.controller.js';
   imports: [DiscoveryModule],
   controllers: [ApiKeysController, AuditController, BrowserSessionController, SignInController],
   providers: [
-    RequestAuthenticator,
+    AccessGate,
     AnswerVisibility,
-    { provide: RequestGate, useExisting: RequestAuthenticator },
+    { provide: RequestGate, useExisting: AccessGate },
     ApiKeys,
     BrowserSessions,
     Callers,

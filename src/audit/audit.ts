@@ -108,7 +108,7 @@ export class Audit implements OnModuleDestroy {
    * Stores the entry of the current request in the transaction of its change: both are committed, or neither. Without a
    * current request, it does nothing.
    *
-   * @param outcome a word that is more precise than `ok`
+   * @param outcome a more precise word than `ok`, if there is one
    * @throws {AuditUnavailable}
    */
   async store(tx: pg.PoolClient, outcome = 'ok'): Promise<void> {

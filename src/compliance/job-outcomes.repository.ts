@@ -15,7 +15,7 @@ import { ComplianceSeal, JOB_TABLE, type JobEnd, type JobRow, LANES } from './jo
 import { afterEvent, afterLongWait, factsOf, type JobFeedEvent } from './job-rules.js';
 
 /** SQL assignments of a row that needs no further call. */
-const AT_REST = `fault = NULL, due_at = NULL, ${RELEASE}`;
+const NO_FURTHER_CALL = `fault = NULL, due_at = NULL, ${RELEASE}`;
 
 /** Maximum time that an event of an unknown job waits for the answer to a submission, in seconds. */
 const MAX_EVENT_WAIT_SECONDS = 5;
@@ -46,20 +46,20 @@ export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
 
   async rejected(tx: PoolClient, row: JobRow, message: string): Promise<void> {
     const sealed = this.seal.message.seal(row.id, message);
-    await change(tx, row.id, `state = 'Rejected', message = $2, review = NULL, ${AT_REST}`, sealed);
+    await change(tx, row.id, `state = 'Rejected', message = $2, review = NULL, ${NO_FURTHER_CALL}`, sealed);
     const code = 'platform-rejected';
     await this.publish(tx, row, { type: 'compliance.failed', state: 'Rejected', hasResult: false, code });
   }
 
   async unknown(tx: PoolClient, row: JobRow): Promise<void> {
     const code = 'submission-unknown';
-    await change(tx, row.id, `state = 'Unknown', review = $2, ${AT_REST}`, code);
+    await change(tx, row.id, `state = 'Unknown', review = $2, ${NO_FURTHER_CALL}`, code);
     await this.publish(tx, row, { type: 'compliance.needs-review', state: 'Unknown', hasResult: false, code });
   }
 
   /** Ends a job, so that it needs no further call. */
   abandon(tx: PoolClient, { id }: JobRow): Promise<void> {
-    return change(tx, id, `state = 'Abandoned', ended_at = NULL, review = NULL, ${AT_REST}`);
+    return change(tx, id, `state = 'Abandoned', ended_at = NULL, review = NULL, ${NO_FURTHER_CALL}`);
   }
 
   /**

@@ -3,7 +3,7 @@ import { Env } from '../config/env.js';
 import { DueLoopDeps } from '../due-rows/due-loop.js';
 import { PlatformClient } from '../platform/clients/platform-client.js';
 import { Contract } from '../platform/contract/contract.js';
-import { OutcomeStore } from '../platform/send/outcome-store.js';
+import { OutcomeWriter } from '../platform/send/outcome-writer.js';
 import { SendOnce } from '../platform/send/send-once.js';
 import { Sending } from '../sending/sending.js';
 import { ComplianceSeal, JOB_TABLE, type JobRow, submissionOf } from './job.js';
@@ -24,7 +24,7 @@ export class JobSender extends SendOnce<Submission, { jobId: string }> {
     seal: ComplianceSeal,
     contract: Contract,
     env: Env,
-    outcomeStore: OutcomeStore,
+    outcomeWriter: OutcomeWriter,
     sending: Sending,
     deps: DueLoopDeps,
   ) {
@@ -40,7 +40,7 @@ export class JobSender extends SendOnce<Submission, { jobId: string }> {
         isConfigured: () => contract.canCall('submitComplianceJob'),
         send: ({ id, request }) => platform.submitComplianceJob(submissionOf(seal.request.open(id, request))),
       },
-      outcomeStore,
+      outcomeWriter,
       sending,
       deps,
     );

@@ -27,7 +27,7 @@ export const ANSWER_TIMEOUT_MS = USUAL.statementMs + SILENT_AFTER_MS;
 const KEEP_ALIVE_MS = 5_000;
 
 /** Interval of the search for lost bulk connections, which are cut when found twice. */
-const LOOK_INTERVAL_MS = 3_000;
+const CHECK_INTERVAL_MS = 3_000;
 
 /** SQLSTATEs of transactions that had no effect and can run again: serialization_failure, deadlock_detected. */
 const RETRIED = ['40001', '40P01'];
@@ -38,7 +38,7 @@ export const isRetried = (error: unknown): boolean => RETRIED.includes(codeOf(er
 
 /**
  * PostgreSQL for the workers and the API. A silently lost connection delays a statement by `ANSWER_TIMEOUT_MS`, or a
- * statement over many rows by two looks, and is not used again. The server then ends its locks.
+ * statement over many rows by two checks, and is not used again. The server then ends its locks.
  */
 @Injectable()
 export class Database implements OnApplicationShutdown {
@@ -47,7 +47,7 @@ export class Database implements OnApplicationShutdown {
   readonly bulkPool: pg.Pool;
   /** Watches the bulk connections. */
   readonly silence: SilenceWatch;
-  private readonly looking: NodeJS.Timeout;
+  private readonly checking: NodeJS.Timeout;
   private readonly beforeEnds = new WeakMap<pg.PoolClient, () => Promise<void>>();
   private readonly afterCommits = new WeakMap<pg.PoolClient, Set<() => void>>();
 
@@ -61,7 +61,7 @@ export class Database implements OnApplicationShutdown {
     this.silence = new SilenceWatch(this.pool);
     this.bulkPool.on('connect', (client) => this.silence.follow(client as pg.ClientBase as pg.Client));
     // Users of the pool report its errors.
-    this.looking = setInterval(() => void this.silence.look().catch(() => undefined), LOOK_INTERVAL_MS).unref();
+    this.checking = setInterval(() => void this.silence.look().catch(() => undefined), CHECK_INTERVAL_MS).unref();
   }
 
   /**
@@ -121,7 +121,7 @@ export class Database implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    clearInterval(this.looking);
+    clearInterval(this.checking);
     await Promise.all([this.pool.end(), this.bulkPool.end()]);
   }
 }

@@ -93,7 +93,7 @@ export abstract class DueLoop<Row extends DueColumns> extends TriggeredLoop {
   protected abstract work(claim: Leased<Row>, claimingMs: number): Promise<void>;
 
   protected mayClaim(): boolean {
-    return !this.shutdown.signal.aborted && this.declared.isConfigured() && this.deps.worker.canClaim();
+    return !this.shutdown.signal.aborted && this.declared.isConfigured() && this.deps.worker.hasFreshHeartbeat();
   }
 
   protected nothingClaimed(): void {}

@@ -129,7 +129,7 @@ export class DueRows<Row extends object> {
   private async claimNext(): Promise<Leased<Row> | undefined> {
     for (const lane of this.table.lanes) {
       if (this.isFull(lane)) continue;
-      if (!this.worker.canClaim()) return undefined;
+      if (!this.worker.hasFreshHeartbeat()) return undefined;
       const { rows } = await this.database.pool.query<Row & ClaimColumns>(this.claimSql(), [
         lane.lane,
         this.worker.id,

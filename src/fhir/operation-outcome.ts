@@ -5,7 +5,7 @@ import type { FhirElement } from '../sessions/read/notes-fhir.js';
 /** The media type of FHIR in JSON (FHIR R4 §2.6.1.1). */
 export const FHIR_JSON = 'application/fhir+json';
 
-/** Issue types (hl7.org/fhir/R4/valueset-issue-type.html) of problems whose status does not determine it. */
+/** Issue types (hl7.org/fhir/R4/valueset-issue-type.html) of problems whose status does not determine the type. */
 const BY_TYPE: Readonly<Record<string, string>> = {
   'bad-search': 'value',
   'search-not-supported': 'not-supported',

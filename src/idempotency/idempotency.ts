@@ -8,7 +8,7 @@ import { errorTrace } from '../http/problem/error-trace.js';
 import { problemOf } from '../http/problem/fault.js';
 import { Problem } from '../http/problem/problem.js';
 import { Fingerprints } from '../vault/fingerprints.js';
-import { type SealContext, Vault } from '../vault/vault.js';
+import { type SealedPlace, Vault } from '../vault/vault.js';
 
 /** How long a running request keeps its key. Renewed while it runs, so a crashed process blocks the key no longer. */
 const LEASE_SECONDS = 14;
@@ -87,7 +87,7 @@ export class Idempotency {
   /**
    * @param run runs the request, perhaps again after a crash or a fault; it must create at most one resource with the
    *   given id
-   * @returns the answer, and true if it is an earlier one
+   * @returns the answer; `replayed` is true if it is an earlier one
    * @throws {Problem} 409 `idempotency-in-progress`, 422 `idempotency-key-reused`, or any error of `run`
    */
   async once(
@@ -181,7 +181,7 @@ export class Idempotency {
 }
 
 /** Bound to the request and its key, so that no caller gets the answer of another. */
-function bodyOf({ id, scopeHash }: Pick<Lease, 'id' | 'scopeHash'>): SealContext {
+function bodyOf({ id, scopeHash }: Pick<Lease, 'id' | 'scopeHash'>): SealedPlace {
   const row = `${id}/${scopeHash.toString('hex')}`;
   return { table: 'idempotency_records', column: 'body', row };
 }

@@ -59,7 +59,7 @@ export class Overview {
     const nowMs = this.clock.monotonicMs();
     if (this.newest && nowMs - this.readAtMs < POLL_INTERVAL_MS) return this.newest;
     this.readAtMs = Number.POSITIVE_INFINITY; // one read at a time
-    this.newest = this.look().finally(() => {
+    this.newest = this.readNow().finally(() => {
       this.readAtMs = nowMs;
     });
     return this.newest;
@@ -82,7 +82,7 @@ export class Overview {
     }
   }
 
-  private async look(): Promise<OverviewResponse> {
+  private async readNow(): Promise<OverviewResponse> {
     const [report, figures] = await Promise.all([this.checks.report(), this.figures.read()]);
     const capabilities = capabilitiesOf(this.contract, this.env);
     const { status, causes, checks } = report;

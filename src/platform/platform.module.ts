@@ -10,7 +10,7 @@ import { SpellingsRepository } from './http/spellings.repository.js';
 import { UnreadableAnswers } from './http/unreadable-answers.repository.js';
 import { CallsHealth } from './rate-limit/calls-health.js';
 import { RateLimiterRepository } from './rate-limit/rate-limiter.repository.js';
-import { OutcomeStore } from './send/outcome-store.js';
+import { OutcomeWriter } from './send/outcome-writer.js';
 import { SentData } from './send/sent-data.js';
 import { HandedOutUrls } from './upload/handed-out-urls.js';
 import { UploadStream } from './upload/upload-stream.js';
@@ -20,7 +20,7 @@ const contract = {
   useFactory: (env: Env) => readContract(env.PLATFORM_CONTRACT).contract,
   inject: [Env],
 };
-const clients = [UsersClient, PlatformClient, FileUploads, HandedOutUrls, SpellingsRepository, OutcomeStore, SentData];
+const clients = [UsersClient, PlatformClient, FileUploads, HandedOutUrls, SpellingsRepository, OutcomeWriter, SentData];
 
 /** Access to the therapy-notes platform. */
 @Module({

@@ -75,8 +75,8 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
     });
   }
 
-  /** False while the last heartbeat is too old to claim rows or start calls. */
-  canClaim(): boolean {
+  /** True while the last heartbeat is recent enough to claim rows and start calls. */
+  hasFreshHeartbeat(): boolean {
     return this.clock.monotonicMs() - this.lastBeatMs < MAX_HEARTBEAT_AGE_MS;
   }
 
@@ -166,7 +166,7 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
       this.watched.tell(rows[0].holds);
       await this.isNewest(rows[0], before);
     } catch (error) {
-      if (isDatabaseUnavailable(error) || !this.canClaim()) return;
+      if (isDatabaseUnavailable(error) || !this.hasFreshHeartbeat()) return;
       this.log.warn({ msg: 'a heartbeat failed and will be retried', ...errorTrace(error) });
     }
   }

@@ -84,7 +84,7 @@ export class Sending implements OnApplicationBootstrap {
     return this.env.HOLD_SENDING ? 'TRUE' : IS_HELD;
   }
 
-  /** True if a call that changes something may be sent now. Checked before each one, and commits a mark of it. */
+  /** True if a call that changes something may be sent now. Call it before each one: it commits a mark of the call. */
   async isAllowed(): Promise<boolean> {
     return this.worker.mark(`NOT ${this.heldSql}`);
   }

@@ -10,7 +10,7 @@ import type { SubscriptionResponse } from './subscriptions.dto.js';
 /** Maximum pages in which the next event is looked for, of 1,000 events each if types are chosen. */
 const MAX_PAGES = 5;
 
-/** Shows subscriptions, with the pending events of the feed. */
+/** Shows subscriptions, with how far they are behind the feed, and their next events. */
 @Injectable()
 export class SubscriptionView {
   constructor(

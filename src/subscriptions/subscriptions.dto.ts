@@ -16,7 +16,10 @@ const CURSOR = /^(0|latest|\d{1,18}-\d{1,18})$/;
 const NOT_A_CURSOR = { message: 'must be the cursor of an event, 0 or latest' };
 
 export class NewSubscriptionRequest {
-  /** The URL for the POST of each event: https, or http to this machine. Its query may hold a token, but nothing personal */
+  /**
+   * The URL that receives each event by POST: https, or http to this machine. May contain a token, but nothing
+   * personal
+   */
   @MaxCharacters(URL_CHARACTERS)
   url!: string;
 

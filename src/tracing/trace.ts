@@ -38,7 +38,7 @@ export function beginSpan(name: string, { kind = 'INTERNAL', causes, ...more }: 
   return tracer.startSpan(name, { kind: SpanKind[kind], links, ...more }, within);
 }
 
-/** Runs work within a span, to which everything belongs that it starts or stores. */
+/** Runs work within a span. Everything that the work starts or stores belongs to the span. */
 export function withinSpan<T>(span: Span, work: () => T): T {
   return context.with(trace.setSpan(ROOT_CONTEXT, span), work);
 }

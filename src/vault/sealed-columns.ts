@@ -1,4 +1,4 @@
-/** The place of a column's values (`SealContext`), in SQL over the row `t`. */
+/** The place of a column's values (`SealedPlace`), in SQL over the row `t`. */
 interface SealedIn {
   /** Defaults to the column's table. */
   table?: string;

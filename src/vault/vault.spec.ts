@@ -6,7 +6,7 @@ import { Random } from '../config/random.js';
 import type { SecretKey } from './keys.js';
 import { SEALED_TABLES } from './sealed-columns.js';
 import { openIfReadable, UnreadableValue } from './unreadable-value.js';
-import { type SealContext, Vault, type VaultUse } from './vault.js';
+import { type SealedPlace, Vault, type VaultUse } from './vault.js';
 
 const key = (id: string): SecretKey => ({ id, key: randomBytes(32) });
 const [k1, k2] = [key('k1'), key('k2')];
@@ -169,7 +169,7 @@ test('the registry and docs/security.md name every encrypted column of the schem
   ).toEqual([]);
 });
 
-const nameOf = (where: SealContext) => JSON.stringify(where);
+const nameOf = (where: SealedPlace) => JSON.stringify(where);
 
 test('a vault needs at least one key', () => {
   expect(() => new Vault([], new Random())).toThrow('DATA_KEYS holds no key; add one as id:base64.');

@@ -4,8 +4,8 @@ import { type Health, HealthIndicator, healthOf } from '../http/server/health-in
 import type { SecretKey } from './keys.js';
 import { MissingDataKey, UnreadableValue } from './unreadable-value.js';
 
-/** The place of an encrypted value in the database, and its additional data, so that a moved value does not open. */
-export interface SealContext {
+/** The place of an encrypted value in the database, which is its additional data (AAD): a moved value does not open. */
+export interface SealedPlace {
   table: string;
   column: string;
   /** The row's identity: its primary key, or another key that never changes. */
@@ -18,7 +18,7 @@ type UnreadableCause = (typeof UNREADABLE_CAUSES)[number];
 
 export interface VaultUse {
   /** Called for each value that does not open. @param isNew true for the first report of a damaged value */
-  onUnreadable?: (place: SealContext, cause: UnreadableCause, isNew: boolean) => void;
+  onUnreadable?: (place: SealedPlace, cause: UnreadableCause, isNew: boolean) => void;
 }
 
 /** The first byte of every encrypted value. */
@@ -70,7 +70,7 @@ export class Vault {
    * Encrypts a text or bytes for one place in the database with AES-256-GCM (NIST SP 800-38D). Format: version, length
    * of the key's name, its name, nonce, ciphertext, tag.
    */
-  seal(place: SealContext, plain: string | Buffer): Buffer {
+  seal(place: SealedPlace, plain: string | Buffer): Buffer {
     const { key, header } = this.sealing;
     const nonce = this.nextNonce();
     const cipher = createCipheriv('aes-256-gcm', key, nonce);
@@ -80,12 +80,12 @@ export class Vault {
   }
 
   /** Decrypts a text. @throws {Error} naming the missing key or the damaged column, never the content */
-  open(place: SealContext, sealed: Uint8Array): string {
+  open(place: SealedPlace, sealed: Uint8Array): string {
     return this.openBytes(place, sealed).toString('utf8');
   }
 
   /** Decrypts bytes. @throws {Error} as `open` */
-  openBytes(place: SealContext, sealed: Uint8Array): Buffer {
+  openBytes(place: SealedPlace, sealed: Uint8Array): Buffer {
     const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
     const by = headerOf(bytes);
     if (!by || bytes.length < by.bytes + NONCE_BYTES + TAG_BYTES) throw this.refused(place);
@@ -110,12 +110,12 @@ export class Vault {
     return plain;
   }
 
-  private refused(place: SealContext): UnreadableValue {
+  private refused(place: SealedPlace): UnreadableValue {
     this.report(place, 'damaged');
     return new UnreadableValue(`${place.table}.${place.column}`);
   }
 
-  private report(place: SealContext, cause: UnreadableCause): void {
+  private report(place: SealedPlace, cause: UnreadableCause): void {
     const name = nameOf(place);
     const isNew = cause === 'damaged' && !this.damaged.has(name) && this.damaged.size < MAX_REMEMBERED;
     if (isNew) this.damaged.add(name);
@@ -168,12 +168,12 @@ export function headerOf(sealed: Buffer): { keyId: string; bytes: number } | und
   return format === FORMAT && KEY_NAME.test(keyId) ? { keyId, bytes: 2 + length } : undefined;
 }
 
-function nameOf({ table, column, row }: SealContext): string {
+function nameOf({ table, column, row }: SealedPlace): string {
   return `${table}.${column} ${row}`;
 }
 
 /** Each name follows its length (two bytes), so that no two places have the same additional data. */
-function additionalData(place: SealContext, header: Buffer): Buffer {
+function additionalData(place: SealedPlace, header: Buffer): Buffer {
   const names = [place.table, place.column, place.row];
   const size = names.reduce((sum, name) => sum + 2 + Buffer.byteLength(name, 'utf8'), header.length);
   const data = Buffer.allocUnsafe(size);

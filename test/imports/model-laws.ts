@@ -136,7 +136,7 @@ async function shown(world: World, key: Key) {
   };
 }
 
-/** Checks what holds whenever the service is at rest. */
+/** Checks what holds whenever the service has no work left. */
 export async function checkAlways(world: World, history: History): Promise<void> {
   expect(world.platform.simulator.state.users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
   for (const sent of history.imports) await checkCounts(world, await read(world, sent));

@@ -154,7 +154,7 @@ test('a process without a heartbeat for five seconds claims nothing until the ne
   await newErrands(0);
   const peer = await newPeer();
   await world.advance('6 s');
-  expect(peer.process.canClaim()).toBe(false);
+  expect(peer.process.hasFreshHeartbeat()).toBe(false);
   expect(await peer.rows.claim()).toBeUndefined();
   await peer.beat();
   await claimed(peer);
@@ -164,7 +164,7 @@ test('a process whose heartbeat has expired in the database claims nothing', asy
   await newErrands(0);
   const peer = await newPeer();
   await world.advance(EXPIRED);
-  jest.spyOn(peer.process, 'canClaim').mockReturnValue(true);
+  jest.spyOn(peer.process, 'hasFreshHeartbeat').mockReturnValue(true);
   expect(await peer.rows.claim()).toBeUndefined();
   expect(await stored()).toEqual([{ note: null, lease_owner: null }]);
 });

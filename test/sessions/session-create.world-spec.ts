@@ -9,7 +9,7 @@ import type { HealthReport } from '../../src/operations/overview/health-report.j
 import { PlatformClient } from '../../src/platform/clients/platform-client.js';
 import type { UploadAddressResponse } from '../../src/platform/clients/upload-address.dto.js';
 import { PlatformError } from '../../src/platform/contract/platform-errors.js';
-import { OutcomeStore } from '../../src/platform/send/outcome-store.js';
+import { OutcomeWriter } from '../../src/platform/send/outcome-writer.js';
 import { RequestSender } from '../../src/sessions/create/request-sender.js';
 import { SessionRequestsRepository } from '../../src/sessions/create/session-requests.repository.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
@@ -117,15 +117,15 @@ describe('creating a session', () => {
     const { body } = await create(wish, { wait: 0 });
     const working = world.settle();
     await hasLeft(before);
-    const outcomeStore = world.get(OutcomeStore);
-    const save = outcomeStore.save.bind(outcomeStore);
+    const outcomeWriter = world.get(OutcomeWriter);
+    const writeUntilStored = outcomeWriter.writeUntilStored.bind(outcomeWriter);
     const storing = jest.fn();
     const retried = new Promise<void>((resolve) => {
-      jest.spyOn(outcomeStore, 'save').mockImplementationOnce((ids, store) =>
-        save(ids, () => {
+      jest.spyOn(outcomeWriter, 'writeUntilStored').mockImplementationOnce((ids, write) =>
+        writeUntilStored(ids, () => {
           storing();
           if (storing.mock.calls.length > 1) resolve();
-          return store();
+          return write();
         }),
       );
     });

@@ -18,15 +18,15 @@ export class StreamedAnswers implements OnModuleDestroy {
   private readonly log = new Logger(StreamedAnswers.name);
   /** The open answers. */
   private readonly open = new Map<ServerResponse, Principal>();
-  private readonly looking: NodeJS.Timeout;
+  private readonly checking: NodeJS.Timeout;
 
   constructor(private readonly callers: Callers) {
     // While the database is unavailable nothing is sent, because each piece is preceded by a check.
-    this.looking = setInterval(() => void this.cutEnded().catch(() => undefined), POLL_INTERVAL_MS).unref();
+    this.checking = setInterval(() => void this.cutEnded().catch(() => undefined), POLL_INTERVAL_MS).unref();
   }
 
   onModuleDestroy(): void {
-    clearInterval(this.looking);
+    clearInterval(this.checking);
   }
 
   /** Sends pieces of text until their end. Each piece costs a query. */

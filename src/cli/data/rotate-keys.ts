@@ -22,7 +22,7 @@ export interface RotationOptions {
   json?: boolean;
 }
 
-/** The values made with the keys of one setting: counts them, and makes them again. */
+/** Counts and recomputes the values that the keys of one setting made. */
 interface Rotation {
   setting: KeySetting;
   count(): Promise<ColumnKeys[]>;

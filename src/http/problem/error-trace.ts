@@ -1,4 +1,7 @@
-/** Messages of JavaScript that quote only names of the program; the one of `'id' in text`, say, quotes the text. */
+/**
+ * Messages of JavaScript that quote names of the program at most. That of `'id' in text` is missing: it quotes the
+ * text.
+ */
 const NAMES_ONLY = [
   /^Cannot (read|set) properties of (undefined|null)( \((reading|setting) '[\w$]+'\))?$/,
   /^[\w$.()[\]]+ is not (a function|a constructor|defined|iterable)$/,

@@ -87,8 +87,9 @@ function statusCodeOf(error: unknown): number {
 }
 
 /**
- * SQLSTATEs of connection exceptions, shutdowns, timeouts, full disks and standbys; also of rejected logins and missing
- * databases, because both were valid at the start. Then the codes of Node's socket faults, and Prisma's.
+ * SQLSTATEs of connection exceptions, timeouts, shutdowns, lacking resources (disk, memory, connections) and standbys;
+ * also of rejected logins and missing databases, because both were valid at the start. Then the codes of Node's socket
+ * faults, and Prisma's.
  */
 const UNAVAILABLE = [
   /^(08...|57014|25P03|57P0[1-4]|53[1-4]00|25006|28000|28P01|3D000)$/,

@@ -7,7 +7,7 @@ const MAPPED = /^::ffff:(?=\d+\.)/i;
 
 /**
  * The source of a request: the address from the trusted proxies, or else the one that connected. If a proxy passes on
- * something other than an IP address, such as one with a port, the proxy's own address is used.
+ * something other than a plain IP address, such as an address with a port, the proxy's own address is used.
  */
 export function sourceAddress({ ip, socket }: Pick<FastifyRequest, 'ip' | 'socket'>): string {
   const address = isIP(ip) === 0 ? (socket.remoteAddress ?? '') : ip;

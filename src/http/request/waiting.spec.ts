@@ -83,7 +83,7 @@ test('when the time is over it answers with the state of that moment', async () 
   expect([last, reads(), now()]).toEqual([7, 7, 110]);
 });
 
-test('it looks at most fifty times a second, and four times a second in a long wait', async () => {
+test('it reads at most fifty times a second, and four times a second in a long wait', async () => {
   const { time, pauses, now } = steppedTime();
   await pollUntil(60, counter().read, never, undefined, time);
   expect([Math.min(...pauses.slice(0, -1)), Math.max(...pauses), now()]).toEqual([20, 250, 60_000]);

@@ -26,7 +26,7 @@ export interface HealthPart {
   name: string;
   /** Requests are kept away while it is down. Its check does real work, so its `ok` holds even if other parts fail. */
   vital?: boolean;
-  /** Parts without which this one cannot work, and its check may be wrong. */
+  /** Parts that this one needs: if they fail, it cannot work, and its check may be wrong. */
   needs?: readonly string[];
 }
 

@@ -13,7 +13,7 @@ export class MinuteCounts<T> {
   private readonly counts = new Map<string, { sample: T; times: number }>();
   private cancelReport: (() => void) | undefined;
 
-  /** @param report receives each counted kind with its count */
+  /** @param report receives a sample of each kind, and how often it was counted */
   constructor(
     private readonly clock: Clock,
     private readonly report: (sample: T, times: number) => Promise<void> | void,

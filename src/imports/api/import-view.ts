@@ -42,7 +42,7 @@ export class MappingResponse {
   columns!: MappedColumnResponse[];
   /** Why this column is the id */
   idReason!: string | null;
-  /** The choice to make before the rows can be read */
+  /** The choice to make before the rows can be read; null if there is none */
   question!: MappingQuestionResponse | null;
   /** Values of status columns that mark a person as inactive */
   goneWords!: string[];

@@ -161,7 +161,7 @@ export class ImportRowView {
   hint!: string | null;
   /** It was corrected in this import */
   corrected!: boolean;
-  /** Of a rejected row, with `cells=true`; null if they are no longer stored, or could not be separated */
+  /** The cells of a rejected row, with `cells=true`; null if they are no longer stored, or could not be read */
   @VisibleTo('people:read')
   cells?: ImportRowCells | null;
 }

@@ -24,8 +24,8 @@ import { OutcomesRepository } from '../run/outcomes.repository.js';
 import { StartOrder } from '../run/start-order.repository.js';
 import { type ImportResponse, type Pace, showImport } from './import-view.js';
 
-/** Minimum interval of the reads for a watcher, and the minimum pause after one, in multiples of its duration. */
-const POLL_INTERVAL_MS = 500;
+/** Minimum pause between two reads for a watcher: in milliseconds, and in multiples of the last read's duration. */
+const MIN_POLL_PAUSE_MS = 500;
 const POLL_PAUSE_FACTOR = 10;
 
 /** The states after which an import changes only on request. */
@@ -52,7 +52,12 @@ export class ImportsService {
     return this.view(this.known(await this.imports.find(id)));
   }
 
-  /** Shows an import once it has ended or waits for a decision. @param seconds the maximum wait @throws {Problem} 404 */
+  /**
+   * Waits until an import has ended or needs a decision, and shows it.
+   *
+   * @param seconds the maximum wait
+   * @throws {Problem} 404
+   */
   async waitUntilSettled(id: string, seconds: number, signal?: AbortSignal): Promise<ImportResponse> {
     const find = async () => this.known(await this.imports.find(id));
     const isSettled = ({ state }: ImportRecord) => state !== 'staging' && state !== 'running';
@@ -153,7 +158,7 @@ export class ImportsService {
       }
       sent = shown;
       if (signal.aborted || ENDED.includes(view.state)) return;
-      const pauseMs = Math.max(POLL_INTERVAL_MS, tookMs * POLL_PAUSE_FACTOR);
+      const pauseMs = Math.max(MIN_POLL_PAUSE_MS, tookMs * POLL_PAUSE_FACTOR);
       await delay(pauseMs, undefined, { signal }).catch(() => undefined);
       const begunAt = performance.now();
       view = await this.show(first.id);

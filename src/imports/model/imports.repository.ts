@@ -5,7 +5,7 @@ import { PrismaService } from '../../database/prisma.service.js';
 import { Feed } from '../../feed/feed.js';
 import type { Import } from '../../generated/prisma/client.js';
 import { openIfReadable } from '../../vault/unreadable-value.js';
-import { type SealContext, Vault } from '../../vault/vault.js';
+import { type SealedPlace, Vault } from '../../vault/vault.js';
 import type { FileKind } from '../parse/row/import-row.js';
 import type { ImportFile, ImportKind, ImportRequest, ImportState } from './import.js';
 import type { Guard } from './import-guards.js';
@@ -207,7 +207,7 @@ export class ImportsRepository {
   }
 }
 
-function filesPlace(importId: string): SealContext {
+function filesPlace(importId: string): SealedPlace {
   return { table: 'imports', column: 'files', row: importId };
 }
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { STANDS_FOR } from '../../people/store/former-ids.repository.js';
+import { REPRESENTATIVE } from '../../people/store/former-ids.repository.js';
 import type { ImportRecord } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
 
@@ -21,7 +21,7 @@ export class SnapshotDeletes {
     if (unclear.rowCount !== 0) return 0;
     const { rows: successors } = await tx.query<{ externalId: string }>(
       `SELECT s.external_id AS "externalId" FROM former_ids f JOIN people p ON p.id = f.person_id
-         JOIN people s ON s.id = ${STANDS_FOR}
+         JOIN people s ON s.id = ${REPRESENTATIVE}
          JOIN import_rows r ON r.external_id = f.external_id AND coalesce(r.kind, f.kind) = f.kind
        WHERE r.import_id = $1`,
       [id],

@@ -96,7 +96,7 @@ export class OutcomesRepository {
     return rows[0]?.open ?? 0;
   }
 
-  /** Erases the data of a finished import's unchanged rows, stored in case another import changed their people. */
+  /** Erases the data of a finished import's unchanged rows. It was kept in case another import changed their people. */
   async forgetUnchanged(tx: PoolClient, importId: string): Promise<void> {
     await tx.query(
       `UPDATE import_rows r SET ${forget()} WHERE r.import_id = $1 AND r.outcome = 'unchanged' AND ${isFilled('r.profile')}`,

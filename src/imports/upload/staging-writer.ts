@@ -10,7 +10,7 @@ import { KnownProviders, type ProviderStatus } from './known-providers.js';
 import { mentionedIds } from './mentioned-ids.js';
 import type { StagedRow, StagingRepository } from './staging.repository.js';
 
-/** Rows of a full batch, and characters of its rejected cells and mentions. */
+/** A batch is stored at this many rows, or above this many characters of rejected cells and mentions. */
 const BATCH_ROWS = 2_000;
 const BATCH_CHARACTERS = 1024 * 1024;
 

@@ -124,7 +124,10 @@ export class StoredRecords {
 /** Kinds of files whose id column never contains people of a kind. */
 const OTHER_FILES: Record<PersonKind, FileKind> = { client: 'providers', provider: 'clients' };
 
-/** The record, or its rest if a cell is one of these ids. An unreadable line loses its text if it contains one. */
+/**
+ * Empties all other cells of a record if a cell is one of these ids. An unreadable line that contains one loses its
+ * text.
+ */
 function withoutPerson(record: StoredRecord, ids: ReadonlySet<string>): StoredRecord {
   if (!('cells' in record)) {
     return [...ids].some((id) => record.text.includes(id)) ? { ...record, text: '' } : record;

@@ -39,11 +39,11 @@ export async function* uploadedFiles(
   stalledMs = STALLED_MS,
 ): AsyncGenerator<UploadedFile> {
   if (Number(request.headers['content-length'] ?? 0) > limit) throw bodyTooLarge();
-  const limited = limitBytes(limit);
+  const limitBytes = byteLimiter(limit);
   const broken = brokenOff(request);
   if (!request.isMultipart()) {
     const mediaType = mediaTypeOf(request.headers['content-type']);
-    yield { name: mediaType || 'body', mediaType, content: limited(withIdleTimeout(body, stalledMs, broken)) };
+    yield { name: mediaType || 'body', mediaType, content: limitBytes(withIdleTimeout(body, stalledMs, broken)) };
     return;
   }
   const names = new Set<string>();
@@ -55,7 +55,7 @@ export async function* uploadedFiles(
       name: uniqueName(part.filename || part.fieldname, names),
       field: part.fieldname,
       mediaType: mediaTypeOf(part.mimetype),
-      content: limited(withIdleTimeout(part.file, stalledMs, broken)),
+      content: limitBytes(withIdleTimeout(part.file, stalledMs, broken)),
     };
   }
 }
@@ -100,10 +100,14 @@ export async function* withIdleTimeout<T>(
   }
 }
 
-/** Limits the total bytes of all streams that it is given. */
-function limitBytes(limit: number): (content: AsyncIterable<Buffer>) => AsyncGenerator<Buffer> {
+/**
+ * Makes a limiter of the total bytes of all streams that are passed to it.
+ *
+ * @throws {Problem} 413 when one exceeds it
+ */
+function byteLimiter(limit: number): (content: AsyncIterable<Buffer>) => AsyncGenerator<Buffer> {
   let bytes = 0;
-  return async function* counted(content) {
+  return async function* limited(content) {
     for await (const chunk of content) {
       bytes += chunk.length;
       if (bytes > limit) throw bodyTooLarge();

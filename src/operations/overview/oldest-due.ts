@@ -29,7 +29,10 @@ const KINDS = {
 
 export type WorkKind = keyof typeof KINDS;
 
-/** The oldest due work of a kind: its due time, and its age in seconds by the database's clock. Null if none is due. */
+/**
+ * When the oldest work of a kind became due (null if none is due), and for how many seconds it has been due, by the
+ * database's clock.
+ */
 export interface OldestDue {
   readonly since: Date | null;
   readonly seconds: number;

@@ -52,7 +52,10 @@ export class PersonResponse {
   providers?: string[];
   @VisibleTo('people:read')
   platformUserId!: string | null;
-  /** The origin of this user: created here, found by its email, named by an event, or linked manually */
+  /**
+   * How the platform user became known: created here, found by its email, named by an event, or linked manually; null
+   * without one
+   */
   @VisibleTo('people:read')
   origin!: Origin | null;
   /** Grants access to the platform as this person */

@@ -17,9 +17,9 @@ import { kindOfRole, PlatformUsersRepository, type UnknownPlatformUser } from '.
 
 /**
  * Handles USER_CREATED. Links the user to the person with its external id if the role fits and neither side is mapped;
- * this settles a client whose create got no answer. A former id means the person that stands for it, because the platform
- * keeps the id of the create. A user without such a person is listed as unknown to the EHR. The role of a user that is
- * linked already is kept, because it decides whether a deletion may delete the user.
+ * this settles a client whose create got no answer. A former id means the person that represents it, because the
+ * platform keeps the id of the create. A user without such a person is listed as unknown to the EHR. The role of a user
+ * that is linked already is kept, because it decides whether a deletion may delete the user.
  */
 @Injectable()
 export class UserCreatedHandler implements EventHandler<InboxEvent<'USER_CREATED'>> {

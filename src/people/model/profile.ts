@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Fingerprints } from '../../vault/fingerprints.js';
-import { type SealContext, Vault } from '../../vault/vault.js';
+import { type SealedPlace, Vault } from '../../vault/vault.js';
 import type { PersonKind } from './person.js';
 
 /** The EHR's data of a person: personal data, always sealed when stored. */
@@ -48,11 +48,11 @@ export class ProfileSeal {
   }
 
   /** Seals a profile for another place than that of its person. */
-  sealAt(at: SealContext, profile: Profile): Buffer {
+  sealAt(at: SealedPlace, profile: Profile): Buffer {
     return this.vault.seal(at, textOf(profile));
   }
 
-  openAt(at: SealContext, sealed: Uint8Array): Profile {
+  openAt(at: SealedPlace, sealed: Uint8Array): Profile {
     const [email, firstName, lastName] = JSON.parse(this.vault.open(at, sealed));
     return { email, firstName, lastName };
   }
@@ -95,6 +95,6 @@ function textOf({ email, firstName, lastName }: Profile): string {
   return JSON.stringify([email, firstName, lastName]);
 }
 
-function place({ id }: SealedFor, column: TextColumn | 'profile'): SealContext {
+function place({ id }: SealedFor, column: TextColumn | 'profile'): SealedPlace {
   return { table: 'people', column, row: id };
 }

@@ -126,7 +126,7 @@ export class Reconciler implements OnModuleInit {
   }
 
   private mayClaim(): boolean {
-    return !this.isStopping && this.platform.isConfigured && this.deps.worker.canClaim();
+    return !this.isStopping && this.platform.isConfigured && this.deps.worker.hasFreshHeartbeat();
   }
 
   private notifyIn(waitMs: number): void {

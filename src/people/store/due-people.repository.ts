@@ -63,9 +63,9 @@ export class DuePeopleRepository {
     return this.worker.id;
   }
 
-  /** False while other processes may take this one for dead, so that it must not claim rows. */
+  /** False while the last heartbeat is too old to claim rows. */
   canClaim(): boolean {
-    return this.worker.canClaim();
+    return this.worker.hasFreshHeartbeat();
   }
 
   hold(id: string): void {

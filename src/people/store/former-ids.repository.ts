@@ -10,7 +10,7 @@ import type { PersonKind } from '../model/person.js';
 import type { FormerId, Identities, NamedPerson } from '../model/rename-rule.js';
 
 /** SQL of the person that represents person `p`: itself, or the one that it was merged into. */
-export const STANDS_FOR = 'coalesce(p.merged_into, p.id)';
+export const REPRESENTATIVE = 'coalesce(p.merged_into, p.id)';
 
 /** A person with the clients that were merged into it. */
 export interface Family {
@@ -24,7 +24,7 @@ const FAMILY = `
     SELECT person_id AS id FROM former_ids WHERE kind = $1::person_kind AND external_id = $2
     UNION SELECT id FROM people WHERE kind = $1::person_kind AND external_id = $2),
   heads AS MATERIALIZED (
-    SELECT ${STANDS_FOR} AS id FROM people p WHERE p.id = ANY (ARRAY(SELECT id FROM named))),
+    SELECT ${REPRESENTATIVE} AS id FROM people p WHERE p.id = ANY (ARRAY(SELECT id FROM named))),
   family AS (
     SELECT id, external_id FROM people WHERE id = ANY (ARRAY(SELECT id FROM heads))
     UNION SELECT id, external_id FROM people WHERE merged_into = ANY (ARRAY(SELECT id FROM heads)))
@@ -87,7 +87,7 @@ export class FormerIdsRepository implements OnModuleInit {
     const { rows } = await (tx ?? this.database.pool).query<Successor>(
       `SELECT f.external_id AS "externalId", f.person_id AS "personId", f.into_id AS "intoId", f.user_id AS "userId",
          CASE WHEN p.merged_into IS NULL THEN 'renamed' ELSE 'merged' END AS code, s.id, s.external_id AS current
-       FROM former_ids f JOIN people p ON p.id = f.person_id JOIN people s ON s.id = ${STANDS_FOR}
+       FROM former_ids f JOIN people p ON p.id = f.person_id JOIN people s ON s.id = ${REPRESENTATIVE}
        WHERE f.kind = $1 AND f.external_id = ANY ($2::text[])`,
       [kind, ids],
     );

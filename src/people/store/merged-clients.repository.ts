@@ -12,10 +12,10 @@ import { PlatformUsersRepository } from './platform-users.repository.js';
  * SQL assignments for a merged client: it is never due, and no answer to an earlier call is stored. Its user is not on
  * its row, so that no decision can delete it.
  */
-const AT_REST = `wanted = false, platform_user_id = NULL, state = 'deleted', step = NULL, due_at = NULL, error_code = NULL,
-  error_text = NULL, fault = NULL, review = NULL, retry_at = NULL, failures = 0, checked_absent_at = NULL,
-  lane = 'bulk', lease_owner = NULL, wanted_at = clock_timestamp(), stated_at = clock_timestamp(),
-  updated_at = clock_timestamp()`;
+const NO_FURTHER_CALL = `wanted = false, platform_user_id = NULL, state = 'deleted', step = NULL, due_at = NULL,
+  error_code = NULL, error_text = NULL, fault = NULL, review = NULL, retry_at = NULL, failures = 0,
+  checked_absent_at = NULL, lane = 'bulk', lease_owner = NULL, wanted_at = clock_timestamp(),
+  stated_at = clock_timestamp(), updated_at = clock_timestamp()`;
 
 /** Columns of a person that loses its user. */
 const WITHOUT_USER: MoreFields = { origin: null, appliedProfile: null, inviteUrl: null, leaseOwner: null };
@@ -39,9 +39,13 @@ export class MergedClientsRepository {
     return rowCount !== 0;
   }
 
-  /** Puts a merged client to rest, and moves its user. @param survivor the client that it was merged into */
+  /**
+   * Leaves a merged client without a next step, and moves its user.
+   *
+   * @param survivor the client that it was merged into
+   */
   async store(tx: PoolClient, client: PersonRow, survivor: PersonRow, user: MergedUser): Promise<void> {
-    await tx.query(`UPDATE people SET ${AT_REST} WHERE id = $1`, [client.id]);
+    await tx.query(`UPDATE people SET ${NO_FURTHER_CALL} WHERE id = $1`, [client.id]);
     if (user === 'none') await this.dependents.releaseClaims(tx, client.id, []);
     else if (user === 'taken-over') await this.takeOver(tx, client, survivor);
     else await this.users.keep(tx, client.person.platformUserId ?? '', client);

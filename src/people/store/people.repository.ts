@@ -235,7 +235,7 @@ export class PeopleRepository extends PeopleReader {
   ): Promise<number> {
     const { now } = row.context;
     const { kind: _kind, wanted: _wanted, email: _email, ...known } = person;
-    const isSettled = step.do === 'rest' && step.until === null;
+    const hasNoNextStep = step.do === 'rest' && step.until === null;
     // A person with a call keeps its place, because otherwise the checks of a long import would expire before its creates.
     const isInPlace = step.do === 'call' && step.notBefore === null && row.dueAt !== null && row.dueAt <= now;
     const isEmptied = step.state === 'deleted' || (!person.wanted && row.profile === null);
@@ -247,7 +247,7 @@ export class PeopleRepository extends PeopleReader {
       step: step.do === 'call' ? queueOf(step, person) : null,
       errorCode: code,
       ...(!isInPlace && { dueAt: step.do === 'call' ? (step.notBefore ?? now) : step.until }),
-      ...(isSettled && step.state !== 'waiting' && { lane: 'bulk' as const, traceparent: null }),
+      ...(hasNoNextStep && step.state !== 'waiting' && { lane: 'bulk' as const, traceparent: null }),
       ...((code === null || ['synced', 'waiting', 'deleted'].includes(step.state)) && { errorText: null }),
       ...(row.state !== step.state && { updatedAt: now }),
       ...(step.state === 'deleted' && { attemptProfile: null }),

@@ -1,12 +1,15 @@
 import type { Pool } from 'pg';
 import type { PersonKey } from '../model/profile.js';
-import { STANDS_FOR } from './former-ids.repository.js';
+import { REPRESENTATIVE } from './former-ids.repository.js';
 
-/** SQL of a column of the person `head` that a platform user belongs or belonged to, or that stands for it; null if none. */
+/**
+ * SQL of a column of the person `head` that a platform user belongs or belonged to, or that represents it; null if
+ * none.
+ */
 const ofUser = (user: string, column: string): string => `coalesce(
-    (SELECT ${column} FROM people p JOIN people head ON head.id = ${STANDS_FOR} WHERE p.platform_user_id = ${user}),
-    (SELECT ${column} FROM platform_users f JOIN people p ON p.id = f.person_id JOIN people head ON head.id = ${STANDS_FOR}
-     WHERE f.platform_user_id = ${user}))`;
+    (SELECT ${column} FROM people p JOIN people head ON head.id = ${REPRESENTATIVE} WHERE p.platform_user_id = ${user}),
+    (SELECT ${column} FROM platform_users f JOIN people p ON p.id = f.person_id
+     JOIN people head ON head.id = ${REPRESENTATIVE} WHERE f.platform_user_id = ${user}))`;
 
 /** SQL of the external id of the person that a platform user belongs or belonged to; null if none. */
 export const personOfUser = (user: string): string => ofUser(user, 'head.external_id');

@@ -68,7 +68,10 @@ export class PlatformUsersRepository {
     await platformUser.deleteMany({ where: { platformUserId, ...KEPT } });
   }
 
-  /** Checks whether another person is mapped to a user, and if its role fits the person's kind; null if unknown. */
+  /**
+   * `heldByAnother`: another person is mapped to the user, or it is kept for a merged client. `role`: if the user's
+   * role fits the person's kind; null if unknown.
+   */
   async fit(tx: PoolClient, platformUserId: string, { id, kind }: { id: string; kind: PersonKind }) {
     const text = `SELECT p.id AS holder, u.role, u.person_id AS owner FROM (SELECT $1::text AS id) AS platform_user
       LEFT JOIN people p ON p.platform_user_id = platform_user.id LEFT JOIN platform_users u ON u.platform_user_id = platform_user.id`;

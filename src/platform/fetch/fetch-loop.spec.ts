@@ -41,7 +41,7 @@ class Rows implements FetchWork {
   readonly wakes: number[] = [];
   configured = true;
   concurrency = 0;
-  canClaim = () => true;
+  hasFreshHeartbeat = () => true;
   storing = (): void => {};
 
   constructor(
@@ -116,7 +116,7 @@ describe('the fetch loop', () => {
     });
     const deps = {
       database: { pool: undefined, transaction: (work: (tx: unknown) => unknown) => work(undefined) },
-      worker: { canClaim: () => rows.canClaim() },
+      worker: { hasFreshHeartbeat: () => rows.hasFreshHeartbeat() },
       clock,
       random: new EvenRandom(),
       metrics: { counter: () => ({ inc: () => undefined }) },
@@ -337,11 +337,11 @@ describe('the fetch loop', () => {
 
   test('a process without a heartbeat claims nothing, and starts no call for a claimed row', async () => {
     const { rows, loop } = setUp(1, () => answer);
-    rows.canClaim = () => false;
+    rows.hasFreshHeartbeat = () => false;
     await loop.run();
     expect(rows.rows[0]?.dueMs).toBe(clock.ms);
     let asked = 0;
-    rows.canClaim = () => ++asked === 1; // it stalls just after its claim
+    rows.hasFreshHeartbeat = () => ++asked === 1; // it stalls just after its claim
     await loop.run();
     expect([calls, rows.rows[0]?.dueMs]).toEqual([[], clock.ms]);
   });

@@ -114,7 +114,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
   }
 
   protected override async work(claim: Leased<Row>): Promise<void> {
-    if (!this.deps.worker.canClaim()) {
+    if (!this.deps.worker.hasFreshHeartbeat()) {
       this.pause.releaseProbe();
       return this.storeFault(claim, 'stopped', 0);
     }

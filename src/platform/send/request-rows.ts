@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { isUniqueViolation } from '../../http/problem/fault.js';
 
-/** A table of requests and their results on the platform. A row that an event made has no request. */
+/** A table of requests and their results on the platform. An event may have made a row without a request. */
 export interface RequestTable {
   readonly name: 'sessions' | 'compliance_jobs';
   /** SQL of the columns of a row `t`, with the names of its fields. */

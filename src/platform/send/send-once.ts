@@ -11,7 +11,7 @@ import { Sending } from '../../sending/sending.js';
 import { annotate } from '../../tracing/trace.js';
 import { PlatformError } from '../contract/platform-errors.js';
 import { FetchPause, type PauseCause } from '../fetch/fetch-pause.js';
-import type { OutcomeStore } from './outcome-store.js';
+import type { OutcomeWriter } from './outcome-writer.js';
 import { retryWhenTaken } from './request-rows.js';
 
 /**
@@ -31,7 +31,7 @@ interface RequestColumns extends DueColumns {
   refusedAt: Date | null;
 }
 
-/** Stores the outcomes of attempts, each in its locked row. */
+/** Changes a request by the outcome of its attempt. The row is locked. */
 export interface RequestOutcomes<Row, Answer> {
   /** Stores the platform's answer. If it belongs to another request, the outcome stays unknown. */
   accepted(tx: PoolClient, row: Row, answer: Answer): Promise<void>;
@@ -86,7 +86,7 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
 
   constructor(
     private readonly requests: SendWork<Row, Answer>,
-    private readonly outcomeStore: OutcomeStore,
+    private readonly outcomeWriter: OutcomeWriter,
     sending: Sending,
     deps: DueLoopDeps,
   ) {
@@ -225,9 +225,9 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
     );
   }
 
-  private async save({ lease }: Leased<Row>, outcome: string, store: () => Promise<unknown>): Promise<void> {
+  private async save({ lease }: Leased<Row>, outcome: string, write: () => Promise<unknown>): Promise<void> {
     annotate({ 'notebridge.outcome': outcome });
-    const isStored = await this.outcomeStore.save({ request: lease.key }, store);
+    const isStored = await this.outcomeWriter.writeUntilStored({ request: lease.key }, write);
     this.attempts.inc({ outcome });
     if (isStored) this.requests.afterCommit?.();
   }

@@ -35,8 +35,8 @@ const MAX_SLEEP_MS = 5_000;
 /** Minimum time between two rounds. */
 const MIN_SLEEP_MS = 100;
 
-/** How long after work on due rows to look again. Otherwise a row that cannot be claimed would keep the process busy. */
-export const LOOK_AGAIN_MS = 1_000;
+/** Minimum time between two runs for due rows. Otherwise a row that cannot be claimed would keep the process busy. */
+export const POLL_INTERVAL_MS = 1_000;
 
 /** Minimum time between two log lines about the same poll. */
 const QUIET_MS = 30_000;
@@ -67,7 +67,7 @@ export class Poller implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** Declares a poll that runs when a row is due. Call it from a feature's `onModuleInit`. */
   whenDue(name: string, nextDue: NextDue, work: Poll['work']): void {
-    this.polls.push({ name, work, nextDue, everyMs: LOOK_AGAIN_MS, nextAtMs: 0 });
+    this.polls.push({ name, work, nextDue, everyMs: POLL_INTERVAL_MS, nextAtMs: 0 });
   }
 
   /** Declares a poll at intervals, of a second or more, for work without due times. */

@@ -3,7 +3,7 @@ import { Clock } from '../../config/clock.js';
 import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
 import type { QueueName } from '../backend/queue-names.js';
 import { QueueStore } from '../backend/queue-store.js';
-import { LOOK_AGAIN_MS, Poller } from './poller.js';
+import { POLL_INTERVAL_MS, Poller } from './poller.js';
 
 /** A queue whose activations are planned. `again` is true if something changed during the computation. */
 interface PlannedQueue {
@@ -85,7 +85,7 @@ export class QueueNotifier {
 
   protected add(name: QueueName, delayMs: number): void {
     void this.store.add(name, delayMs);
-    this.poller.wakeIn(delayMs + LOOK_AGAIN_MS);
+    this.poller.wakeIn(delayMs + POLL_INTERVAL_MS);
   }
 
   @HealthIndicator({ name: 'queue', needs: ['worker'] })

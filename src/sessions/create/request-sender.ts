@@ -5,7 +5,7 @@ import { DueLoopDeps } from '../../due-rows/due-loop.js';
 import { clientsOf } from '../../people/store/person-users.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
-import { OutcomeStore } from '../../platform/send/outcome-store.js';
+import { OutcomeWriter } from '../../platform/send/outcome-writer.js';
 import { SendOnce } from '../../platform/send/send-once.js';
 import { SentData } from '../../platform/send/sent-data.js';
 import { Sending } from '../../sending/sending.js';
@@ -29,7 +29,7 @@ export class RequestSender extends SendOnce<OpenRequest, { sessionId: string }> 
     seal: SessionSeal,
     contract: Contract,
     env: Env,
-    outcomeStore: OutcomeStore,
+    outcomeWriter: OutcomeWriter,
     sending: Sending,
     deps: DueLoopDeps,
     database: Database,
@@ -52,7 +52,7 @@ export class RequestSender extends SendOnce<OpenRequest, { sessionId: string }> 
         },
         afterCommit: () => deps.notifier.notify('sessions'),
       },
-      outcomeStore,
+      outcomeWriter,
       sending,
       deps,
     );

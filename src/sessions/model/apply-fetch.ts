@@ -144,7 +144,7 @@ type LookupSubject = Pick<SessionRow, 'eventState' | 'createdAt' | 'lastEventAt'
 };
 
 /**
- * Schedules the next lookup of a session without an event; null if the session has ended. The first lookup is at the
+ * The time of the next lookup of a session without an event; null if the session has ended. The first lookup is at the
  * policy's age, the next ones at its interval, which grows with the age. A session that is Processing again after its
  * end is looked up soon, because no event reports its end (spec, Meaning of event types: COMPLETED does not fire on
  * reprocessing).

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import { Fingerprints } from '../../vault/fingerprints.js';
-import { type SealContext, SealedColumn, Vault } from '../../vault/vault.js';
+import { SealedColumn, type SealedPlace, Vault } from '../../vault/vault.js';
 import { NO_FACTS, type SessionFacts } from './session-facts.js';
 import type { NoteResponse } from './session-view.js';
 
@@ -72,6 +72,6 @@ export class SessionSeal {
   }
 }
 
-function notesPlace({ session, document, revision }: RevisionKey): SealContext {
+function notesPlace({ session, document, revision }: RevisionKey): SealedPlace {
   return { table: 'document_revisions', column: 'notes', row: `${session}/${document}/${revision}` };
 }

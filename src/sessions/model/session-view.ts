@@ -78,7 +78,7 @@ export class SessionResponse {
   correlationId!: string | null;
   /** For an `Unknown` session: the ways to resolve it; otherwise empty */
   choices!: RequestChoiceResponse[];
-  /** The next action of this service, and its reason: `createSession`, `getSession` or `none` */
+  /** The next action of this service (`createSession`, `getSession` or `none`), and its reason */
   nextStep!: NextStepResponse;
   aiNotesEnabled!: boolean | null;
   /** False while the platform may still change aiNotesEnabled */

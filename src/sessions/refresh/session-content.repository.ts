@@ -64,7 +64,7 @@ export class SessionContentRepository {
    * Replaces the stored documents by those of an answer, and keeps every version.
    *
    * @param at now, and when the event arrived that the fetch answers, if any
-   * @returns true if readers see other notes than before, and the number of new revisions
+   * @returns if readers see other notes than before (`readable`), and the number of new revisions
    */
   async storeNotes(
     tx: PoolClient,

@@ -109,7 +109,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
     if (page.items.length > 0 && !(await this.mayBegin(claim))) return this.settle(claim, dueUnlessPaused(NOW));
     let reached = cursorOfRow(row);
     for (const event of page.items) {
-      if (!this.deps.worker.canClaim()) return this.settle(claim, dueUnlessPaused(NOW));
+      if (!this.deps.worker.hasFreshHeartbeat()) return this.settle(claim, dueUnlessPaused(NOW));
       const answer = await this.endpoint.deliver({ url: row.url, secrets }, messageOf(event), this.shutdown.signal);
       if (!answer) return this.settle(claim, dueUnlessPaused(NOW));
       const outcome = answer.fault ?? 'delivered';

@@ -44,7 +44,7 @@ export function afterFailure({ failures, failingSince, status, retryAfterMs = 0,
  * The pause of a subscription after a caller's change.
  *
  * @param old its pause before
- * @param wanted true if the caller pauses it, false if the caller resumes it
+ * @param wanted true if the caller pauses it, false if the caller resumes it, undefined if the change names neither
  * @param isPlaceChosen true if the caller says where to continue, which also ends `cursor-expired`
  * @returns `not-chosen` if it cannot continue, because the caller must say where
  */

@@ -10,7 +10,7 @@ import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
 import type { PushFault } from './endpoint.js';
 import type { PauseReason } from './push-rules.js';
 
-/** The grant of a subscription: where to send which events, and the secret that signs them. */
+/** The grant of a subscription: where to send which events, and the secrets that sign them. */
 interface Grant {
   id: string;
   url: string;

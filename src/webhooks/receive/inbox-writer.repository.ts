@@ -4,7 +4,7 @@ import { Env } from '../../config/env.js';
 import { connectionShares } from '../../database/connect/connection-shares.js';
 import { discardConnections, keepOpen, newPool, writeFault } from '../../database/connect/pools.js';
 import { codeOf } from '../../http/problem/fault.js';
-import type { SealContext } from '../../vault/vault.js';
+import type { SealedPlace } from '../../vault/vault.js';
 import { byteaArray } from './bytea-array.js';
 
 /** One genuine delivery on its way into the inbox. */
@@ -21,7 +21,7 @@ export interface IncomingRow {
 }
 
 /** The place of an encrypted body. Unlike its id, the signature is known before the commit. @param signature in hex */
-export function bodyPlace(signature: string): SealContext {
+export function bodyPlace(signature: string): SealedPlace {
   return { table: 'webhook_deliveries', column: 'body', row: signature };
 }
 

@@ -61,7 +61,7 @@ function likelyHeader(lines: Iterable<Candidate>): Candidate | undefined {
 }
 
 /**
- * Detects the dialect of a CSV file by its beginning, and the physical line on which its header begins.
+ * Detects, by the beginning of a CSV file, its dialect and the physical line on which its header begins.
  *
  * @param text `HEADER_MAX` characters, or the whole file
  */

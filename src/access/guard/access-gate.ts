@@ -44,7 +44,7 @@ interface ControllerRoute {
 
 /** Identifies the caller of a request and requires its scopes, before the body is read. */
 @Injectable()
-export class RequestAuthenticator extends RequestGate {
+export class AccessGate extends RequestGate {
   private routes: ReadonlyMap<string, ControllerRoute> | undefined;
   private readonly failures;
 
@@ -166,14 +166,14 @@ export class RequestAuthenticator extends RequestGate {
 export class AccessGuard implements CanActivate {
   constructor(
     private readonly reflector: Reflector,
-    private readonly authenticator: RequestAuthenticator,
+    private readonly gate: AccessGate,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const needed = neededScopes(this.reflector, context.getHandler(), context.getClass());
     if (needed === 'public') return true;
     const request = context.switchToHttp().getRequest<FastifyRequest>();
-    await this.authenticator.check(request, needed);
+    await this.gate.check(request, needed);
     requireStepUp(this.reflector, context.getHandler() as () => unknown, request);
     return true;
   }

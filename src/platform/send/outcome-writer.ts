@@ -8,10 +8,12 @@ import { errorTrace } from '../../http/problem/error-trace.js';
 /** How long a shutdown waits for outcomes, in addition to the grace period of the HTTP server. */
 const SHUTDOWN_MS = 8_000;
 
-/** Stores the outcomes of attempts. Only this process knows them, so it retries, and a shutdown waits for a while. */
+/**
+ * Retries until the outcome of an attempt is stored, because only this process knows it. A shutdown waits for a while.
+ */
 @Injectable()
-export class OutcomeStore implements OnApplicationShutdown {
-  private readonly log = new Logger(OutcomeStore.name);
+export class OutcomeWriter implements OnApplicationShutdown {
+  private readonly log = new Logger(OutcomeWriter.name);
   private readonly pending = new Set<Promise<unknown>>();
   private readonly givingUp = new AbortController();
 
@@ -24,7 +26,7 @@ export class OutcomeStore implements OnApplicationShutdown {
    * @param write may run more than once
    * @returns false if it could not be stored
    */
-  save(ids: Record<string, string>, write: () => Promise<unknown>): Promise<boolean> {
+  writeUntilStored(ids: Record<string, string>, write: () => Promise<unknown>): Promise<boolean> {
     const stored = retryUntilStored(write, this.clock, (ms) =>
       delay(ms, undefined, { signal: this.givingUp.signal }),
     ).then(
