@@ -2176,7 +2176,10 @@ export interface components {
             types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "person.unmerged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /** @description Its purpose; not the name of a person */
             description?: string;
-            /** @description The URL for the POST of each event: https, or http to this machine. Its query may hold a token, but nothing personal */
+            /**
+             * @description The URL that receives each event by POST: https, or http to this machine. May contain a token, but nothing
+             *     personal
+             */
             url: string;
             /** @description The cursor after which it begins; 0 for the oldest event, latest (the default) for the events from now on */
             after?: string;
@@ -2449,7 +2452,8 @@ export interface components {
             /** @description Null without `people:read` */
             platformUserId: string | null;
             /**
-             * @description The origin of this user: created here, found by its email, named by an event, or linked manually. Null without `people:read`
+             * @description How the platform user became known: created here, found by its email, named by an event, or linked manually; null
+             *     without one. Null without `people:read`
              * @enum {string|null}
              */
             origin: "created" | "event" | "linked" | "resolved" | null;
@@ -2773,7 +2777,7 @@ export interface components {
             correlationId: string | null;
             /** @description For an `Unknown` session: the ways to resolve it; otherwise empty */
             choices: components["schemas"]["RequestChoiceResponse"][];
-            /** @description The next action of this service, and its reason: `createSession`, `getSession` or `none` */
+            /** @description The next action of this service (`createSession`, `getSession` or `none`), and its reason */
             nextStep: components["schemas"]["NextStepResponse"];
             aiNotesEnabled: boolean | null;
             /** @description False while the platform may still change aiNotesEnabled */
@@ -3133,7 +3137,7 @@ export interface components {
             columns: components["schemas"]["MappedColumnResponse"][];
             /** @description Why this column is the id */
             idReason: string | null;
-            /** @description The choice to make before the rows can be read */
+            /** @description The choice to make before the rows can be read; null if there is none */
             question: components["schemas"]["MappingQuestionResponse"] | null;
             /** @description Values of status columns that mark a person as inactive */
             goneWords: string[];
@@ -3232,7 +3236,7 @@ export interface components {
             platformUserId: string;
         };
         ImportRowView: {
-            /** @description Of a rejected row, with `cells=true`; null if they are no longer stored, or could not be separated. Absent without `people:read` */
+            /** @description The cells of a rejected row, with `cells=true`; null if they are no longer stored, or could not be read. Absent without `people:read` */
             cells?: components["schemas"]["ImportRowCells"] | null;
             /** @description Number of the row within the import */
             row: number;
