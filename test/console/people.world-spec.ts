@@ -62,7 +62,7 @@ describeInBrowser('people and the audit log in the console', () => {
     await dialog.getByRole('button', { name: 'Release' }).click();
     await page.getByRole('button', { name: 'Set a legal hold' }).waitFor();
 
-    await page.getByRole('link', { name: 'Who saw this client' }).click();
+    await page.getByRole('link', { name: 'Audit log' }).click();
     const entry = page.getByRole('row').filter({ hasText: 'resolved a client' }).first();
     await entry.getByText(SECOND).waitFor();
     await entry.getByRole('link').first().click();
