@@ -185,18 +185,5 @@ test('every problem that the source makes is described, and no other', async () 
 /** Problems of pages for browsers and of the platform's own route, which the API's description leaves out. */
 const OUTSIDE = ['not-built', 'not-genuine', 'not-kept'];
 
-/**
- * Types that the source takes from a table: the codes of a rejected session, why a person cannot be resolved or merged, and whether
- * a former id was renamed or merged.
- */
-const NAMED_BY_VALUES = [
-  ...[
-    'abandoned',
-    'call-under-way',
-    'has-platform-user',
-    'merged',
-    'nothing-to-resolve',
-    'renamed',
-    'session-requested',
-  ],
-];
+/** The type of a rejected session is the code in its row. */
+const NAMED_BY_VALUES = ['abandoned'];
