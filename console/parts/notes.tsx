@@ -26,6 +26,17 @@ function sentenceOf(error: Error): string {
   return label ? `The field “${label}” is invalid: ${fault.detail}.` : error.message;
 }
 
+/** Names the values that cannot be decrypted. */
+export function NotShown({ parts }: { parts: readonly string[] | undefined }) {
+  return (
+    parts && (
+      <p>
+        <strong>Not shown:</strong> {parts.join(', ')}. The stored values cannot be decrypted: ask an operator.
+      </p>
+    )
+  );
+}
+
 /** Shown instead of a page or an action for which the caller lacks a scope. */
 export function LacksScope({ scope }: { scope: string }) {
   return (

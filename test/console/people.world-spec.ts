@@ -144,7 +144,8 @@ describeInBrowser('people and the audit log in the console', () => {
       await page.getByLabel('Choose C-3').check();
       await page.getByRole('button', { name: 'Resolve 2 chosen' }).click();
       const dialog = page.getByRole('dialog');
-      await dialog.getByLabel('Action').selectOption('ignore');
+      await dialog.getByText('Recommended: Ignore.').waitFor();
+      expect(await dialog.getByLabel('Action').inputValue()).toBe('ignore');
       await dialog.getByRole('button', { name: 'Count' }).click();
       await dialog.getByText('2 people are selected').waitFor();
       await dialog.getByRole('button', { name: 'Resolve 2' }).click();
@@ -171,6 +172,14 @@ describeInBrowser('people and the audit log in the console', () => {
       await page.getByRole('link', { name: 'Back to the review' }).click();
       await row.waitFor();
     });
+  });
+
+  test('offers no action on a person that does not exist', async () => {
+    const page = await open(world.url, '/people/client/nobody');
+    await page.getByText('No client has this external id').waitFor();
+    const main = page.getByRole('main');
+    expect(await main.getByRole('button').allTextContents()).toEqual([]);
+    expect(await main.getByRole('link').allTextContents()).toEqual(['All clients', 'Audit log']);
   });
 
   test('forgets a search at the sign-out', async () => {

@@ -45,7 +45,7 @@ function Shown({ entry }: { entry: Schemas['AuditResponse'] }) {
         }}
       />
       <h3>About</h3>
-      <About entry={entry} most={Number.POSITIVE_INFINITY} />
+      <About entry={entry} />
     </>
   );
 }
@@ -65,8 +65,8 @@ function SubjectLink({ kind, id, isWhole }: { kind: string; id: string; isWhole:
   return isWhole ? <Link href={href}>{id}</Link> : <IdLink href={href} id={id} />;
 }
 
-/** The subjects of an entry. @param most maximum number of ids to show */
-export function About({ entry: { subjects, ranges }, most }: { entry: Entry; most: number }): ReactNode {
+/** The subjects of an entry. @param most maximum number of ids to show, each shortened; without it, all are shown whole */
+export function About({ entry: { subjects, ranges }, most }: { entry: Entry; most?: number }): ReactNode {
   const named = Object.entries(subjects).flatMap(([kind, ids]) => ids.map((id) => [kind, id] as const));
   const listed = Object.entries(ranges);
   if (named.length + listed.length === 0) return null;
@@ -74,10 +74,10 @@ export function About({ entry: { subjects, ranges }, most }: { entry: Entry; mos
     <ul className="plain about">
       {named.slice(0, most).map(([kind, id]) => (
         <li key={`${kind} ${id}`}>
-          {kind} <SubjectLink kind={kind} id={id} isWhole={most === Number.POSITIVE_INFINITY} />
+          {kind} <SubjectLink kind={kind} id={id} isWhole={most === undefined} />
         </li>
       ))}
-      {named.length > most && <li>{`and ${number(named.length - most)} more`}</li>}
+      {most !== undefined && named.length > most && <li>{`and ${number(named.length - most)} more`}</li>}
       {listed.map(([kind, { count, first, last }]) => (
         <li key={kind}>
           {`${kind}: ${number(count)} between `}

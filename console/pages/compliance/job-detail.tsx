@@ -3,7 +3,7 @@ import { useScopes } from '../../api/session.js';
 import { Choices } from '../../parts/choices.js';
 import { Field } from '../../parts/field.js';
 import { Facts, Head, Section } from '../../parts/layout.js';
-import { LacksScope } from '../../parts/notes.js';
+import { LacksScope, NotShown } from '../../parts/notes.js';
 import { Loaded, useRead } from '../../parts/read.js';
 import { StateOf } from '../../parts/state.js';
 import { Copyable, Moment } from '../../parts/values.js';
@@ -49,11 +49,7 @@ function JobFacts({ job }: { job: Job }) {
           <strong>The platform said:</strong> {platformMessage}
         </p>
       )}
-      {unreadable && (
-        <p>
-          <strong>Not shown:</strong> {unreadable.join(', ')}. The stored values cannot be decrypted: ask an operator.
-        </p>
-      )}
+      <NotShown parts={unreadable} />
       <Facts
         facts={{
           Created: <Moment at={createdAt} exact />,

@@ -1,5 +1,6 @@
 import type { Schemas } from '../../api/client.js';
 import { Facts } from '../../parts/layout.js';
+import { NotShown } from '../../parts/notes.js';
 import { StateOf } from '../../parts/state.js';
 import { Copyable, duration, Moment, number } from '../../parts/values.js';
 import { PersonLink, PersonLinks } from '../people/person-link.js';
@@ -46,11 +47,7 @@ export function SessionFacts({ session }: { session: Session }) {
           <strong>Incomplete:</strong> parts of the platform’s answer could not be read ({incomplete.join(', ')}).
         </p>
       )}
-      {unreadable && (
-        <p>
-          <strong>Not shown:</strong> {unreadable.join(', ')}. The stored values cannot be decrypted: ask an operator.
-        </p>
-      )}
+      <NotShown parts={unreadable} />
       <Facts
         facts={{
           Clients: <PersonLinks withId people={clients.map((externalId) => ({ kind: 'client', externalId }))} />,
