@@ -1,4 +1,5 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 /** A received message. */
@@ -32,11 +33,12 @@ export class PushReceiver {
     readonly url: string,
   ) {}
 
-  static async start(): Promise<PushReceiver> {
-    const server = createServer();
+  /** @param tls its certificate and key; without them, it speaks plain HTTP */
+  static async start(tls?: ServerOptions): Promise<PushReceiver> {
+    const server = tls ? createTlsServer(tls) : createServer();
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     const { port } = server.address() as AddressInfo;
-    const receiver = new PushReceiver(server, `http://127.0.0.1:${port}/hook`);
+    const receiver = new PushReceiver(server, `${tls ? 'https' : 'http'}://127.0.0.1:${port}/hook`);
     server.on('request', (request, answer) => void receiver.receive(request, answer));
     return receiver;
   }

@@ -1,6 +1,5 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { PushReceiver, type Respond, SWITCH_PROTOCOL, status } from '../../harness/push-receiver.js';
+import { SELF_SIGNED } from '../../harness/self-signed.js';
 import type { NewSubscriptionResponse, SubscriptionResponse } from '../../src/subscriptions/subscriptions.dto.js';
 import type { World } from '../world.js';
 
@@ -27,7 +26,7 @@ const MISBEHAVIOURS: Record<string, Respond> = {
 /** A subscription with a misbehaving endpoint, and the events that it received. */
 export class PushWork {
   private receiver!: PushReceiver;
-  private noTls!: Server;
+  private untrusted!: PushReceiver;
   private id = '';
   private inFlight = 0;
   private mostInFlight = 0;
@@ -71,7 +70,7 @@ export class PushWork {
       }) as typeof answer.writeHead;
       (respond ?? status(204))(answer, received);
     };
-    this.noTls = createServer((_request, answer) => answer.end()).listen(0, '127.0.0.1');
+    this.untrusted = await PushReceiver.start(SELF_SIGNED);
     const body = { url: this.receiver.url, after: '0' };
     const made = await this.world.ehr.call<NewSubscriptionResponse>('POST', '/v1/subscriptions', { body });
     this.id = made?.body.id ?? '';
@@ -96,10 +95,12 @@ export class PushWork {
       this.world.counts.faults += 1;
       if (what === 'gone') await this.resume(respond);
     }
-    const { port } = this.noTls.address() as AddressInfo;
-    await this.change({ url: `https://127.0.0.1:${port}/hook` });
+    await this.change({ url: this.untrusted.url });
     await this.append(1);
-    await this.world.reach('the endpoint has no TLS', async () => (await this.read())?.lastAnswer?.fault === 'tls');
+    await this.world.reach(
+      'the certificate of the endpoint is refused',
+      async () => (await this.read())?.lastAnswer?.fault === 'tls',
+    );
     await this.change({ url: this.receiver.url });
     this.world.counts.faults += 1;
   }
@@ -114,7 +115,8 @@ export class PushWork {
     oracle.same('every event was accepted', this.taken, await this.world.count('feed_events'));
     oracle.none('the endpoint gets the events in order, and only the last one again', this.wrong);
     oracle.atMost('attempts in flight at a time', this.mostInFlight, 1);
-    this.noTls.close();
+    oracle.same('messages to an endpoint with an untrusted certificate', this.untrusted.attempts.length, 0);
+    await this.untrusted.close();
     await this.receiver.close();
   }
 

@@ -6,10 +6,10 @@ import { createServer, rootCertificates } from 'node:tls';
 import pg from 'pg';
 import { freePort } from '../../harness/free-port.js';
 import { askRedis, findRedisServer, type RedisServer, startRedis } from '../../harness/redis-server.js';
+import { SELF_SIGNED } from '../../harness/self-signed.js';
 import { READY, serviceOf } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.js';
-import { TLS } from '../../src/platform/clients/loopback-platform.spec-support.js';
 import { ADMIN_KEY, testSettings } from '../support/app.js';
 import { partIs } from '../support/health.js';
 import { usePrograms } from '../support/programs.js';
@@ -19,7 +19,7 @@ const run = usePrograms();
 it('NODE_TLS_REJECT_UNAUTHORIZED=0 does not make an untrusted platform trusted', async () => {
   const program = await run({
     file: 'test/support/untrusted-platform.mjs',
-    args: [JSON.stringify([TLS.key, TLS.cert])],
+    args: [JSON.stringify([SELF_SIGNED.key, SELF_SIGNED.cert])],
     env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' },
   });
   const [printed = ''] = await program.printed(/^\{.*\}$/m);
@@ -54,7 +54,7 @@ describe('stores behind TLS', () => {
     writeFileSync(path.join(folder, name), content, { mode: 0o600 });
     return path.join(folder, name);
   };
-  const ca = fileOf('ca.pem', TLS.cert);
+  const ca = fileOf('ca.pem', SELF_SIGNED.cert);
   const stranger = fileOf('stranger.pem', rootCertificates[0] ?? '');
   const elsewhere = fileOf('elsewhere.pem', ELSEWHERE.cert);
   const redisServer = findRedisServer();
@@ -64,10 +64,10 @@ describe('stores behind TLS', () => {
 
   beforeAll(async () => {
     postgres = await startEmbeddedPostgres(folder);
-    await present(TLS);
+    await present(SELF_SIGNED);
     if (!redisServer) return;
     tlsPort = await freePort();
-    const key = fileOf('redis.key', TLS.key);
+    const key = fileOf('redis.key', SELF_SIGNED.key);
     mkdirSync(path.join(folder, 'redis'));
     redis = await startRedis(redisServer, path.join(folder, 'redis'), 0, {
       ...{ 'tls-port': tlsPort, 'tls-cert-file': ca, 'tls-key-file': key, 'tls-ca-cert-file': ca },
@@ -89,7 +89,7 @@ describe('stores behind TLS', () => {
   }
 
   /** Makes PostgreSQL present a certificate from now on. */
-  async function present({ key, cert }: typeof TLS): Promise<void> {
+  async function present({ key, cert }: typeof SELF_SIGNED): Promise<void> {
     const data = path.join(postgres.home, 'cluster', 'data');
     const { uid, gid } = statSync(data);
     for (const [name, content] of Object.entries({ 'tls.key': key, 'tls.crt': cert })) {
@@ -102,7 +102,7 @@ describe('stores behind TLS', () => {
       'ALTER SYSTEM SET ssl = on',
       'SELECT pg_reload_conf()',
     );
-    const subject = new RegExp(cert === TLS.cert ? 'localhost' : 'elsewhere');
+    const subject = new RegExp(cert === SELF_SIGNED.cert ? 'localhost' : 'elsewhere');
     await until('it shows this certificate', () => shows(subject));
   }
 

@@ -1,5 +1,6 @@
 import { Webhook } from 'standardwebhooks';
-import { SWITCH_PROTOCOL, status } from '../../harness/push-receiver.js';
+import { PushReceiver, type Respond, SWITCH_PROTOCOL, status } from '../../harness/push-receiver.js';
+import { SELF_SIGNED } from '../../harness/self-signed.js';
 import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
 import type { Page } from '../../src/http/request/page.js';
 import { useWorld } from '../world/use-world.js';
@@ -118,17 +119,36 @@ test.each([
   ['a redirect', status(307, { location: 'http://127.0.0.1:1/' }), { status: 307, fault: 'redirect' }],
   ['a client error', status(404), { status: 404, fault: 'error-status' }],
   ['another protocol', status(101, SWITCH_PROTOCOL), { status: null, fault: 'no-answer' }],
-  [
-    'a closed connection',
-    ((answer) => answer.destroy()) as typeof pushes.receiver.respond,
-    { status: null, fault: 'no-answer' },
-  ],
+  ['a closed connection', ((answer) => answer.destroy()) as Respond, { status: null, fault: 'no-answer' }],
 ])('%s is a failed attempt', async (_what, respond, answer) => {
   const { id } = await pushes.subscribe();
   pushes.receiver.respond = respond;
   await pushes.append(1);
   await world.settle();
   expect(await pushes.read(id)).toMatchObject({ state: 'retrying', lastAnswer: answer });
+});
+
+test.each([
+  ['a Location', status(299, { location: '/elsewhere' })],
+  ['a page of HTML', ((answer) => answer.writeHead(200).end('<html>'.repeat(50_000))) as Respond],
+  ['an answer that is cut off', ((answer) => answer.writeHead(202).write('{', () => answer.destroy())) as Respond],
+])('a 2xx with %s is a success', async (_what, respond) => {
+  const { id } = await pushes.subscribe();
+  pushes.receiver.respond = respond;
+  await pushes.append(2);
+  await world.settle();
+  expect(pushes.receiver.attempts.map(({ headers }) => headers['webhook-id'])).toEqual(cursors(1, 2));
+  expect(await pushes.read(id)).toMatchObject({ state: 'active', cursor: '1-2', lastAnswer: { fault: null } });
+});
+
+test('an endpoint with an untrusted certificate gets nothing', async () => {
+  const untrusted = await PushReceiver.start(SELF_SIGNED);
+  const { id } = await pushes.subscribe({ url: untrusted.url });
+  await pushes.append(1);
+  await world.settle();
+  await untrusted.close();
+  expect(untrusted.attempts).toEqual([]);
+  expect(await pushes.read(id)).toMatchObject({ state: 'retrying', lastAnswer: { status: null, fault: 'tls' } });
 });
 
 test('an endpoint that does not answer within 15 seconds has failed', async () => {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { SELF_SIGNED } from '../../../harness/self-signed.js';
 import { Clock } from '../../config/clock.js';
 import { type Env, validateEnv } from '../../config/env.js';
 import { Metrics } from '../../http/server/metrics.js';
@@ -12,26 +13,6 @@ import type { SpellingsRepository } from '../http/spellings.repository.js';
 import type { UnreadableAnswers } from '../http/unreadable-answers.repository.js';
 
 export const API_KEY = 'key-that-must-never-show';
-
-/** Self-signed for localhost, of no use anywhere else. */
-export const TLS = {
-  key: `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgVC6lJsz1SuByc7hd
-Lw1+f009QUvmntx2YZlF6gS5PIShRANCAARSskBdv/kmH1ccDYyq8lYZHykcSm1u
-BcbT4L0CoVKRxdEyWf+K8420Z61CpYqNAkNxyFl4yLEIZxK9phE9Im5/
------END PRIVATE KEY-----`,
-  cert: `-----BEGIN CERTIFICATE-----
-MIIBmzCCAUGgAwIBAgIUWvjoEcU0zf4DQkCK/f/FA8kIkxYwCgYIKoZIzj0EAwIw
-FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTA1MTg0NloYDzIxMjYxMDI4
-MDUxODQ2WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
-PQMBBwNCAARSskBdv/kmH1ccDYyq8lYZHykcSm1uBcbT4L0CoVKRxdEyWf+K8420
-Z61CpYqNAkNxyFl4yLEIZxK9phE9Im5/o28wbTAdBgNVHQ4EFgQUFCTxLeC/TVEZ
-TreVgS4Y6LjtUUIwHwYDVR0jBBgwFoAUFCTxLeC/TVEZTreVgS4Y6LjtUUIwDwYD
-VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
-zj0EAwIDSAAwRQIhAMs80Agq9C9qU+OIjFmVFabMOTN8vOMLROW3qk7B343fAiBs
-F5eL1vCyxsRVxRG9pny7zjLfVWuE/D5ZBFoj5PVJWg==
------END CERTIFICATE-----`,
-};
 
 /** A contract in which every operation can be called. */
 export const FULL_CONTRACT = {
@@ -86,7 +67,7 @@ export class LoopbackPlatform {
   ) {}
 
   static async start(options: { tls?: boolean } = {}): Promise<LoopbackPlatform> {
-    const server = options.tls ? createTlsServer(TLS) : createServer();
+    const server = options.tls ? createTlsServer(SELF_SIGNED) : createServer();
     const platform = new LoopbackPlatform(server, options.tls ? 'https' : 'http');
     server.on('request', (request: IncomingMessage, response: ServerResponse) => platform.listen(request, response));
     server.on('connection', (socket: Socket) => {

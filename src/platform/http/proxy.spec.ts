@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { inspect } from 'node:util';
+import { SELF_SIGNED } from '../../../harness/self-signed.js';
 import { Clock } from '../../config/clock.js';
-import { httpTo, stopTimeouts, TLS, testEnv } from '../clients/loopback-platform.spec-support.js';
+import { httpTo, stopTimeouts, testEnv } from '../clients/loopback-platform.spec-support.js';
 import type { PlatformError } from '../contract/platform-errors.js';
 import { UploadStream } from '../upload/upload-stream.js';
 import { ConnectProxy } from './connect-proxy.spec-support.js';
@@ -75,7 +76,7 @@ describe('a call through a proxy', () => {
   stopTimeouts();
   beforeEach(async () => {
     heard = 0;
-    platform = createServer(TLS, (_request, response) => {
+    platform = createServer(SELF_SIGNED, (_request, response) => {
       heard += 1;
       response.end('{}');
     }).on('tlsClientError', () => undefined);
@@ -90,7 +91,7 @@ describe('a call through a proxy', () => {
 
   /** Sends one request to a host whose certificate must be for `servername`. */
   async function send(host: string, options: object = {}) {
-    const { httpsAgent: agent } = resettableAgents({ keepAlive: false, ca: TLS.cert, ...options }, proxies());
+    const { httpsAgent: agent } = resettableAgents({ keepAlive: false, ca: SELF_SIGNED.cert, ...options }, proxies());
     return sendWithin(new Clock(), 'checkUser', { connectMs: 2_000 }, (connection, signal) => {
       const request = { protocol: 'https:', host, port: 8443, path: '/', agent, signal };
       return new Promise<number | undefined>((resolve, reject) => {
@@ -151,7 +152,7 @@ describe('a call through a proxy', () => {
 
   it('uses a connection again that is kept', async () => {
     const { httpsAgent: agent } = resettableAgents(
-      { keepAlive: true, ca: TLS.cert, servername: 'localhost' },
+      { keepAlive: true, ca: SELF_SIGNED.cert, servername: 'localhost' },
       proxies(),
     );
     const ready: boolean[] = [];

@@ -3,7 +3,7 @@ import type { ClientRequest } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, Socket } from 'node:net';
 import { createServer as createTlsServer, TLSSocket } from 'node:tls';
 import { urlToHttpOptions } from 'node:url';
-import { TLS } from '../clients/loopback-platform.spec-support.js';
+import { SELF_SIGNED } from '../../../harness/self-signed.js';
 import { ConnectionWatch, resettableAgents } from './connections.js';
 
 /** More than the kernels of both sides buffer for a reader that reads nothing. */
@@ -64,7 +64,7 @@ test('a reset drops bytes that the kernel would deliver after an orderly close',
 
 test('resets the TCP connection under TLS', async () => {
   const resets = jest.spyOn(Socket.prototype, 'resetAndDestroy');
-  const { end } = await givenUp(reset, createTlsServer(TLS), 'https', Buffer.from('x'));
+  const { end } = await givenUp(reset, createTlsServer(SELF_SIGNED), 'https', Buffer.from('x'));
   await end;
   expect(resets.mock.instances.map((socket) => socket instanceof TLSSocket)).toEqual([false]);
   expect(resets.mock.results.map(({ type }) => type)).toEqual(['return']);
