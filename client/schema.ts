@@ -279,8 +279,8 @@ export interface paths {
          * Create a subscription, which pushes events to an endpoint in order
          * @description The answer shows the secret only this once, so no `Idempotency-Key` is taken. Each event is sent as in Standard
          *     Webhooks until a 2xx comes within 15 seconds, one at a time: a throughput of one event per round trip. Failed attempts
-         *     are repeated after 5 s, 30 s, 2 min, 10 min, then hourly, or after `Retry-After`. A 410, or five days without a
-         *     success, pauses the subscription. At most 20 exist at a time.
+         *     are repeated after 5 s, 30 s, 2 min, 10 min, then hourly, or later if `Retry-After` says so, up to an hour. A 410, or
+         *     five days without a success, pauses the subscription. At most 20 exist at a time.
          *
          *     Needs a key with the scope `subscriptions`.
          */
@@ -306,7 +306,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Delete a subscription; nothing more is pushed
+         * Delete a subscription; only an event that is being pushed may still arrive
          * @description Needs a key with the scope `subscriptions`.
          */
         delete: operations["Subscriptions.remove"];
@@ -5776,8 +5776,8 @@ export interface operations {
             /**
              * @description The answer shows the secret only this once, so no `Idempotency-Key` is taken. Each event is sent as in Standard
              *     Webhooks until a 2xx comes within 15 seconds, one at a time: a throughput of one event per round trip. Failed attempts
-             *     are repeated after 5 s, 30 s, 2 min, 10 min, then hourly, or after `Retry-After`. A 410, or five days without a
-             *     success, pauses the subscription. At most 20 exist at a time.
+             *     are repeated after 5 s, 30 s, 2 min, 10 min, then hourly, or later if `Retry-After` says so, up to an hour. A 410, or
+             *     five days without a success, pauses the subscription. At most 20 exist at a time.
              */
             201: {
                 headers: {

@@ -205,6 +205,15 @@ test('proxies are trusted by address or range, but not every address', () => {
     expect(fault({ ...good, TRUSTED_PROXIES: wrong })).toMatch(/TRUSTED_PROXIES must be addresses or ranges/);
 });
 
+test('SUBSCRIPTION_HOSTS_ALLOWED takes names and addresses, and nothing that would match no host', () => {
+  const some = 'ehr.internal, EHR_2, 10.0.0.5, 2001:db8::5';
+  expect(env({ SUBSCRIPTION_HOSTS_ALLOWED: some }).SUBSCRIPTION_HOSTS_ALLOWED).toEqual(some.split(', '));
+  for (const wrong of ['https://ehr.internal', 'ehr.internal:8443', 'ehr.internal/hook', '*.internal', '10.0.0.0/8'])
+    expect(fault({ ...good, SUBSCRIPTION_HOSTS_ALLOWED: wrong })).toMatch(
+      /^ {2}SUBSCRIPTION_HOSTS_ALLOWED must be host/m,
+    );
+});
+
 test('retention is in whole days or off, and at least a year for the audit log', () => {
   expect(env()).toMatchObject({ RETENTION_DAYS: 90, NOTES_RETENTION_DAYS: 'off', AUDIT_RETENTION_DAYS: 2_192 });
   expect(env({ NOTES_RETENTION_DAYS: '3650', FEED_RETENTION_DAYS: ' OFF ' })).toMatchObject({

@@ -48,7 +48,7 @@ const SETTINGS = {
   HOLD_SENDING: is.flag.or(false),
   REDIRECT_ALLOWED_ORIGINS: is.httpUrls.or([]),
   PRIVATE_HOSTS_ALLOWED: is.flag.optional(),
-  SUBSCRIPTION_HOSTS_ALLOWED: is.list.or([]),
+  SUBSCRIPTION_HOSTS_ALLOWED: is.hosts.or([]),
 
   ADMIN_API_KEY: bootstrapKey,
   OIDC_ISSUER: is.issuer.optional().and(allOfOidc),

@@ -106,6 +106,12 @@ export const list = new Setting<string[]>(splitList);
 export const listOf = <T extends string = string>(message: string, fits: (item: string) => boolean) =>
   new Setting<T[]>(splitList, [rule(message, (value) => Array.isArray(value) && value.every(fits))]);
 
+/** Hosts, separated by commas. */
+export const hosts = listOf(
+  'must be host names or addresses such as ehr.internal,10.0.0.5, without a scheme, port, path, range or wildcard',
+  (host) => isIP(host) !== 0 || /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(host),
+);
+
 /** Secrets, separated by commas. One with a comma or a blank at its ends is given as a JSON list: `["a,b"]`. */
 export const secrets = (message: string) =>
   new Setting<string[]>(

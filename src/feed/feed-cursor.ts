@@ -77,12 +77,15 @@ export function checkPosition({ epoch, number }: FeedPosition, bounds: FeedBound
     epoch !== bounds.epoch
       ? 'The cursor is from before the database was restored, so events may differ from those that you read.'
       : number > bounds.head
-        ? 'The cursor is ahead of the feed, so the database has lost events that you read.'
+        ? 'The cursor is ahead of the feed: it is mistyped, or the database has lost events that you read.'
         : number < bounds.oldest
           ? 'Events after this cursor were deleted by retention before you read them.'
           : undefined;
   if (fault === undefined) return;
-  const advice = 'Read the current state of what you mirror, then continue after `continueAfter`.';
-  const extensions = { continueAfter: cursorOf(bounds.epoch, bounds.oldest) };
-  throw new Problem(410, 'cursor-gone', `${fault} ${advice}`, { extensions });
+  const continueAfter = cursorOf(bounds.epoch, bounds.oldest);
+  const advice = `Read the current state of what you mirror, then continue after ${continueAfter}.`;
+  throw new Problem(410, 'cursor-gone', `${fault} ${advice}`, { extensions: { continueAfter } });
 }
+
+/** True for the error of `checkPosition`. */
+export const isCursorGone = (error: unknown): boolean => error instanceof Problem && error.type === 'cursor-gone';

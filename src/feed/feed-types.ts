@@ -28,7 +28,7 @@ export const FEED_TYPES = {
   'smart-edit.completed': 'The platform finished a smart edit. Only the id is known, so no route shows the subject.',
   'smart-edit.failed': 'A smart edit failed. No route shows the subject.',
   'subscription.paused':
-    'Events are no longer pushed to an endpoint; `reason` says why: endpoint-gone (it answered 410), no-success (for five days) or cursor-expired. No event is lost: fix the endpoint, then resume the subscription.',
+    'Events are no longer pushed to an endpoint; `reason` says why: endpoint-gone (it answered 410), no-success (for five days) or cursor-expired. Fix the endpoint, then resume the subscription: no event is lost. After cursor-expired, read the current state, and choose `after`.',
   'import.finished': 'An import has ended, with its `state`. Check the rejected rows.',
 };
 

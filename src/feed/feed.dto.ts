@@ -11,11 +11,15 @@ const TYPES = Object.keys(FEED_TYPES);
 /** The form of a type. Only such a text is repeated in an error, because others may be personal data. */
 const TYPE_FORM = /^[a-z]{1,20}(\.[a-z-]{1,30})?$/;
 
-function unknownType({ value }: ValidationArguments): string {
-  const unknown: unknown = [value].flat().find((each) => !TYPES.includes(String(each)));
-  const name = TYPE_FORM.test(String(unknown)) ? `"${unknown}" is not one` : 'one of them is unknown';
-  return `must be types of events, separated by commas; ${name}`;
+/** The end of an error: which of some types is unknown. Empty if none is. */
+export function unknownType(types: unknown): string {
+  const unknown: unknown = [types].flat().find((each) => !TYPES.includes(String(each)));
+  if (unknown === undefined) return '';
+  return TYPE_FORM.test(String(unknown)) ? `; "${unknown}" is not one` : '; one of them is unknown';
 }
+
+const NOT_TYPES = ({ value }: ValidationArguments) =>
+  `must be types of events, separated by commas${unknownType(value)}`;
 
 export class FeedQuery extends PageQuery {
   /** The `cursor` of the last page or event; `0` for the oldest event, `latest` for the events from now on */
@@ -27,7 +31,7 @@ export class FeedQuery extends PageQuery {
   @ApiPropertyOptional({ type: String, isArray: false, example: 'session.notes-ready,session.failed' })
   @IsOptional()
   @Transform(({ value }) => (typeof value === 'string' ? value.split(',') : value))
-  @IsIn(TYPES, { each: true, message: unknownType })
+  @IsIn(TYPES, { each: true, message: NOT_TYPES })
   types?: FeedType[];
 
   /**

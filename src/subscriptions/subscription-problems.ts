@@ -12,7 +12,8 @@ export function tooMany(): Problem {
 }
 
 export function altered(): Problem {
-  const detail = 'This subscription was changed outside this service. Delete it and create a new one.';
+  const detail =
+    'This subscription was changed outside this service, or a key of AUDIT_KEYS or DATA_KEYS is missing. If none is, delete it, and create a new one with its `cursor` as `after`.';
   return new Problem(409, 'subscription-altered', detail);
 }
 
@@ -24,8 +25,8 @@ export function notChosen(): Problem {
 
 export function notNext(next: FeedEventResponse | undefined): Problem {
   const detail = next
-    ? 'Another event is next. Its cursor is in `next`; GET /v1/subscriptions/{id} shows the event.'
-    : 'No event waits, or its types are not among the next 5,000 events. GET the subscription shows its state.';
+    ? `The event after its cursor is ${next.cursor}. GET /v1/subscriptions/{id} shows it as \`next\`.`
+    : 'The event is no longer next, no event waits, or none of the next 5,000 has a type of this subscription. GET /v1/subscriptions/{id} shows its state.';
   return new Problem(409, 'not-next', detail, { extensions: { next: next?.cursor ?? null } });
 }
 

@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { FeedEventResponse, FeedPageResponse } from '../feed/feed.dto.js';
-import { numberOf, positionOf } from '../feed/feed-cursor.js';
+import { isCursorGone, numberOf, positionOf } from '../feed/feed-cursor.js';
 import { FeedReader } from '../feed/feed-reader.js';
-import { Problem } from '../http/problem/problem.js';
-import { Macs } from '../vault/macs.js';
-import { cursorOfRow, type SubscriptionRow, stateOf } from './push/subscription-row.js';
+import { Sending } from '../sending/sending.js';
+import { cursorOfRow, type SubscriptionRow, SubscriptionSeal, stateOf } from './push/subscription-row.js';
 import type { SubscriptionResponse } from './subscriptions.dto.js';
 
 /** Maximum pages in which the next event is looked for, of 1,000 events each if types are chosen. */
@@ -15,7 +14,8 @@ const MAX_PAGES = 5;
 export class SubscriptionView {
   constructor(
     private readonly reader: FeedReader,
-    private readonly macs: Macs,
+    private readonly seal: SubscriptionSeal,
+    private readonly sending: Sending,
   ) {}
 
   /**
@@ -28,7 +28,7 @@ export class SubscriptionView {
       const page: FeedPageResponse | undefined = await this.reader
         .read(after, 1, { types: row.types ?? undefined })
         .catch((error: unknown) => {
-          if (error instanceof Problem && error.type === 'cursor-gone') return undefined;
+          if (isCursorGone(error)) return undefined;
           throw error;
         });
       if (!page || page.items[0]) return page?.items[0];
@@ -49,7 +49,7 @@ export class SubscriptionView {
       url: row.url,
       types: row.types,
       description: row.description,
-      state: stateOf(this.macs, row),
+      state: stateOf(this.seal, row),
       pausedReason: row.paused,
       pausedAt: row.pausedAt,
       cursor,
@@ -57,7 +57,7 @@ export class SubscriptionView {
       next: next ? { cursor: next.cursor, type: next.type, at: next.at } : null,
       failures: row.failures,
       failingSince: row.failingSince,
-      nextAttemptAt: next ? row.dueAt : null,
+      nextAttemptAt: next && !this.sending.isHeldNow ? row.dueAt : null,
       lastAnswer: row.answeredAt && { at: row.answeredAt, status: row.answerStatus, fault: row.answerFault },
       deliveredAt: row.deliveredAt,
       formerSecretUntil: row.formerUntil && row.formerUntil > row.now ? row.formerUntil : null,

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import { type Health, HealthIndicator, healthOf, namesOf } from '../http/server/health-indicator.js';
-import { Macs } from '../vault/macs.js';
 import { inSentence, labelOf } from '../words/words.js';
-import { SUBSCRIPTION_COLUMNS, type SubscriptionRow, stateOf } from './push/subscription-row.js';
+import { SUBSCRIPTION_COLUMNS, type SubscriptionRow, SubscriptionSeal } from './push/subscription-row.js';
 
 /** How long an endpoint must fail to be reported. Shorter faults, such as a restart of the EHR, end on their own. */
 const FAILING_AFTER_MS = 10 * 60_000;
@@ -13,7 +12,7 @@ const FAILING_AFTER_MS = 10 * 60_000;
 export class SubscriptionsHealth {
   constructor(
     private readonly database: Database,
-    private readonly macs: Macs,
+    private readonly seal: SubscriptionSeal,
   ) {}
 
   @HealthIndicator({ name: 'subscriptions', needs: ['database', 'worker'] })
@@ -21,7 +20,7 @@ export class SubscriptionsHealth {
     const { rows } = await this.database.pool.query<SubscriptionRow>(
       `SELECT ${SUBSCRIPTION_COLUMNS} FROM subscriptions ORDER BY created_at, id`,
     );
-    const isAltered = (row: SubscriptionRow) => stateOf(this.macs, row) === 'altered';
+    const isAltered = (row: SubscriptionRow) => !this.seal.secretsOf(row);
     const altered = rows.filter(isAltered);
     // The URL of a row that was changed outside this service may be anything.
     const intact = rows.filter((row) => !isAltered(row));

@@ -1,5 +1,7 @@
+import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { ArrayNotEmpty, ArrayUnique, IsBoolean, IsIn, IsOptional, IsString, Matches } from 'class-validator';
+import { IsBoolean, IsOptional, Matches, ValidateBy } from 'class-validator';
+import { unknownType } from '../feed/feed.dto.js';
 import { FEED_TYPES, type FeedType } from '../feed/feed-types.js';
 import { MaxCharacters, OptionalText } from '../http/request/fields.js';
 import { PageResponse } from '../http/request/page.js';
@@ -13,7 +15,27 @@ const DESCRIPTION_CHARACTERS = 200;
 
 /** A cursor of the feed, or a word for one. */
 const CURSOR = /^(0|latest|\d{1,18}-\d{1,18})$/;
-const NOT_A_CURSOR = { message: 'must be the cursor of an event, 0 or latest' };
+const NOT_A_CURSOR = { message: 'must be a text: the cursor of an event, 0 or latest' };
+
+const isTypes = (value: unknown) =>
+  Array.isArray(value) &&
+  value.length > 0 &&
+  new Set(value).size === value.length &&
+  value.every((each) => TYPES.includes(each));
+
+/** Types of events; without them, or with null, all. */
+const OptionalTypes = (): PropertyDecorator =>
+  applyDecorators(
+    ApiPropertyOptional({ enum: TYPES, isArray: true, nullable: true, minItems: 1, uniqueItems: true }),
+    IsOptional(),
+    ValidateBy({
+      name: 'eventTypes',
+      validator: {
+        validate: isTypes,
+        defaultMessage: (fault) => `must be a list of types of events, each once${unknownType(fault?.value)}`,
+      },
+    }),
+  );
 
 export class NewSubscriptionRequest {
   /**
@@ -24,11 +46,7 @@ export class NewSubscriptionRequest {
   url!: string;
 
   /** Only events of these types. Defaults to all, including types of later versions */
-  @ApiPropertyOptional({ enum: TYPES, isArray: true, nullable: true })
-  @IsOptional()
-  @ArrayNotEmpty()
-  @ArrayUnique()
-  @IsIn(TYPES, { each: true, message: 'must hold types of events; GET /v1/events describes them' })
+  @OptionalTypes()
   types?: FeedType[] | null;
 
   /** Its purpose; not the name of a person */
@@ -48,16 +66,12 @@ export class ChangeSubscriptionRequest {
   url?: string;
 
   /** Only events of these types; null for all */
-  @ApiPropertyOptional({ enum: TYPES, isArray: true, nullable: true })
-  @IsOptional()
-  @ArrayNotEmpty()
-  @ArrayUnique()
-  @IsIn(TYPES, { each: true, message: 'must hold types of events; GET /v1/events describes them' })
+  @OptionalTypes()
   types?: FeedType[] | null;
 
   /** True pauses, false resumes after the last event that the endpoint accepted. Events wait during a pause */
   @IsOptional()
-  @IsBoolean()
+  @IsBoolean({ message: 'must be true or false' })
   paused?: boolean;
 
   /** Continues after this cursor instead; 0 for the oldest event, latest for the events from now on */
@@ -68,7 +82,6 @@ export class ChangeSubscriptionRequest {
 
 export class SkipRequest {
   /** The cursor of the event to skip, which must be the next one */
-  @IsString()
   @Matches(/^\d{1,18}-\d{1,18}$/, { message: 'must be the cursor of an event' })
   cursor!: string;
 }

@@ -6,22 +6,21 @@ import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Random } from '../config/random.js';
 import { Database } from '../database/database.js';
-import { FeedBell } from '../feed/feed-bell.js';
-import { LATEST, positionOf } from '../feed/feed-cursor.js';
+import { isCursorGone, LATEST, positionOf } from '../feed/feed-cursor.js';
 import { FeedReader } from '../feed/feed-reader.js';
 import { requestFault } from '../http/body/validation.js';
 import { decodeCursor, pageOf } from '../http/request/page.js';
+import { Poller } from '../queue/notifier/poller.js';
 import { Sending } from '../sending/sending.js';
-import { Macs } from '../vault/macs.js';
 import { Endpoint } from './push/endpoint.js';
 import { checkEndpointUrl } from './push/endpoint-url.js';
 import { newSecret, testMessage } from './push/message.js';
+import { PUSHES } from './push/push-loop.js';
 import { MAX_SUBSCRIPTIONS, pauseAfter } from './push/push-rules.js';
 import {
   cursorOfRow,
   hashOf,
   SUBSCRIPTION_COLUMNS,
-  SUBSCRIPTION_GRANTS,
   type SubscriptionRow,
   SubscriptionSeal,
 } from './push/subscription-row.js';
@@ -58,11 +57,10 @@ export class Subscriptions {
     private readonly clock: Clock,
     private readonly random: Random,
     private readonly database: Database,
-    private readonly macs: Macs,
     private readonly seal: SubscriptionSeal,
     private readonly audit: Audit,
     private readonly reader: FeedReader,
-    private readonly bell: FeedBell,
+    private readonly poller: Poller,
     private readonly sending: Sending,
     private readonly endpoint: Endpoint,
     private readonly views: SubscriptionView,
@@ -123,10 +121,13 @@ export class Subscriptions {
    *   `cursor-gone`
    */
   async change(id: string, { url, types, paused, after }: ChangeSubscriptionRequest): Promise<SubscriptionResponse> {
+    if ((url ?? types ?? paused ?? after) == null && types !== null)
+      throw requestFault('', 'at least one of url, types, paused and after must be given');
     if (url != null) this.checkUrl(url);
     const start = after == null ? undefined : await this.reader.startAt(after);
+    if (paused === false && !start && (await this.isExpired(id))) throw notChosen();
     const row = await this.changed(id, async (tx, old) => {
-      this.requireGenuine(old);
+      this.secretsOf(old);
       const pause = pauseAfter(old.paused, paused, start !== undefined);
       if (pause === 'not-chosen') throw notChosen();
       return this.write(
@@ -150,9 +151,9 @@ export class Subscriptions {
   async rotateSecret(id: string): Promise<NewSubscriptionResponse> {
     const secret = newSecret(this.random.bytes(SECRET_BYTES));
     const row = await this.changed(id, async (tx, old) => {
-      this.requireGenuine(old);
+      const [replaced] = this.secretsOf(old);
       const until = new Date(old.now.getTime() + FORMER_MS);
-      const current = { secret: this.seal.secret.open(id, old.secret), until: until.toISOString() };
+      const current = { secret: replaced, until: until.toISOString() };
       const former = [current, ...this.seal.formerOf(old)].slice(0, MAX_FORMER);
       return this.write(
         tx,
@@ -178,12 +179,12 @@ export class Subscriptions {
    */
   async test(id: string): Promise<PushAnswerResponse> {
     const row = await this.read(id);
-    this.requireGenuine(row);
+    const secrets = this.secretsOf(row);
     this.audit.about('subscription', id);
     if (!(await this.sending.isAllowed())) throw held();
     const now = this.clock.now();
     const message = testMessage(randomUUID(), `subscriptions/${id}`, now);
-    const answer = await this.endpoint.deliver({ url: row.url, secrets: this.seal.secretsOf(row) }, message);
+    const answer = await this.endpoint.deliver({ url: row.url, secrets }, message);
     return { at: now, status: answer?.status ?? null, fault: answer?.fault ?? null };
   }
 
@@ -198,7 +199,7 @@ export class Subscriptions {
     const next = await this.views.nextOf(seen);
     const row = await this.changed(id, async (tx, old) => {
       const isMoved = cursorOfRow(old) !== cursorOfRow(seen) || old.version !== seen.version;
-      if (next?.cursor !== cursor || isMoved) throw notNext(next);
+      if (next?.cursor !== cursor || isMoved) throw notNext(isMoved ? undefined : next);
       const { rows } = await tx.query<SubscriptionRow>(
         `UPDATE subscriptions SET epoch = $2, position = $3, version = version + 1, ${DUE_NOW} WHERE id = $1
          RETURNING ${SUBSCRIPTION_COLUMNS}`,
@@ -232,10 +233,12 @@ export class Subscriptions {
     });
   }
 
+  private readonly wakePushes = (): void => this.poller.runNow(PUSHES);
+
   private async stored(tx: PoolClient, row: SubscriptionRow): Promise<SubscriptionRow> {
     this.audit.about('subscription', row.id);
     await this.audit.store(tx);
-    this.database.afterCommit(tx, this.bell.ring);
+    this.database.afterCommit(tx, this.wakePushes);
     return row;
   }
 
@@ -256,7 +259,19 @@ export class Subscriptions {
   private async write(tx: PoolClient, statement: string, values: unknown[]): Promise<SubscriptionRow | undefined> {
     const { rows } = await tx.query<SubscriptionRow>(`${statement} RETURNING ${SUBSCRIPTION_COLUMNS}`, values);
     const [row] = rows;
-    return row && { ...row, mac: await SUBSCRIPTION_GRANTS.sign(tx, this.macs, row) };
+    return row && { ...row, mac: await this.seal.sign(tx, row) };
+  }
+
+  /** True if the feed no longer has all events after the cursor of a subscription. */
+  private async isExpired(id: string): Promise<boolean> {
+    const cursor = cursorOfRow(await this.read(id));
+    return this.reader.startAt(cursor).then(
+      () => false,
+      (error: unknown) => {
+        if (isCursorGone(error)) return true;
+        throw error;
+      },
+    );
   }
 
   /** @throws {Problem} 400 `validation` */
@@ -265,8 +280,10 @@ export class Subscriptions {
     if (fault !== undefined) throw requestFault('/url', fault);
   }
 
-  /** @throws {Problem} 409 `subscription-altered` */
-  private requireGenuine(row: SubscriptionRow): void {
-    if (!SUBSCRIPTION_GRANTS.isGenuine(this.macs, row)) throw altered();
+  /** The secrets of a row, the current one first. @throws {Problem} 409 `subscription-altered` */
+  private secretsOf(row: SubscriptionRow): [string, ...string[]] {
+    const secrets = this.seal.secretsOf(row);
+    if (!secrets) throw altered();
+    return secrets;
   }
 }

@@ -141,6 +141,17 @@ test.each([
   expect(await pushes.read(id)).toMatchObject({ state: 'active', cursor: '1-2', lastAnswer: { fault: null } });
 });
 
+test('an accepted event waits at most a second for the end of the answer', async () => {
+  const { id } = await pushes.subscribe();
+  pushes.receiver.respond = (answer) => void answer.writeHead(200, { 'content-length': '9' }).write('{');
+  await pushes.append(1);
+  const settled = world.settle();
+  await world.eventually('the attempt arrives', () => pushes.receiver.attempts.length === 1);
+  await world.advance('1 s');
+  await settled;
+  expect(await pushes.read(id)).toMatchObject({ state: 'active', cursor: '1-1', lastAnswer: { status: 200 } });
+});
+
 test('an endpoint with an untrusted certificate gets nothing', async () => {
   const untrusted = await PushReceiver.start(SELF_SIGNED);
   const { id } = await pushes.subscribe({ url: untrusted.url });
@@ -205,21 +216,27 @@ test('pauses after five days without a success; a resume sends all events since 
   expect(pushes.receiver.taken.filter((cursor) => cursor !== '1-3')).toEqual(['1-1', '1-2', '1-4', '1-5', '1-6']);
 });
 
-test('a subscription with a deleted next event is cursor-expired until the EHR chooses a cursor', async () => {
+test.each([
+  ['paused', 'paused'],
+  ['failing', 'cursor-expired'],
+])('a %s subscription with a deleted next event continues where the EHR chooses', async (before, state) => {
   const { id } = await pushes.subscribe();
-  await pushes.patch(id, { paused: true });
+  if (before === 'paused') await pushes.patch(id, { paused: true });
+  else pushes.receiver.respond = status(500);
   await pushes.append(5);
+  await world.settle();
   await world.call('GET', '/v1/events');
   await world.sql('DELETE FROM feed_events WHERE cursor <= 2');
-  await pushes.patch(id, { paused: false });
+  await world.advance('5 s');
   await world.settle();
-  expect(await pushes.read(id)).toMatchObject({ state: 'cursor-expired', cursor: '1-0' });
   const refused = await world.call('PATCH', `/v1/subscriptions/${id}`, { body: { paused: false } });
   expect(refused).toMatchObject({
     status: 409,
     body: { type: 'urn:notebridge:problem:cursor-expired', pointer: '/after' },
   });
-  await pushes.patch(id, { after: '0' });
+  expect(await pushes.read(id)).toMatchObject({ state, cursor: '1-0' });
+  pushes.receiver.respond = status(204);
+  await pushes.patch(id, { after: '0', paused: false });
   await world.settle();
   expect(pushes.receiver.taken.slice(0, 3)).toEqual(cursors(3, 5));
 });
@@ -284,6 +301,25 @@ test('another process continues only when the last attempt of a dead one can no 
   expect(pushes.receiver.taken).toEqual(cursors(1, 2));
 });
 
+test('an attempt that its lease no longer covers is left to a new claim', async () => {
+  await pushes.subscribe();
+  await pushes.append(2);
+  const first = await pushes.inDelivery();
+  const blocker = await world.database.pool.connect();
+  await blocker.query('BEGIN; SELECT FROM subscriptions FOR UPDATE');
+  const done = first.answer(204);
+  await world.eventually('the success waits for the row', async () => {
+    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    return (await world.sql(waiting)).length === 1;
+  });
+  await world.advance('6 s');
+  await blocker.query('COMMIT');
+  blocker.release();
+  await done;
+  expect(pushes.receiver.taken).toEqual(cursors(1, 2));
+  expect(await world.sql('SELECT lease_no AS claims FROM subscriptions')).toEqual([{ claims: 2 }]);
+});
+
 test('nothing is pushed to a paused endpoint, even if it is due', async () => {
   const { id } = await pushes.subscribe();
   await pushes.patch(id, { paused: true });
@@ -291,6 +327,19 @@ test('nothing is pushed to a paused endpoint, even if it is due', async () => {
   await world.sql('UPDATE subscriptions SET due_at = now()');
   await world.settle();
   expect(pushes.receiver.attempts).toEqual([]);
+});
+
+test('time on hold does not count toward the five days', async () => {
+  const { id } = await pushes.subscribe();
+  pushes.receiver.respond = status(503);
+  await pushes.append(1);
+  await world.settle();
+  await world.call('PUT', '/v1/sending', { body: { held: true, reason: 'CASE-1' } });
+  await world.advance('6 d');
+  await world.call('PUT', '/v1/sending', { body: { held: false } });
+  await world.settle();
+  expect(pushes.receiver.attempts).toHaveLength(2);
+  expect(await pushes.read(id)).toMatchObject({ state: 'retrying', failures: 2 });
 });
 
 test('a hold during a delivery stops the next event', async () => {
@@ -313,6 +362,49 @@ test('a failure of the old address does not count for the new one', async () => 
   await first.answer(410);
   expect(pushes.receiver.taken).toEqual(['1-1']);
   expect(await pushes.read(id)).toMatchObject({ state: 'active', failures: 0 });
+});
+
+test('a new address gets the event that the old one takes meanwhile', async () => {
+  const { id } = await pushes.subscribe();
+  await pushes.append(2);
+  const first = await pushes.inDelivery();
+  await pushes.patch(id, { url: `${pushes.receiver.url}/new` });
+  await first.answer(204);
+  expect(pushes.receiver.taken).toEqual(['1-1', '1-1', '1-2']);
+});
+
+test.each([
+  [undefined, ['1-2', '1-1', '1-2', '1-3']],
+  ['1-0', ['1-2', '1-1', '1-2', '1-3']],
+])('wider types take effect for events that were passed over during a delivery (after: %s)', async (after, taken) => {
+  const { id } = await pushes.subscribe({ types: ['session.notes-ready'] });
+  await pushes.append(1);
+  await pushes.append(1, 'session.notes-ready');
+  await pushes.append(1);
+  const passing = await pushes.inDelivery();
+  await pushes.patch(id, { types: null, after });
+  await passing.answer(204);
+  expect(pushes.receiver.taken).toEqual(taken);
+});
+
+test('a deletion during a delivery stops the next event', async () => {
+  const { id } = await pushes.subscribe();
+  await pushes.append(2);
+  const first = await pushes.inDelivery();
+  await world.call('DELETE', `/v1/subscriptions/${id}`);
+  await first.answer(204);
+  expect(pushes.receiver.taken).toEqual(['1-1']);
+});
+
+test('a secret that was rotated during a delivery signs the next event, and repeats none', async () => {
+  const { id } = await pushes.subscribe();
+  await pushes.append(2);
+  const first = await pushes.inDelivery();
+  await world.call('POST', `/v1/subscriptions/${id}/rotate-secret`);
+  await first.answer(204);
+  expect(pushes.receiver.taken).toEqual(cursors(1, 2));
+  const signatures = pushes.receiver.attempts.map(({ headers }) => String(headers['webhook-signature']).split(' '));
+  expect(signatures.map(({ length }) => length)).toEqual([1, 2]);
 });
 
 test('a cursor that was chosen during a delivery stays', async () => {

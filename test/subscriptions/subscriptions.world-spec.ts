@@ -19,15 +19,28 @@ test('the secret is shown once, and is encrypted at rest', async () => {
 });
 
 test.each([
-  [{ url: 'http://ehr.example.org/hook' }, '/url'],
-  [{ url: 'https://10.0.0.9/hook' }, '/url'],
-  [{ types: ['person.unheard-of'] }, '/types'],
-  [{ types: [] }, '/types'],
-  [{ after: 'yesterday' }, '/after'],
-])('rejects %j, and names the field', async (body, pointer) => {
-  const answer = await world.call('POST', '/v1/subscriptions', { body: { url: pushes.receiver.url, ...body } });
+  [{ url: 'http://ehr.example.org/hook' }, '/url', 'https://'],
+  [{ url: 'https://10.0.0.9/hook' }, '/url', 'SUBSCRIPTION_HOSTS_ALLOWED'],
+  [{ types: ['person.unheard-of'] }, '/types', '"person.unheard-of" is not one'],
+  [{ types: [] }, '/types', 'types of events, each once'],
+  [{ types: ['person.synced', 'person.synced'] }, '/types', 'types of events, each once'],
+  [{ types: 'person.synced' }, '/types', 'a list of types'],
+  [{ after: 'yesterday' }, '/after', 'the cursor of an event'],
+  [{ after: 0 }, '/after', 'a text'],
+])('rejects %j, and says why', async (body, pointer, detail) => {
+  const answer = await world.call<{ errors: object[] }>('POST', '/v1/subscriptions', {
+    body: { url: pushes.receiver.url, ...body },
+  });
   expect(answer).toMatchObject({ status: 400, body: problem('validation') });
-  expect(JSON.stringify(answer.body)).toContain(pointer);
+  expect(answer.body.errors).toEqual([{ pointer, detail: expect.stringContaining(detail) }]);
+});
+
+test.each([{}, { paused: null, after: null }])('a change that changes nothing is rejected: %j', async (body) => {
+  const { id } = await pushes.subscribe();
+  expect(await world.call('PATCH', `/v1/subscriptions/${id}`, { body })).toMatchObject({
+    status: 400,
+    body: { errors: [{ detail: expect.stringContaining('at least one of url, types, paused and after') }] },
+  });
 });
 
 test('after: null is the same as no after: a new subscription starts with new events', async () => {
@@ -36,7 +49,7 @@ test('after: null is the same as no after: a new subscription starts with new ev
   expect(cursor).toBe('1-1');
   await pushes.append(1);
   await world.settle();
-  expect((await pushes.patch(id, { after: null, url: null, paused: null })).body).toMatchObject({ cursor: '1-2' });
+  expect((await pushes.patch(id, { after: null, url: null, paused: false })).body).toMatchObject({ cursor: '1-2' });
 });
 
 test('rejects a cursor ahead of the feed', async () => {
@@ -146,6 +159,12 @@ test('a secret replaced by an earlier one grants nothing', async () => {
   await pushes.append(1);
   await world.settle();
   expect(pushes.receiver.attempts).toEqual([]);
+  expect(await pushes.read(id)).toMatchObject({ state: 'altered' });
+  for (const action of ['test', 'rotate-secret'])
+    expect(await world.call('POST', `/v1/subscriptions/${id}/${action}`)).toMatchObject({
+      status: 409,
+      body: problem('subscription-altered'),
+    });
 });
 
 test('a deleted subscription gets no more events', async () => {

@@ -121,7 +121,10 @@ function Actions({ subscription }: { subscription: Subscription }) {
           title={`Where should ${host} continue?`}
           run={(given) => change({ after: given.get('after') === 'latest' ? 'latest' : '0' })}
         >
-          <p>Undelivered events were deleted by retention. Let the EHR read the current state from the API.</p>
+          <p>
+            Undelivered events were deleted, or the database was restored. Let the EHR read the current state from the
+            API.
+          </p>
           <label>
             <input type="radio" name="after" value="0" defaultChecked /> From the oldest stored event
           </label>

@@ -1,5 +1,4 @@
 import { type Command, Option } from 'commander';
-import { FEED_TYPES } from '../../feed/feed-types.js';
 import type {
   NewSubscriptionResponse,
   PushAnswerResponse,
@@ -21,6 +20,11 @@ const after = (otherwise: string) =>
     '--after <cursor>',
     `push the events after this cursor; 0: all events, latest: only new ones; ${otherwise}`,
   );
+
+const types = (what: string) => new Option('--types <types>', `${what}, separated by commas`).argParser(splitTypes);
+
+/** Reads `session.created,session.failed`; the service says which type is unknown. */
+const splitTypes = (text: string): string[] => text.split(',').map((type) => type.trim());
 
 interface JsonOption {
   json?: boolean;
@@ -58,13 +62,13 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
     .command('create')
     .description('push events to an endpoint, and show its secret once')
     .argument('<url>', 'an https URL, or http to this machine')
-    .addOption(new Option('--types <types...>', 'only events of these types').choices(Object.keys(FEED_TYPES)))
+    .addOption(types('only events of these types'))
     .option('--description <text>', 'purpose, without personal data')
     .addOption(after('latest by default'))
     .option(...JSON_ANSWER)
     .addHelpText(
       'after',
-      examples('subscriptions create https://ehr.example/hook --types session.notes-ready session.failed'),
+      examples('subscriptions create https://ehr.example/hook --types session.notes-ready,session.failed'),
     )
     .action(async (url: string, { json, ...options }: JsonOption & Record<string, unknown>) => {
       const made = await api.post<NewSubscriptionResponse>(SUBSCRIPTIONS, { url, ...options });
@@ -81,6 +85,19 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
       const answer = await api.post<PushAnswerResponse>(`${pathOf(id)}/test`);
       if (answer.fault !== null) process.exitCode = 2;
       printAnswer(answer, json, inWords);
+    });
+
+  subscriptions
+    .command('set')
+    .description('change the URL or the types of a subscription')
+    .argument('<id>')
+    .option('--url <url>', 'an https URL, or http to this machine')
+    .addOption(types('only events of these types, or "all"'))
+    .option(...JSON_ANSWER)
+    .addHelpText('after', examples(`subscriptions set ${ID} --url https://ehr.example/hook`))
+    .action(async (id: string, { json, types: some, ...rest }: JsonOption & { types?: string[] }) => {
+      const body = { ...rest, ...(some && { types: String(some) === 'all' ? null : some }) };
+      printAnswer(await change(api, id, body), json, () => 'Changed.');
     });
 
   subscriptions

@@ -58,9 +58,10 @@ export const HEALTH_TEXTS = {
     action: 'Restore their rows, which the log names, from a backup.',
   },
   'grants-altered': {
-    cause: 'Keys, sessions or subscriptions were changed outside this service, or AUDIT_KEYS lacks a key: {rows}.',
+    cause:
+      'Keys, sessions or subscriptions were changed outside this service, or AUDIT_KEYS or DATA_KEYS lacks a key: {rows}.',
     action:
-      'They are not accepted. Find out who changed them. Then revoke these keys, end these sessions and delete these subscriptions.',
+      'They are not accepted. If no key is missing, find out who changed them. Then revoke these keys, end these sessions and delete these subscriptions.',
   },
   'audit-chain-broken': {
     cause: '{fault}',
@@ -143,7 +144,8 @@ export const HEALTH_TEXTS = {
   },
   'subscriptions-paused': {
     cause: 'Events are no longer pushed to endpoints of the EHR: {subscriptions}.',
-    action: 'See npx notebridge subscriptions. Correct each endpoint, then resume it. No event is lost.',
+    action:
+      'See npx notebridge subscriptions. Correct each endpoint, then resume it: no event is lost. Only if events were deleted, or the database was restored, read the current state first, and resume with --after.',
   },
   'pushes-fail': {
     cause: 'Endpoints of the EHR have accepted no event for over ten minutes: {subscriptions}.',

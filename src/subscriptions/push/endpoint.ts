@@ -41,6 +41,9 @@ export const PUSH_TIMEOUT_MS = 15_000;
 /** Maximum bytes read of an answer, so that its connection can be reused. A longer answer closes the connection. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
+/** Time for the rest of an answer, whose status already counts. A slower one closes the connection. */
+const REST_TIMEOUT_MS = 1_000;
+
 /** Time after which an unused connection is closed, before most servers close it (5 s is the default of Node). */
 const UNUSED_MS = 4_000;
 
@@ -83,7 +86,7 @@ export class Endpoint {
     const bounds = { connectMs: CONNECT_TIMEOUT_MS, totalMs: PUSH_TIMEOUT_MS, signal };
     try {
       const answer = await sendWithin(this.clock, 'push', bounds, (connection, stop) =>
-        send(connection, { ...options, signal: stop }, message.body),
+        this.send(connection, { ...options, signal: stop }, message.body),
       );
       return {
         ...answer,
@@ -94,6 +97,44 @@ export class Endpoint {
       return signal?.aborted ? undefined : { status: null, fault: faultOfError(error) };
     }
   }
+
+  /** Sends a request. On a reused connection that the server had closed, it is sent once more. */
+  private async send(connection: ConnectionWatch, options: RequestOptions, body: string): Promise<Answer> {
+    try {
+      return await this.attempt(connection, options, body);
+    } catch (error) {
+      if (!(error instanceof StaleConnection)) throw error;
+      return this.attempt(connection, options, body);
+    }
+  }
+
+  private attempt(connection: ConnectionWatch, options: RequestOptions, body: string): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const request: ClientRequest = connection.request(options, (response) => {
+        const answer = { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] };
+        this.discard(response, () => resolve(answer));
+      });
+      request.once('error', (error) => {
+        const isStale = request.reusedSocket && /^(ECONNRESET|EPIPE)$/.test(codeOf(error));
+        reject(isStale ? new StaleConnection('', { cause: error }) : error);
+      });
+      request.end(body);
+    });
+  }
+
+  /** Reads the rest of an answer. Its status counts, even if it is cut off. */
+  private discard(response: IncomingMessage, done: () => void): void {
+    const forget = this.clock.after(REST_TIMEOUT_MS, () => response.destroy());
+    let bytes = 0;
+    response.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > MAX_ANSWER_BYTES) response.destroy();
+    });
+    response.on('error', done).on('close', () => {
+      forget();
+      done();
+    });
+  }
 }
 
 interface Answer {
@@ -101,42 +142,8 @@ interface Answer {
   retryAfter: string | undefined;
 }
 
-/** Sends a request. On a reused connection that the server had closed, it is sent once more. */
-async function send(connection: ConnectionWatch, options: RequestOptions, body: string): Promise<Answer> {
-  try {
-    return await attempt(connection, options, body);
-  } catch (error) {
-    if (!(error instanceof StaleConnection)) throw error;
-    return attempt(connection, options, body);
-  }
-}
-
 /** A server closes unused connections at any time, also while a request is on its way to it. */
 class StaleConnection extends Error {}
-
-function attempt(connection: ConnectionWatch, options: RequestOptions, body: string): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const request: ClientRequest = connection.request(options, (response) => {
-      const answer = { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] };
-      discard(response, () => resolve(answer));
-    });
-    request.once('error', (error) => {
-      const isStale = request.reusedSocket && /^(ECONNRESET|EPIPE)$/.test(codeOf(error));
-      reject(isStale ? new StaleConnection('', { cause: error }) : error);
-    });
-    request.end(body);
-  });
-}
-
-/** Reads the rest of an answer. Its status counts, even if it is cut off. */
-function discard(response: IncomingMessage, done: () => void): void {
-  let bytes = 0;
-  response.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > MAX_ANSWER_BYTES) response.destroy();
-  });
-  response.on('error', done).on('close', done);
-}
 
 function faultOf(status: number): PushFault | null {
   if (status >= 200 && status < 300) return null;

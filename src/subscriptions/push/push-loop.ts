@@ -5,38 +5,35 @@ import { DueRows, type DueTable, type Leased } from '../../due-rows/due-rows.js'
 import { isHeld } from '../../due-rows/lease.js';
 import type { FeedPageResponse } from '../../feed/feed.dto.js';
 import { Feed } from '../../feed/feed.js';
-import { positionOf } from '../../feed/feed-cursor.js';
+import { isCursorGone, positionOf } from '../../feed/feed-cursor.js';
 import { FeedReader } from '../../feed/feed-reader.js';
-import { errorTrace } from '../../http/problem/error-trace.js';
-import { Problem } from '../../http/problem/problem.js';
 import type { Metrics } from '../../http/server/metrics.js';
 import { Sending } from '../../sending/sending.js';
 import { annotate } from '../../tracing/trace.js';
-import { Macs } from '../../vault/macs.js';
 import { Endpoint, PUSH_FAULTS, PUSH_TIMEOUT_MS, type PushAnswer } from './endpoint.js';
 import { messageOf } from './message.js';
 import { afterFailure, MAX_SUBSCRIPTIONS, type PauseReason } from './push-rules.js';
-import {
-  cursorOfRow,
-  SUBSCRIPTION_COLUMNS,
-  SUBSCRIPTION_GRANTS,
-  type SubscriptionRow,
-  SubscriptionSeal,
-} from './subscription-row.js';
+import { cursorOfRow, SUBSCRIPTION_COLUMNS, type SubscriptionRow, SubscriptionSeal } from './subscription-row.js';
 
 /** Maximum events that one claim pushes. */
 const PAGE = 100;
 
-/** SQL of the time when an unusable row is checked again. */
-const IN_AN_HOUR = `clock_timestamp() + interval '1 hour'`;
+/** SQL of the time when a row without valid secrets is checked again, because a missing key may be set. */
+const IN_FIVE_MINUTES = `clock_timestamp() + interval '5 minutes'`;
 
 const NOW = 'clock_timestamp()';
 
-/** How long an attempt may take effect after its lease was extended: a process that lost its heartbeat notices within 5 s. */
-const EFFECT_MS = PUSH_TIMEOUT_MS + 5_000;
+/** Maximum time from the extension of a lease to the attempt that it covers. */
+const BEGIN_WITHIN_MS = 5_000;
+
+/** How long an attempt may take effect after its lease was extended. */
+const EFFECT_MS = PUSH_TIMEOUT_MS + BEGIN_WITHIN_MS;
 
 /** SQL assignment of a lease that covers the next attempt. */
 const EXTEND = `lease_safe_at = clock_timestamp() + ${EFFECT_MS} * interval '1 millisecond'`;
+
+/** The name of the loop. */
+export const PUSHES = 'subscriptions';
 
 /** The name of the poll that makes a subscription due for new events. */
 export const NEW_EVENTS = 'events to push';
@@ -60,7 +57,6 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
     private readonly reader: FeedReader,
     private readonly sending: Sending,
     private readonly endpoint: Endpoint,
-    private readonly macs: Macs,
     private readonly seal: SubscriptionSeal,
   ) {
     const table: DueTable = {
@@ -73,7 +69,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
     };
     super(
       {
-        name: 'subscriptions',
+        name: PUSHES,
         concurrency: MAX_SUBSCRIPTIONS,
         traced: ({ id }) => ({ 'notebridge.subscription': id }),
         isConfigured: () => true,
@@ -101,8 +97,8 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
     const { row } = claim;
     // A caller may have resumed it since the claim.
     if (row.paused !== null) return this.settle(claim, dueUnlessPaused(NOW));
-    const secrets = this.secretsOf(row);
-    if (!secrets) return this.settle(claim, dueUnlessPaused(IN_AN_HOUR));
+    const secrets = this.seal.secretsOf(row);
+    if (!secrets) return this.settle(claim, dueUnlessPaused(IN_FIVE_MINUTES));
     const page = await this.read(row);
     if (!page) return this.expire(claim);
     // After the events are read, so that none of a restored database is pushed.
@@ -126,26 +122,12 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
   /** Extends the lease for the first attempt, unless sending is held or a caller changed the subscription. */
   private async mayBegin({ row, lease }: Leased<SubscriptionRow>): Promise<boolean> {
     if (!(await this.sending.isAllowed())) return false;
+    const extendingMs = this.deps.clock.monotonicMs();
     const { rowCount } = await this.deps.database.pool.query(
       `UPDATE subscriptions SET ${EXTEND} WHERE id = $1 AND ${isHeld('$2', '$3')} AND version = $4`,
       [lease.key, lease.owner, lease.no, row.version],
     );
-    return rowCount === 1;
-  }
-
-  /** The secrets of a row; undefined if this service did not write it, or a key is missing. */
-  private secretsOf(row: SubscriptionRow): string[] | undefined {
-    if (!SUBSCRIPTION_GRANTS.isGenuine(this.macs, row)) return undefined;
-    try {
-      return this.seal.secretsOf(row);
-    } catch (error) {
-      this.log.error({
-        msg: 'the secret of a subscription cannot be read',
-        subscription: row.id,
-        ...errorTrace(error),
-      });
-      return undefined;
-    }
+    return rowCount === 1 && !this.isLate(extendingMs);
   }
 
   /** The next events; undefined if the feed no longer has all of them. */
@@ -153,7 +135,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
     try {
       return await this.reader.read(cursorOfRow(row), PAGE, { types: row.types ?? undefined });
     } catch (error) {
-      if (error instanceof Problem && error.type === 'cursor-gone') return undefined;
+      if (isCursorGone(error)) return undefined;
       throw error;
     }
   }
@@ -162,7 +144,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
    * Stores that the endpoint took an event, and extends the lease for the next one.
    *
    * @param from the cursor that this process stored last
-   * @returns false if the work ends: a caller changed the subscription, sending is held, or the lease is lost
+   * @returns false if the work ends: a caller changed the subscription, sending is held, or the lease is lost or short
    */
   private async deliver(
     claim: Leased<SubscriptionRow>,
@@ -171,13 +153,22 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
     { status }: PushAnswer,
   ): Promise<boolean> {
     const { row, lease } = claim;
+    const extendingMs = this.deps.clock.monotonicMs();
     const { rows } = await this.deps.database.pool.query<{ isOver: boolean }>(
-      `UPDATE subscriptions SET ${MOVE}, ${delivered('$6')}, ${EXTEND} WHERE id = $7 AND ${isHeld('$8', '$9')}
+      `UPDATE subscriptions SET ${MOVE}, ${delivered('$8')}, ${EXTEND} WHERE id = $9 AND ${isHeld('$10', '$11')}
        RETURNING version <> $5 OR (epoch, position) <> ($3::bigint, $4::bigint) OR ${this.sending.heldSql} AS "isOver"`,
       [...moved(row, from, to), status, lease.key, lease.owner, lease.no],
     );
-    if (rows[0]?.isOver) await this.settle(claim, dueUnlessPaused(NOW));
-    return rows[0]?.isOver === false;
+    const [stored] = rows;
+    if (!stored) return false;
+    const mayContinue = !stored.isOver && !this.isLate(extendingMs);
+    if (!mayContinue) await this.settle(claim, dueUnlessPaused(NOW));
+    return mayContinue;
+  }
+
+  /** True if the lease no longer covers a whole attempt, because the database took long. */
+  private isLate(extendingMs: number): boolean {
+    return this.deps.clock.monotonicMs() - extendingMs > BEGIN_WITHIN_MS;
   }
 
   /**
@@ -192,9 +183,9 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
     page: FeedPageResponse,
     answer?: PushAnswer,
   ): Promise<void> {
-    const due = dueUnlessPaused('CASE WHEN version <> $5 OR $6 THEN clock_timestamp() END');
+    const due = dueUnlessPaused('CASE WHEN version <> $5 OR $8 THEN clock_timestamp() END');
     const values = [...moved(claim.row, from, page.cursor), page.nextCursor !== null];
-    if (answer) await this.settle(claim, `${MOVE}, ${due}, ${delivered('$7')}`, [...values, answer.status]);
+    if (answer) await this.settle(claim, `${MOVE}, ${due}, ${delivered('$9')}`, [...values, answer.status]);
     else await this.settle(claim, `${MOVE}, ${due}`, values);
     // An event may have come after the page was read, when the subscription did not rest yet.
     this.deps.poller.runNow(NEW_EVENTS);
@@ -263,14 +254,20 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
   }
 }
 
-/** SQL assignments of the position, unless a caller has chosen another one. Their values are `moved`. */
-const MOVE = `epoch = CASE WHEN (epoch, position) = ($1::bigint, $2::bigint) THEN $3::bigint ELSE epoch END,
-  position = CASE WHEN (epoch, position) = ($1::bigint, $2::bigint) THEN $4::bigint ELSE position END`;
+/**
+ * SQL condition: what was pushed or passed over counts. It does not if a caller has chosen another position, or another
+ * address or types, which get the events again.
+ */
+const COUNTS = `(epoch, position) = ($1::bigint, $2::bigint) AND url = $6 AND types IS NOT DISTINCT FROM $7::text[]`;
 
-/** The first five values of a statement that moves a subscription; the last one is its version at the claim. */
-function moved({ version }: SubscriptionRow, from: string, to: string): unknown[] {
+/** SQL assignments of the position. Their values are `moved`. */
+const MOVE = `epoch = CASE WHEN ${COUNTS} THEN $3::bigint ELSE epoch END,
+  position = CASE WHEN ${COUNTS} THEN $4::bigint ELSE position END`;
+
+/** The first seven values of a statement that moves a subscription: two positions, and its row at the claim. */
+function moved({ version, url, types }: SubscriptionRow, from: string, to: string): unknown[] {
   const [before, after] = [positionOf(from), positionOf(to)];
-  return [before?.epoch, before?.number, after?.epoch, after?.number, version];
+  return [before?.epoch, before?.number, after?.epoch, after?.number, version, url, types];
 }
 
 /** SQL assignments after a 2xx. @param status parameter with it */

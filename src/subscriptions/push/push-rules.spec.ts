@@ -25,6 +25,12 @@ test('five days without a success pause, and not a moment less', () => {
   expect(failingFor(5 * DAY_MS)).toEqual({ paused: 'no-success' });
 });
 
+test('five days with fewer than 100 attempts do not pause: sending was held, or no worker ran', () => {
+  const failingSince = new Date(now.getTime() - 6 * DAY_MS);
+  expect(after({ failures: 99, failingSince })).toEqual({ paused: null, waitMs: 3_600_000 });
+  expect(after({ failures: 100, failingSince })).toEqual({ paused: 'no-success' });
+});
+
 test.each([
   [null, undefined, false, null],
   [null, true, false, 'requested'],

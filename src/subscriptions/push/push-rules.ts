@@ -13,6 +13,12 @@ const BACKOFF_SECONDS = [5, 30, 120, 600, 3_600] as const;
 /** Time without a success after which a subscription is paused. */
 const PAUSE_AFTER_MS = 5 * 86_400_000;
 
+/**
+ * Failures without which it is not paused: about 120 attempts fit in that time. There are fewer if sending was held or no
+ * worker ran, which is no fault of the endpoint.
+ */
+const PAUSE_AFTER_FAILURES = 100;
+
 /** The status of an endpoint that no longer wants events (RFC 9110, section 15.5.11). */
 const GONE = 410;
 
@@ -35,7 +41,8 @@ type AfterFailure = { paused: PauseReason } | { paused: null; waitMs: number };
 /** Decides what follows from a failed attempt. `Retry-After` lengthens the wait, and never shortens it. */
 export function afterFailure({ failures, failingSince, status, retryAfterMs = 0, now }: Failure): AfterFailure {
   if (status === GONE) return { paused: 'endpoint-gone' };
-  if (failingSince && now.getTime() - failingSince.getTime() >= PAUSE_AFTER_MS) return { paused: 'no-success' };
+  const failingMs = failingSince ? now.getTime() - failingSince.getTime() : 0;
+  if (failingMs >= PAUSE_AFTER_MS && failures >= PAUSE_AFTER_FAILURES) return { paused: 'no-success' };
   const seconds = BACKOFF_SECONDS[Math.min(failures, BACKOFF_SECONDS.length - 1)] as number;
   return { paused: null, waitMs: Math.max(seconds * 1_000, retryAfterMs) };
 }

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
 import { type GrantRow, GrantTable } from '../../access/identity/grants.js';
 import type { DueColumns } from '../../due-rows/due-loop.js';
 import { cursorOf } from '../../feed/feed-cursor.js';
 import type { FeedType } from '../../feed/feed-types.js';
-import type { Macs } from '../../vault/macs.js';
+import { Macs } from '../../vault/macs.js';
 import { SealedColumn, Vault } from '../../vault/vault.js';
 import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
 import type { PushFault } from './endpoint.js';
@@ -57,8 +58,8 @@ export const SUBSCRIPTION_COLUMNS = `id, url, types, description, secret, secret
 export const STATES = codesOf(WORDS.subscriptionState);
 export type State = CodeOf<'subscriptionState'>;
 
-export function stateOf(macs: Macs, row: SubscriptionRow): State {
-  if (!SUBSCRIPTION_GRANTS.isGenuine(macs, row)) return 'altered';
+export function stateOf(seal: SubscriptionSeal, row: SubscriptionRow): State {
+  if (!seal.secretsOf(row)) return 'altered';
   if (row.paused !== null) return row.paused === 'cursor-expired' ? 'cursor-expired' : 'paused';
   return row.failures > 0 ? 'retrying' : 'active';
 }
@@ -77,24 +78,40 @@ interface FormerSecret {
   until: string;
 }
 
-/** Encrypts the secrets of subscriptions. */
+/** Encrypts the secrets of subscriptions, and signs their rows. */
 @Injectable()
 export class SubscriptionSeal {
   readonly secret: SealedColumn<string>;
   readonly former: SealedColumn<FormerSecret[]>;
 
-  constructor(vault: Vault) {
+  constructor(
+    vault: Vault,
+    private readonly macs: Macs,
+  ) {
     this.secret = new SealedColumn(vault, 'subscriptions', 'secret');
     this.former = new SealedColumn(vault, 'subscriptions', 'former_secret');
   }
 
-  /** The secrets that sign now, the current one first. @throws {Error} if a value is not the one that the MAC covers */
-  secretsOf(row: SubscriptionRow): string[] {
-    const current = checked(this.secret.open(row.id, row.secret), row.secretHash);
-    return [current, ...this.formerOf(row).map(({ secret }) => secret)];
+  /** Writes the MAC of a row that this transaction made or changed. */
+  sign(tx: PoolClient, row: SubscriptionRow): Promise<Buffer> {
+    return SUBSCRIPTION_GRANTS.sign(tx, this.macs, row);
   }
 
-  /** The former secrets that still sign, newest first. @throws {Error} as `secretsOf` */
+  /**
+   * The secrets that sign now, the current one first; undefined if this service did not write the row as it is, or a key of
+   * the service is missing.
+   */
+  secretsOf(row: SubscriptionRow): [string, ...string[]] | undefined {
+    if (!SUBSCRIPTION_GRANTS.isGenuine(this.macs, row)) return undefined;
+    try {
+      const current = checked(this.secret.open(row.id, row.secret), row.secretHash);
+      return [current, ...this.formerOf(row).map(({ secret }) => secret)];
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The former secrets that still sign, newest first. @throws {Error} if they are not those that the MAC covers */
   formerOf({ id, formerSecret, formerHash, now }: SubscriptionRow): FormerSecret[] {
     if (formerSecret === null || formerHash === null) return [];
     const former = checked(this.former.open(id, formerSecret), formerHash);

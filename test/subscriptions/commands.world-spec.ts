@@ -1,0 +1,79 @@
+import { Command } from 'commander';
+import { status } from '../../harness/push-receiver.js';
+import { ADMIN_KEY } from '../../harness/world/settings.js';
+import { Api } from '../../src/cli/api/api.js';
+import { addSubscriptionCommands } from '../../src/cli/commands/subscriptions.command.js';
+import type { SubscriptionResponse } from '../../src/subscriptions/subscriptions.dto.js';
+import { useWorld } from '../world/use-world.js';
+import { usePushes } from './pushed.js';
+
+const world = useWorld();
+const pushes = usePushes(world);
+
+/** Runs `notebridge subscriptions …`. @returns what it printed */
+async function subscriptions(...words: string[]): Promise<string> {
+  const printed: string[] = [];
+  const print = jest.spyOn(process.stdout, 'write').mockImplementation((text) => printed.push(String(text)) > 0);
+  const program = new Command().exitOverride();
+  addSubscriptionCommands(program, new Api(() => ({ url: world.url, key: ADMIN_KEY })));
+  try {
+    await program.parseAsync(['subscriptions', ...words], { from: 'user' });
+  } finally {
+    print.mockRestore();
+  }
+  return printed.join('').trimEnd();
+}
+
+afterEach(() => {
+  process.exitCode = undefined;
+});
+
+test('a subscription can be created, changed, skipped over, paused, resumed and deleted', async () => {
+  const created = await subscriptions('create', 'http://127.0.0.1:1/hook', '--types', 'person.synced,person.deleted');
+  const [, id = '', secret] = /^(\S+)\n(whsec_\S+)$/.exec(created) ?? [];
+  expect(secret).toBeDefined();
+  await pushes.append(2);
+  await world.settle();
+  expect(await subscriptions()).toMatch(/127\.0\.0\.1:1\/hook .*Retrying.*person\.synced 1-1.*refuses the connection/s);
+
+  expect(await subscriptions('skip', id, '1-1')).toBe('Event 1-1 was skipped.');
+  await expect(subscriptions('skip', id, '1-1')).rejects.toThrow('The event after its cursor is 1-2.');
+  expect(await subscriptions('set', id, '--url', pushes.receiver.url, '--types', 'all')).toBe('Changed.');
+  await world.settle();
+  expect(pushes.receiver.taken).toEqual(['1-2']);
+  expect(await pushes.read(id)).toMatchObject({ types: null });
+
+  expect(await subscriptions('pause', id)).toBe('Paused.');
+  await pushes.append(1);
+  await world.settle();
+  expect(await subscriptions('resume', id)).toBe('Resumed.');
+  await world.settle();
+  expect(pushes.receiver.taken).toEqual(['1-2', '1-3']);
+  const replaced = await subscriptions('rotate-secret', id);
+  expect(replaced).toMatch(/^whsec_/);
+  expect(replaced).not.toBe(secret);
+  expect(await subscriptions('delete', id, '--yes')).toBe('Deleted.');
+  expect(await subscriptions('list')).toContain('There are no subscriptions');
+});
+
+test('a test event says how the endpoint answered, and exits 2 if it did not accept it', async () => {
+  const { id } = await pushes.subscribe();
+  expect(await subscriptions('test', id)).toBe('Accepted (204)');
+  expect(process.exitCode).toBeUndefined();
+  pushes.receiver.respond = status(500);
+  expect(await subscriptions('test', id)).toBe('Failed: it answered with an error (500)');
+  expect(process.exitCode).toBe(2);
+});
+
+test('resuming asks where to continue if events are gone', async () => {
+  const { id } = await pushes.subscribe();
+  await world.sql('INSERT INTO feed_epochs (epoch) VALUES (7)');
+  await expect(subscriptions('resume', id)).rejects.toThrow('Events after its cursor are gone.');
+  expect(await subscriptions('resume', id, '--after', 'latest')).toBe('Resumed.');
+});
+
+test('a list says which type is unknown', async () => {
+  const creating = subscriptions('create', pushes.receiver.url, '--types', 'session.unheard-of,person.synced');
+  await expect(creating).rejects.toThrow('"session.unheard-of" is not one');
+  expect((await world.call<{ items: SubscriptionResponse[] }>('GET', '/v1/subscriptions')).body.items).toEqual([]);
+});
