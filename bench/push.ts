@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { PushReceiver } from '../harness/push-receiver.js';
+import { headersOf, newSecret } from '../src/subscriptions/push/message.js';
 import { announce } from './announce.js';
 import { type BenchRow, percentile } from './bench-row.js';
 import { withScratchPostgres } from './scratch-postgres.js';
@@ -45,6 +48,8 @@ export async function benchPush(): Promise<BenchRow[]> {
       await arrived(arrivals, WARM_UP + WAITING);
       const waited = arrivals.slice(WARM_UP).map(({ at }) => at);
       const perSecond = ((waited.length - 1) * 1_000) / ((waited.at(-1) ?? 0) - (waited[0] ?? 0));
+      const ratio = perSecond / (await bareTrips(pool, receiver.url));
+      arrivals.length = 0;
       const begun = performance.now();
       const before = arrivals.length;
       const announced: Promise<void>[] = [];
@@ -57,7 +62,7 @@ export async function benchPush(): Promise<BenchRow[]> {
       const lags = arrivals.slice(before + WARM_UP).map(({ lagMs }) => lagMs);
       const [p50, p99] = [percentile(lags, 0.5), percentile(lags, 0.99)];
       return [
-        { name: 'events pushed to one endpoint', value: perSecond, unit: '/s' },
+        { name: 'events pushed to one endpoint, over bare round trips', value: perSecond, unit: '/s', ratio },
         { name: `push lag at ${PER_SECOND} events per second, p50`, value: p50, unit: 'ms' },
         {
           name: `push lag at ${PER_SECOND} events per second, p99`,
@@ -73,6 +78,34 @@ export async function benchPush(): Promise<BenchRow[]> {
       await service.stop();
     }
   });
+}
+
+/**
+ * The floor: signed messages of the same size, one after the other, with one commit each.
+ *
+ * @returns messages per second
+ */
+async function bareTrips(pool: pg.Pool, url: string): Promise<number> {
+  const secret = newSecret(randomBytes(32));
+  const agent = new http.Agent({ keepAlive: true });
+  await pool.query('CREATE TABLE bare_trips (position bigint); INSERT INTO bare_trips VALUES (0)');
+  const trip = async (position: number): Promise<void> => {
+    const timestamp = new Date().toISOString();
+    const body = JSON.stringify({ type: 'session.created', timestamp, data: { subject: `sessions/s-${position}` } });
+    const headers = {
+      'content-type': 'application/json',
+      ...headersOf({ id: `1-${position}`, body }, [secret], new Date()),
+    };
+    const request = http.request(url, { method: 'POST', agent, headers }).end(body);
+    const [answer] = (await once(request, 'response')) as [http.IncomingMessage];
+    await once(answer.resume(), 'close');
+    await pool.query('UPDATE bare_trips SET position = $1', [position]);
+  };
+  for (let position = 0; position < WARM_UP; position += 1) await trip(position);
+  const begun = performance.now();
+  for (let position = 0; position < MEASURED; position += 1) await trip(position);
+  agent.destroy();
+  return (MEASURED * 1_000) / (performance.now() - begun);
 }
 
 async function subscribe(url: string, endpoint: string): Promise<void> {

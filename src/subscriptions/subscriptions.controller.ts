@@ -29,7 +29,7 @@ export class SubscriptionsController {
    *
    * @remarks The answer shows the secret only this once, so no `Idempotency-Key` is taken. Each event is sent as in Standard
    * Webhooks until a 2xx comes within 15 seconds, one at a time: a throughput of one event per round trip. Failed attempts
-   * are repeated after 5 s, 30 s, 2 min, 10 min, then hourly, or later if `Retry-After` says so, up to an hour. A 410, or
+   * are repeated after 5 s, 30 s, 2 min, 10 min, then hourly; a longer `Retry-After`, up to an hour, is honored. A 410, or
    * five days without a success, pauses the subscription. At most 20 exist at a time.
    */
   @Post()

@@ -364,7 +364,7 @@ test('a failure of the old address does not count for the new one', async () => 
   expect(await pushes.read(id)).toMatchObject({ state: 'active', failures: 0 });
 });
 
-test('a new address gets the event that the old one takes meanwhile', async () => {
+test('a new address also gets the event that the old one accepts during the change', async () => {
   const { id } = await pushes.subscribe();
   await pushes.append(2);
   const first = await pushes.inDelivery();
