@@ -14,8 +14,9 @@ const pushes = usePushes(world);
 async function subscriptions(...words: string[]): Promise<string> {
   const printed: string[] = [];
   const print = jest.spyOn(process.stdout, 'write').mockImplementation((text) => printed.push(String(text)) > 0);
-  const program = new Command().exitOverride();
+  const program = new Command();
   addSubscriptionCommands(program, new Api(() => ({ url: world.url, key: ADMIN_KEY })));
+  for (const group of program.commands) group.exitOverride().configureOutput({ writeErr: () => {} });
   try {
     await program.parseAsync(['subscriptions', ...words], { from: 'user' });
   } finally {
@@ -70,6 +71,10 @@ test('resuming asks where to continue if events are gone', async () => {
   await world.sql('INSERT INTO feed_epochs (epoch) VALUES (7)');
   await expect(subscriptions('resume', id)).rejects.toThrow('Events after its cursor are gone.');
   expect(await subscriptions('resume', id, '--after', 'latest')).toBe('Resumed.');
+});
+
+test('a mistyped command is named', async () => {
+  await expect(subscriptions('resum', 'an-id')).rejects.toThrow("unknown command 'resum'");
 });
 
 test('a list says which type is unknown', async () => {

@@ -25,5 +25,5 @@ export const HELP_OF_GROUPS: Partial<Help> = {
 };
 
 /** Commander does not expose which command of a group is its default. */
-const isDefault = (command: Command): boolean =>
+export const isDefault = (command: Command): boolean =>
   command.parent !== null && Reflect.get(command.parent, '_defaultCommandName') === command.name();

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Api } from '../api/api.js';
+import { isDefault } from './help.js';
 import { momentOption } from './moment-option.js';
 import { printList, type Row } from './print.js';
 
@@ -31,6 +32,11 @@ export function listing<T>(
   { from, options = [], parameters = {}, limit, row, none, instead }: ListCommand<T>,
 ): void {
   for (const option of options) command.addOption(option);
+  // A group passes an unknown word to its default command.
+  if (isDefault(command) && command.registeredArguments.length === 0)
+    command.allowExcessArguments().hook('preAction', () => {
+      if (command.args.length > 0) command.parent?.error(`error: unknown command '${command.args[0]}'`);
+    });
   command
     .option('--limit <count>', 'show at most this many, or "all"; with --json, all by default', countIn, limit)
     .option('--json', 'print one JSON object per line')
