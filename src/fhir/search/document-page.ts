@@ -38,9 +38,7 @@ export async function documentPage(
   const end = rows.at(-1);
   const isCut = nextCursor === null && end?.isScanEnd;
   return {
-    items: items.flatMap(({ isScanEnd, scannedAt, scannedId, scannedRevision, ...found }) =>
-      found.documentId === null ? [] : [found as FoundDocument],
-    ),
+    items: items.filter((row) => row.documentId !== null) as (ScannedRow & FoundDocument)[],
     nextCursor: isCut ? encodeCursor(keyOf({ ...end, documentId: null })) : nextCursor,
   };
 }
