@@ -15,7 +15,7 @@ const MILLION = 1_000_000;
 /** Maximum rows that a page of five notes may read: each note has a session, a document and a revision. */
 const MAX_READ = 60;
 
-/** Maximum rows of a page that looks for notes in vain: 1,000 versions or sessions, each with a document and a version. */
+/** Maximum rows that a page without a note may read: 1,000 versions or sessions, each with a document and a version. */
 const MAX_SCANNED = 3_010;
 
 const QUERIES = [

@@ -120,7 +120,7 @@ export function statementByChange(filter: DocumentFilter, after: ChangeKey | und
   const conditions = ['notes_revision > 0', ...within('updated_at', changed)];
   if (after) {
     const [at, session, last] = after.map(parameter);
-    // Without the session of a finished scan, so that each page goes on, whatever its limit.
+    // Skips the session of a finished scan, so that each page makes progress, even with a limit of 1.
     const operator = after[2] === LAST_UUID ? '>' : '>=';
     conditions.push(`(updated_at, id) ${operator} (${at}::timestamptz, ${session}::uuid)`);
     documents.push(`(t.updated_at, t.id, d.id) > (${at}::timestamptz, ${session}::uuid, ${last}::uuid)`);

@@ -68,7 +68,7 @@ describe('a search for notes', () => {
     ['50', 50],
     ['51', 50],
     ['99999999999999999999', 50],
-  ])('with _count=%s has pages of %i, and its links say so', (count, expected) => {
+  ])('with _count=%s has pages of %i, and this number in its links', (count, expected) => {
     const search = read(`_count=${count}`);
     expect([search.count, search.parameters]).toEqual([expected, [['_count', String(expected)]]]);
   });
