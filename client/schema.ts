@@ -8056,15 +8056,17 @@ export interface operations {
                 "encounter.identifier"?: string;
                 /** @description When the newest version was fetched, such as `ge2026-01-31`; several must all hold */
                 date?: string[];
-                /** @description When the note or its session changed last, as `date`; results are in this order */
+                /** @description When the note or its session changed last, as `date`. Results are in this order; those of a search by `date` only are in the order of `date` */
                 _lastUpdated?: string[];
-                /** @description Notes on a page, at most 50 */
+                /** @description The id of one note */
+                _id?: string;
+                /** @description Notes on a page, at most 50; a page may have fewer, or none, and a `next` link */
                 _count?: number;
                 /** @description As in the `next` link of a page */
                 _cursor?: string;
             };
             header?: {
-                /** @description `handling=strict` rejects unknown search parameters; otherwise they are ignored */
+                /** @description `handling=strict` rejects all unknown search parameters. Otherwise they are ignored, unless they might narrow, sort or cut the results */
                 Prefer?: string;
                 /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];

@@ -17,10 +17,26 @@ const bundle = {
   link: [{ relation: 'self', url: 'http://ehr.example/fhir/DocumentReference' }],
   entry: [entry],
 };
+const capabilities = {
+  ...{ resourceType: 'CapabilityStatement', status: 'active', date: '2026', kind: 'instance', fhirVersion: '4.0.1' },
+  ...{ format: ['json'], implementation: { description: 'Notes' }, rest: [{ mode: 'server' }] },
+};
+const request = { method: 'GET', url: 'DocumentReference' };
+const withResource = (...resource: object[]) => ({ ...capabilities, rest: [{ mode: 'server', resource }] });
+const name = { name: 'date', type: 'date' };
+/** A note with another attachment. */
+const withAttachment = (more: object) => ({
+  ...note,
+  content: [{ attachment: { ...note.content[0]?.attachment, ...more } }],
+});
 
 it.each([
   ['DocumentReference', note],
   ['Bundle', bundle],
+  ['Bundle with a total', { ...bundle, total: 0 }],
+  ['collection', { resourceType: 'Bundle', type: 'collection', entry: [{ fullUrl: 'urn:uuid:a-1', resource: note }] }],
+  ['CapabilityStatement', withResource({ type: 'DocumentReference', readHistory: false, searchParam: [name] })],
+  ['DocumentReference with a size', withAttachment({ size: 0 })],
 ])('a valid %s has no faults', (_, resource) => {
   expect(fhirFaults(resource)).toEqual([]);
 });
@@ -58,10 +74,68 @@ it.each<[fault: string, resource: object]>([
     'an OperationOutcome with an unknown code',
     { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code: 'bad' }] },
   ],
+  ['a blank text', { ...note, description: ' \n' }],
+  ['a negative size', withAttachment({ size: -1 })],
+  ['a size that is not whole', withAttachment({ size: 1.5 })],
+  ['a size as text', withAttachment({ size: '1' })],
+  ['a size that is true', withAttachment({ size: true })],
+  ['a total as text', { ...bundle, total: '1' }],
+  ['a size of too many digits', withAttachment({ size: 1e21 })],
+  ['a boolean as text', withResource({ type: 'DocumentReference', readHistory: 'false' })],
+  ['a boolean as number', withResource({ type: 'DocumentReference', readHistory: 0 })],
+  ['a true for a text', { ...note, description: true }],
+  [
+    'a contact whose rank is zero',
+    { ...capabilities, contact: [{ telecom: [{ system: 'url', value: 'x', rank: 0 }] }] },
+  ],
+  ['att-1: data without a type', withAttachment({ contentType: undefined })],
+  ['bdl-1: a total of a collection', { resourceType: 'Bundle', type: 'collection', total: 1 }],
+  ['bdl-3: a request in a searchset', { ...bundle, entry: [{ ...entry, request }] }],
+  [
+    'bdl-3: a batch without requests',
+    { resourceType: 'Bundle', type: 'batch', entry: [{ ...entry, search: undefined }] },
+  ],
+  ['bdl-4: a response in a searchset', { ...bundle, entry: [{ ...entry, response: { status: '200' } }] }],
+  ['bdl-5: an entry without a resource', { ...bundle, entry: [{ fullUrl: 'http://x/DocumentReference/a-1' }] }],
+  [
+    'bdl-8: the URL of a version',
+    { ...bundle, entry: [{ ...entry, fullUrl: 'http://x/DocumentReference/_history/a-1' }] },
+  ],
+  [
+    'bdl-9: a document without an identifier',
+    { resourceType: 'Bundle', type: 'document', timestamp: note.meta.lastUpdated },
+  ],
+  [
+    'a fullUrl of an id that only ends like the resource’s',
+    { ...bundle, entry: [{ ...entry, fullUrl: 'http://x/DocumentReference/x-a-1' }] },
+  ],
+  ['a fullUrl of another type', { ...bundle, entry: [{ ...entry, fullUrl: 'http://x/Patient/a-1' }] }],
+  ['cpb-1: no rest', { ...capabilities, rest: undefined }],
+  [
+    'cpb-2: no description, software or implementation',
+    { ...capabilities, kind: 'requirements', implementation: undefined },
+  ],
+  [
+    'cpb-14: an instance without an implementation',
+    { ...capabilities, implementation: undefined, software: { name: 'x' } },
+  ],
+  ['cpb-15: a capability with an implementation', { ...capabilities, kind: 'capability', software: { name: 'x' } }],
+  ['cpb-16: requirements with an implementation', { ...capabilities, kind: 'requirements' }],
+  ['cpb-9: a resource twice', withResource({ type: 'DocumentReference' }, { type: 'DocumentReference' })],
+  ['cpb-12: a parameter twice', withResource({ type: 'DocumentReference', searchParam: [name, name] })],
   [
     'a CapabilityStatement without formats',
     { resourceType: 'CapabilityStatement', status: 'active', date: '2026', kind: 'instance', fhirVersion: '4.0.1' },
   ],
-])('%s is a fault', (_, resource) => {
-  expect(fhirFaults(resource)).not.toEqual([]);
+])('%s is a fault', (fault, resource) => {
+  const [rule = ''] = /^[a-z]+-\d+/.exec(fault) ?? [];
+  expect(fhirFaults(resource)).toContainEqual(expect.stringContaining(rule));
+});
+
+it('names the broken rule, and the place of the wrong entry', () => {
+  const wrong = { ...entry, fullUrl: 'http://x/DocumentReference/a-2' };
+  expect(fhirFaults({ ...bundle, type: 'collection', entry: [{ ...entry, search: undefined }, wrong] })).toEqual([
+    'bdl-2: Bundle.entry.search is only for a searchset',
+    'Bundle.entry[1].fullUrl does not lead to its resource',
+  ]);
 });

@@ -6,9 +6,13 @@ type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
 /** The JSON types and forms of primitive values (hl7.org/fhir/R4/datatypes.html), which the package leaves unchecked. */
 const DATE = String.raw`\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?`;
 const TIME = String.raw`T([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?(Z|[+-](0\d|1[0-4]):[0-5]\d)`;
-const TEXT = /^[ \r\n\t\S]+$/;
+const TEXT = /^[ \r\n\t]*\S[ \r\n\t\S]*$/;
 const URI = /^\S+$/;
 const FORMS: Readonly<Record<string, RegExp>> = {
+  boolean: /^(true|false)$/,
+  integer: /^(0|-?[1-9]\d{0,9})$/,
+  positiveInt: /^[1-9]\d{0,9}$/,
+  unsignedInt: /^(0|[1-9]\d{0,9})$/,
   base64Binary: /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/,
   canonical: URI,
   code: /^\S+( \S+)*$/,
@@ -22,11 +26,16 @@ const FORMS: Readonly<Record<string, RegExp>> = {
   url: URI,
 };
 
+/** The JSON types of primitive values that are not strings. */
+const JSON_TYPES: Readonly<Record<string, string>> = {
+  ...{ boolean: 'boolean', integer: 'number', positiveInt: 'number', unsignedInt: 'number' },
+};
+
 const PACKAGE = new Fhir();
 
 /**
- * The violations of FHIR R4 in a resource: of its structure, its required codes, the forms of its values, and the rules of
- * Bundles. Empty for a valid resource.
+ * The violations of FHIR R4 in a resource: of its structure, its required codes, the forms of its values, and the rules
+ * of the resources that this service makes. Empty for a valid resource.
  */
 export function fhirFaults(resource: object): string[] {
   const value = JSON.parse(JSON.stringify(resource)) as { [name: string]: Json };
@@ -35,7 +44,7 @@ export function fhirFaults(resource: object): string[] {
     errorOnUnexpected: true,
     onBeforeValidateProperty: (_, { _type }, place, found: Json) => {
       const form = FORMS[_type];
-      const isWrong = (each: Json) => typeof each !== 'string' || !form?.test(each);
+      const isWrong = (each: Json) => typeof each !== (JSON_TYPES[_type] ?? 'string') || !form?.test(String(each));
       if (form && [found].flat().some(isWrong)) forms.push(`${place} is not of the type ${_type}`);
       return [];
     },
@@ -45,7 +54,8 @@ export function fhirFaults(resource: object): string[] {
     ...faults.map(({ location, message }) => `${location}: ${message}`),
     ...forms,
     ...emptyParts(value),
-    ...bundleFaults(value),
+    ...ruleFaults(value as unknown as Resource),
+    ...misnamedEntries(value as unknown as Resource),
   ];
 }
 
@@ -60,20 +70,94 @@ function emptyParts(value: Json, place = ''): string[] {
 
 interface BundleEntry {
   readonly fullUrl?: string;
-  readonly resource?: { readonly id?: string };
+  readonly resource?: Resource;
   readonly search?: object;
+  readonly request?: object;
+  readonly response?: object;
 }
 
-/** Violations of the rules bdl-2 and bdl-7, and of what the specification says of `fullUrl` (hl7.org/fhir/R4/bundle.html). */
-function bundleFaults(bundle: { [name: string]: Json }): string[] {
-  if (bundle.resourceType !== 'Bundle') return [];
-  const entries = (bundle.entry ?? []) as BundleEntry[];
-  const urls = entries.map(({ fullUrl }) => fullUrl ?? '');
-  const isMisnamed = ({ fullUrl = '', resource }: BundleEntry) =>
-    !/^(https?:\/\/.+\/|urn:uuid:)[^/]+$/.test(fullUrl) || !fullUrl.endsWith(resource?.id ?? '/');
-  return [
-    ...(bundle.type !== 'searchset' && entries.some(({ search }) => search) ? ['bdl-2: search in another Bundle'] : []),
-    ...(new Set(urls).size < urls.length ? ['bdl-7: a fullUrl occurs twice'] : []),
-    ...entries.filter(isMisnamed).map((_, at) => `Bundle.entry[${at}].fullUrl does not lead to its resource`),
-  ];
+/** The members of a resource that rules are about. */
+interface Resource {
+  readonly resourceType: string;
+  readonly id?: string;
+  readonly meta?: { readonly versionId?: string };
+  readonly type: string;
+  readonly total?: number;
+  readonly timestamp?: string;
+  readonly identifier?: { readonly system?: string; readonly value?: string };
+  readonly entry?: readonly BundleEntry[];
+  readonly kind?: string;
+  readonly description?: string;
+  readonly software?: object;
+  readonly implementation?: object;
+  readonly messaging?: object;
+  readonly document?: object;
+  readonly rest?: readonly {
+    readonly resource?: readonly { type: string; searchParam?: readonly { name: string }[] }[];
+  }[];
+  readonly content?: readonly { readonly attachment?: { readonly data?: string; readonly contentType?: string } }[];
+}
+
+const isUnique = (values: readonly unknown[]): boolean => new Set(values).size === values.length;
+
+/** Rules of R4 by type of resource: true if the resource keeps them. Types of Bundles that are not made have none. */
+const RULES: Readonly<Record<string, Record<string, (resource: Resource) => boolean>>> = {
+  Bundle: {
+    'bdl-1: Bundle.total is only for a search or history': ({ type, total }) =>
+      total === undefined || ['searchset', 'history'].includes(type),
+    'bdl-2: Bundle.entry.search is only for a searchset': ({ type, entry = [] }) =>
+      type === 'searchset' || entry.every(({ search }) => !search),
+    'bdl-3: Bundle.entry.request belongs to a batch, transaction or history': ({ type, entry = [] }) =>
+      entry.every(({ request }) => (request !== undefined) === ['batch', 'transaction', 'history'].includes(type)),
+    'bdl-4: Bundle.entry.response belongs to a response or history': ({ type, entry = [] }) =>
+      entry.every(({ response }) => (response !== undefined) === /-response$|^history$/.test(type)),
+    'bdl-5: Bundle.entry must have a resource, request or response': ({ entry = [] }) =>
+      entry.every(({ resource, request, response }) => resource ?? request ?? response),
+    'bdl-7: Bundle.entry.fullUrl must be unique for each version': ({ type, entry = [] }) =>
+      type === 'history' || isUnique(entry.map(({ fullUrl, resource }) => `${fullUrl} ${resource?.meta?.versionId}`)),
+    'bdl-8: Bundle.entry.fullUrl must not lead to a version': ({ entry = [] }) =>
+      entry.every(({ fullUrl = '' }) => !fullUrl.includes('/_history/')),
+    'bdl-9: a document must have an identifier with system and value': ({ type, identifier }) =>
+      type !== 'document' || Boolean(identifier?.system && identifier.value),
+    'bdl-10: a document must have a date': ({ type, timestamp }) => type !== 'document' || timestamp !== undefined,
+  },
+  CapabilityStatement: {
+    'cpb-1: rest, messaging or document is missing': ({ rest, messaging, document }) =>
+      Boolean(rest ?? messaging ?? document),
+    'cpb-2: description, software or implementation is missing': ({ description, software, implementation }) =>
+      Boolean(description ?? software ?? implementation),
+    'cpb-9: a resource must be described once': ({ rest = [] }) =>
+      rest.every(({ resource = [] }) => isUnique(resource.map(({ type }) => type))),
+    'cpb-12: names of search parameters must be unique': ({ rest = [] }) =>
+      rest
+        .flatMap(({ resource = [] }) => resource)
+        .every(({ searchParam = [] }) => isUnique(searchParam.map(({ name }) => name))),
+    'cpb-14: an instance must have an implementation': ({ kind, implementation }) =>
+      kind !== 'instance' || implementation !== undefined,
+    'cpb-15: a capability must have software, and no implementation': ({ kind, software, implementation }) =>
+      kind !== 'capability' || (software !== undefined && implementation === undefined),
+    'cpb-16: requirements must have neither software nor implementation': ({ kind, software, implementation }) =>
+      kind !== 'requirements' || (software ?? implementation) === undefined,
+  },
+  DocumentReference: {
+    'att-1: an attachment with data must have a contentType': ({ content = [] }) =>
+      content.every(({ attachment }) => !attachment?.data || attachment.contentType !== undefined),
+  },
+};
+
+/** The rules that a resource, or a resource in it, breaks. */
+function ruleFaults(resource: Resource): string[] {
+  const broken = Object.entries(RULES[resource.resourceType] ?? {}).filter(([, isKept]) => !isKept(resource));
+  const parts = resource.resourceType === 'Bundle' ? (resource.entry ?? []).map((entry) => entry.resource) : [];
+  return [...broken.map(([rule]) => rule), ...parts.flatMap((part) => (part ? ruleFaults(part) : []))];
+}
+
+/** Entries whose `fullUrl` is not that of their resource (hl7.org/fhir/R4/bundle.html#bundle-unique). */
+function misnamedEntries({ resourceType, entry = [] }: Resource): string[] {
+  if (resourceType !== 'Bundle') return [];
+  return entry.flatMap(({ fullUrl = '', resource }, at) => {
+    const isUrl = /^https?:\/\/./.test(fullUrl) && fullUrl.endsWith(`/${resource?.resourceType}/${resource?.id}`);
+    const isRight = isUrl || fullUrl === `urn:uuid:${resource?.id}`;
+    return isRight ? [] : [`Bundle.entry[${at}].fullUrl does not lead to its resource`];
+  });
 }

@@ -3,7 +3,7 @@ import { FHIR_JSON } from './operation-outcome.js';
 import { SEARCH_PARAMETERS } from './search/search-parameters.js';
 
 /** When the statement last changed; change it with the interface. */
-const STATED_ON = '2026-11-27';
+const STATED_ON = '2026-11-28';
 
 /**
  * States what is built of FHIR (FHIR R4 §5.1, CapabilityStatement).
@@ -31,6 +31,8 @@ export function capabilityStatement(base: string, version: string): FhirElement 
             documentation: 'A note in its newest version. A search by patient or encounter needs sessions:read, too',
             interaction: [{ code: 'read' }, { code: 'search-type' }],
             versioning: 'versioned',
+            conditionalRead: 'not-supported',
+            referencePolicy: ['logical'],
             searchParam: SEARCH_PARAMETERS.map((parameter) => ({ ...parameter })),
           },
         ],

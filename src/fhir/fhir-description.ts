@@ -21,7 +21,8 @@ export const ApiHandling = (): MethodDecorator =>
     ApiHeader({
       name: 'Prefer',
       required: false,
-      description: '`handling=strict` rejects unknown search parameters; otherwise they are ignored',
+      description:
+        '`handling=strict` rejects all unknown search parameters. Otherwise they are ignored, unless they might narrow, sort or cut the results',
       schema: { type: 'string', example: 'handling=strict' },
     }),
   );
@@ -38,8 +39,17 @@ export const SEARCH_QUERY: readonly ApiQueryOptions[] = [
   query('patient.identifier', "The EHR's id of a client: `value` or `urn:notebridge:client|value`", TEXT),
   query('encounter.identifier', "The EHR's id of an appointment: `value` or `urn:notebridge:appointment|value`", TEXT),
   query('date', 'When the newest version was fetched, such as `ge2026-01-31`; several must all hold', TEXTS),
-  query('_lastUpdated', 'When the note or its session changed last, as `date`; results are in this order', TEXTS),
-  query('_count', `Notes on a page, at most ${MAX_COUNT}`, { type: 'integer', minimum: 1, default: 20 }),
+  query(
+    '_lastUpdated',
+    'When the note or its session changed last, as `date`. Results are in this order; those of a search by `date` only are in the order of `date`',
+    TEXTS,
+  ),
+  query('_id', 'The id of one note', TEXT),
+  query('_count', `Notes on a page, at most ${MAX_COUNT}; a page may have fewer, or none, and a \`next\` link`, {
+    type: 'integer',
+    minimum: 1,
+    default: 20,
+  }),
   query('_cursor', 'As in the `next` link of a page', TEXT),
 ];
 

@@ -78,8 +78,8 @@ export class FhirController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<object> {
     requireJson(accept, request);
-    const { resource, updatedAt } = await this.notes.read(id, caller);
-    reply.header('etag', `W/"${updatedAt.getTime()}"`).header('last-modified', updatedAt.toUTCString());
+    const { resource, versionId, updatedAt } = await this.notes.read(id, caller);
+    reply.header('etag', `W/"${versionId}"`).header('last-modified', updatedAt.toUTCString());
     return resource;
   }
 

@@ -4,30 +4,21 @@ import { AnswerVisibility } from '../access/guard/visible-to.js';
 import type { Principal } from '../access/identity/scopes.js';
 import { Database } from '../database/database.js';
 import { Problem } from '../http/problem/problem.js';
-import { decodeCursor, type Page, pageOf } from '../http/request/page.js';
+import type { Page } from '../http/request/page.js';
 import { UUID } from '../http/request/uuid-param.js';
 import { SessionResponse } from '../sessions/model/session-view.js';
 import { documentReference, type FhirElement } from '../sessions/read/notes-fhir.js';
 import { numberSessions } from '../sessions/read/session-numbering.js';
-import { type ReadSession, SessionReader, type StoredDocument } from '../sessions/read/session-reader.js';
+import { type ReadSession, SessionReader } from '../sessions/read/session-reader.js';
 import { WITH_PEOPLE } from '../sessions/read/session-statements.js';
-import {
-  type ChangeKey,
-  type DateKey,
-  type DocumentFilter,
-  isByDate,
-  ONE_DOCUMENT,
-  statementByChange,
-  statementByDate,
-} from './search/document-statement.js';
+import { documentPage, type FoundDocument } from './search/document-page.js';
+import { ONE_DOCUMENT } from './search/document-statement.js';
 import type { NoteSearch } from './search/note-search.js';
-
-/** A document, and our id of its session's row. */
-type FoundDocument = StoredDocument & { session: string; updatedAt?: Date };
 
 /** A note as a resource, with the values for its headers. */
 interface ReadNote {
   readonly resource: FhirElement;
+  readonly versionId: string;
   readonly updatedAt: Date;
 }
 
@@ -57,21 +48,13 @@ export class NoteReader {
   async search(search: NoteSearch, caller: Principal): Promise<Page<FhirElement>> {
     requireSessions(search, caller);
     if (search.matchesNone) return { items: [], nextCursor: null };
-    const { client, appointment, date, lastUpdated, count, cursor } = search;
+    const { client, appointment, document, date, lastUpdated } = search;
     const clientUsers = client === undefined ? undefined : await this.sessions.usersOf('client', client);
-    const filter: DocumentFilter = { clientUsers, appointment, date, lastUpdated, limit: count + 1 };
-    const byDate = isByDate(filter);
-    const { settings, text, values } = byDate
-      ? statementByDate(filter, decodeCursor<DateKey>(cursor, 'time', 'uuid'))
-      : statementByChange(filter, decodeCursor<ChangeKey>(cursor, 'time', 'uuid', 'uuid'));
+    const filter = { clientUsers, appointment, document, date, lastUpdated };
     await numberSessions(this.database);
     let page: Page<FoundDocument> = { items: [], nextCursor: null };
     const found = async (tx: PoolClient) => {
-      if (settings !== '') await tx.query(settings);
-      const { rows } = await tx.query<FoundDocument>(text, values);
-      page = pageOf(rows, count, ({ documentId, session, fetchedAt, updatedAt = fetchedAt }) =>
-        byDate ? [fetchedAt.toISOString(), documentId] : [updatedAt.toISOString(), session, documentId],
-      );
+      page = await documentPage(tx, filter, search);
       return page.items;
     };
     const notes = await this.resources(found, caller);
@@ -88,13 +71,13 @@ export class NoteReader {
       return [found, (await tx.query<ReadSession>(select, [ids])).rows] as const;
     });
     const rows = new Map(sessions.map((row) => [row.id, row]));
-    return documents.flatMap(({ session: id, updatedAt: _, ...document }) => {
+    return documents.flatMap(({ session: id, ...document }) => {
       const row = rows.get(id);
       if (!row) return [];
       this.sessions.auditOf(row);
       const session = this.visibility.ofModel(SessionResponse, caller, this.sessions.view(row));
       const resource = documentReference(session, this.sessions.openDocument(id, document));
-      return [{ resource, updatedAt: row.updatedAt }];
+      return [{ resource, versionId: resource.meta.versionId, updatedAt: row.updatedAt }];
     });
   }
 }

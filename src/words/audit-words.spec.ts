@@ -10,6 +10,7 @@ describe('an action in words', () => {
     ['platform.createClient', 'not-sent', 'tried to send data to the platform'],
     ['retention.feed', '12 removed', 'removed data whose retention period has ended'],
     ['authentication.failed', 'unauthenticated', 'tried to sign in without a valid key'],
+    ['HEAD /v1/sessions/:id/notes', 'ok', 'viewed the notes of a session'],
     ['GET /v2/unknown', 'not-found', 'GET /v2/unknown'],
   ])('%s with outcome %s: %s', (action, outcome, words) => expect(inWords(action, outcome)).toBe(words));
 });

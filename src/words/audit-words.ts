@@ -137,12 +137,13 @@ export const AUDIT_ACTIONS = labels(
 /**
  * Describes the action of an entry: `viewed the notes of a session`, or `tried to view the notes of a session`.
  *
+ * @param action a request with HEAD has the words of GET, because it is handled in the same way
  * @param outcome of the entry: a problem's type if the request was refused
  * @returns the action itself if it has no words
  */
 export function inWords(action: string, outcome: string): string {
   const family = Object.keys(FAMILIES).find((start) => action.startsWith(start)) ?? '';
-  const sentence = REQUESTS[action] ?? OWN[action] ?? FAMILIES[family];
+  const sentence = REQUESTS[action.replace(/^HEAD /, 'GET ')] ?? OWN[action] ?? FAMILIES[family];
   if (!sentence) return action;
   const [past, infinitive, rest] = sentence;
   return isRefused(outcome) ? `tried to ${infinitive} ${rest}` : `${past} ${rest}`;

@@ -18,7 +18,7 @@ export interface Note {
   docStatus: string;
   date: string;
   subject?: Reference;
-  author: Reference[];
+  author?: Reference[];
   content: { attachment: { data: string } }[];
   context: { encounter?: Reference[]; related: Reference[] };
 }

@@ -23,7 +23,14 @@ describe('/fhir/metadata', () => {
     const [resource, ...more] = body.rest.flatMap((rest) => rest.resource);
     expect([resource?.type, more]).toEqual(['DocumentReference', []]);
     expect(resource?.interaction.map(({ code }) => code)).toEqual(['read', 'search-type']);
-    expect(resource?.searchParam.map(({ name }) => name)).toEqual(['patient', 'encounter', 'date', '_lastUpdated']);
+    expect(resource?.searchParam.map(({ name }) => name)).toEqual([
+      'patient',
+      'encounter',
+      'date',
+      '_lastUpdated',
+      '_id',
+    ]);
+    expect(resource).toMatchObject({ referencePolicy: ['logical'], conditionalRead: 'not-supported' });
   });
 
   it('has the public URL, as all links do, if one is set', async () => {
@@ -47,6 +54,9 @@ describe('errors below /fhir are OperationOutcomes', () => {
     ['a malformed URL', '/fhir/DocumentReference/%zz', {}, [400, 'invalid', 'bad-url']],
     ['a wrong date', `${SEARCH}?date=soon`, {}, [400, 'value', 'bad-search']],
     ['a modifier', `${SEARCH}?date:missing=true`, {}, [400, 'not-supported', 'search-not-supported']],
+    ['an empty identifier', `${SEARCH}?patient.identifier=`, {}, [400, 'value', 'bad-search']],
+    ['a form in brackets', `${SEARCH}?patient[identifier]=c-1`, {}, [400, 'not-supported', 'search-not-supported']],
+    ['a page without notes', `${SEARCH}?_count=0`, {}, [400, 'not-supported', 'search-not-supported']],
     ['a wrong cursor', `${SEARCH}?_cursor=x`, {}, [400, 'invalid', 'bad-cursor']],
     [
       'a cursor of a search by date',

@@ -23,7 +23,7 @@ function problemOf(query: string, isStrict = false): string {
 describe('a search for notes', () => {
   it('without parameters is for all notes', () => {
     expect(read('')).toEqual({
-      ...{ client: undefined, appointment: undefined, matchesNone: false, cursor: undefined },
+      ...{ client: undefined, appointment: undefined, document: undefined, matchesNone: false, cursor: undefined },
       ...{ date: ANY_TIME, lastUpdated: ANY_TIME, count: 20, parameters: [] },
     });
   });
@@ -49,6 +49,12 @@ describe('a search for notes', () => {
     },
   );
 
+  it('with _id names a document, and none if the id is not a UUID', () => {
+    const id = '0f4bb8a2-6a0e-4d3b-9b53-0d5b6a6c1a01';
+    expect(read(`_id=${id}`)).toMatchObject({ document: id, matchesNone: false });
+    expect(read('_id=x')).toMatchObject({ document: undefined, matchesNone: true });
+  });
+
   it('takes all dates together', () => {
     expect(read('date=ge2026-03-01&date=lt2026-03-02&_lastUpdated=gt2026')).toMatchObject({
       date: { from: Date.UTC(2026, 2, 1), to: Date.UTC(2026, 2, 2) },
@@ -62,13 +68,18 @@ describe('a search for notes', () => {
     ['50', 50],
     ['51', 50],
     ['99999999999999999999', 50],
-  ])('with _count=%s has pages of %i', (count, expected) => {
-    expect(read(`_count=${count}`).count).toBe(expected);
+  ])('with _count=%s has pages of %i, and this number in its links', (count, expected) => {
+    const search = read(`_count=${count}`);
+    expect([search.count, search.parameters]).toEqual([expected, [['_count', String(expected)]]]);
   });
 
   it('ignores unknown and empty parameters, and names only the others in its links', () => {
-    const { parameters, cursor } = read('date=2026&_sort=date&foo=1&patient.identifier=&_cursor=abc&_format=json');
+    const { parameters, cursor } = read('date=2026&_total=none&foo=1&_lastUpdated=&_cursor=abc');
     expect([parameters, cursor]).toEqual([[['date', '2026']], 'abc']);
+  });
+
+  it('keeps _format in its links, because a client that uses it follows them', () => {
+    expect(read('_format=application/fhir%2Bjson').parameters).toEqual([['_format', 'application/fhir+json']]);
   });
 });
 
@@ -80,7 +91,6 @@ describe('a search is rejected', () => {
     ['date=yesterday', '400 bad-search'],
     ['date=2026,2027', '400 bad-search'],
     ['_lastUpdated=2026-02-30', '400 bad-search'],
-    ['_count=0', '400 bad-search'],
     ['_count=-1', '400 bad-search'],
     ['_count=many', '400 bad-search'],
     ['date=ne2026', '400 search-not-supported'],
@@ -93,11 +103,29 @@ describe('a search is rejected', () => {
     ['patient=Patient/1', '400 search-not-supported'],
     ['patient.name=Roe', '400 search-not-supported'],
     ['subject:identifier=a', '400 search-not-supported'],
-    ['_id=1', '400 search-not-supported'],
+    ['_count=0', '400 search-not-supported'],
+    ['_id=a,b', '400 bad-search'],
+    ['_id=a&_id=b', '400 search-not-supported'],
     ['_format=xml', '406 not-acceptable'],
   ])('%s: %s', (query, problem) => {
     expect(problemOf(query)).toBe(problem);
   });
+
+  it.each([
+    ...['Patient.identifier=a', 'PATIENT=a', '_ID=a', 'Date=2026', '_lastupdated=2026', 'patient[identifier]=a'],
+    ...['author.identifier=a', 'author.identifier=', '_has:x:y:z=1', 'status:not=current', 'type:in=x', 'patient='],
+    ...['_sort=date', '_Sort=date', '_summary=count', '_elements=id', '_filter=x', '_list=x'],
+  ])('for the form or name of %s, because ignoring it would give other notes', (query) => {
+    expect(problemOf(query)).toBe('400 search-not-supported');
+  });
+
+  it.each(['patient.identifier=', 'encounter:identifier=', 'patient.identifier=&patient.identifier=a', '_id='])(
+    'for the empty value of %s, because ignoring it would give all notes',
+    (query) => {
+      expect(problemOf(query)).toBe('400 bad-search');
+      expect(() => read(query)).toThrow(expect.objectContaining({ detail: expect.stringContaining('empty') }));
+    },
+  );
 
   it('for an unknown parameter only if it is strict', () => {
     expect([problemOf('foo=1'), problemOf('foo=1', true), problemOf('date=2026', true)]).toEqual([

@@ -1,7 +1,7 @@
 /** A search parameter of DocumentReference as the CapabilityStatement names it. */
 interface SearchParameter {
   readonly name: string;
-  readonly type: 'reference' | 'date';
+  readonly type: 'reference' | 'date' | 'token';
   readonly definition: string;
   readonly documentation: string;
 }
@@ -19,7 +19,7 @@ export const SEARCH_PARAMETERS: readonly SearchParameter[] = [
   {
     name: 'encounter',
     type: 'reference',
-    definition: `${DEFINITIONS}/DocumentReference-encounter`,
+    definition: `${DEFINITIONS}/clinical-encounter`,
     documentation:
       "By the EHR's id of the appointment: encounter.identifier or encounter:identifier, with or without a system",
   },
@@ -33,21 +33,34 @@ export const SEARCH_PARAMETERS: readonly SearchParameter[] = [
     name: '_lastUpdated',
     type: 'date',
     definition: `${DEFINITIONS}/Resource-lastUpdated`,
-    documentation: 'Results are in this order, so that a reader that continues from the last one misses none; as date',
+    documentation:
+      'As date. Results are in this order, so that a reader that continues from the last one misses none; those of a search by date only are in the order of date',
+  },
+  {
+    name: '_id',
+    type: 'token',
+    definition: `${DEFINITIONS}/Resource-id`,
+    documentation: 'One id',
   },
 ];
 
-/** Parameters that name one value, by what it is. Each has a chained form and one with a modifier. */
-export const IDENTIFIERS = {
+/** Parameters that name one value, by what it is. Identifiers have a chained form and one with a modifier. */
+export const NAMES = {
   client: ['patient.identifier', 'patient:identifier'],
   appointment: ['encounter.identifier', 'encounter:identifier'],
+  document: ['_id'],
 } as const;
 
-/** Parameters that the server must understand or reject, because their loss would show notes of others. */
-const NARROWING = ['patient', 'encounter', 'subject', 'date', '_lastUpdated', '_count', '_id', 'identifier'];
+/** Parameters that narrow, order or cut results, in lower case: to ignore one would show notes of others, or wrong pages. */
+const NOT_IGNORED: readonly string[] = [
+  ...['patient', 'encounter', 'subject', 'identifier', 'date', '_lastupdated', '_id', '_count'],
+  ...['_sort', '_summary', '_elements', '_filter', '_list'],
+];
 
-/** True if a parameter must be rejected: an unknown form of one that would narrow the results (FHIR R4 §3.1.1.4.4). */
+/**
+ * True if an unknown parameter must be rejected in lenient handling, too: a modifier, a chain or a misspelt name might
+ * narrow the results (FHIR R4 §3.1.1.4.4).
+ */
 export function isUnsupportedForm(name: string): boolean {
-  const [base = ''] = name.split(/[.:]/, 1);
-  return NARROWING.includes(base);
+  return /[.:[]/.test(name) || NOT_IGNORED.includes(name.toLowerCase());
 }

@@ -35,10 +35,10 @@ export class PageQuery {
 }
 
 /** The end of a page: the sort key of its last item. */
-type CursorKey = readonly (string | number)[];
+export type CursorKey = readonly (string | number)[];
 
 /** Packs a sort key into an opaque cursor. It must not contain anything personal, because cursors are part of URLs. */
-function encodeCursor(key: CursorKey): string {
+export function encodeCursor(key: CursorKey): string {
   return Buffer.from(JSON.stringify(key), 'utf8').toString('base64url');
 }
 

@@ -144,8 +144,11 @@ describe('notes as FHIR R4', () => {
     ]);
     const bundle = notesAsFhir(sessionOf(), notes, NOW);
     expect(faultsOf(bundle)).toEqual([]);
+    expect(bundle).not.toHaveProperty('identifier');
     const [reference, ...more] = resourcesOf(bundle);
-    const loinc = { coding: [{ system: 'http://loinc.org', code: '34904-3' }] };
+    const loinc = {
+      coding: [{ system: 'http://loinc.org', code: '34904-3', display: 'Mental health Progress note' }],
+    };
     expect(reference).toMatchObject({
       resourceType: 'DocumentReference',
       id: DOCUMENT,
@@ -154,12 +157,38 @@ describe('notes as FHIR R4', () => {
       type: loinc,
       subject: { type: 'Patient', identifier: { value: 'c-1' } },
       author: [{ type: 'Practitioner', identifier: { value: 'p-1' } }],
-      meta: { versionId: '1772359201000', lastUpdated: '2026-03-01T10:00:01.000Z' },
+      meta: {
+        versionId: expect.stringMatching(/^1772359201000-[\da-f]{12}$/),
+        lastUpdated: '2026-03-01T10:00:01.000Z',
+      },
       context: { encounter: [{ type: 'Encounter', identifier: { value: 'appointment-1' } }] },
     });
     const [content] = (reference?.content ?? []) as { attachment: { data: string } }[];
     expect(Buffer.from(content?.attachment.data ?? '', 'base64').toString()).toContain('- Sleep');
     expect(more).toEqual([]);
+  });
+
+  test('have another version whenever their content is another, also without a change of the session', () => {
+    const versionOf = (session = sessionOf(), more = {}) => {
+      const [resource] = resourcesOf(notesAsFhir(session, notesOf([note('Plan', 'x')], more), NOW));
+      return (resource as Resource & { meta: FhirElement }).meta.versionId;
+    };
+    expect(versionOf()).toBe(versionOf());
+    const versions = [
+      versionOf(),
+      versionOf(sessionOf(), { notes: [], removedAt: NOW }),
+      versionOf(sessionOf(), { noteTemplateName: 'SOAP note' }),
+      versionOf(sessionOf({ clients: ['c-2'] })),
+      versionOf(sessionOf({ clients: [], clientUserIds: [], provider: null, providerUserId: null })),
+      versionOf(sessionOf({ updatedAt: NOW })),
+    ];
+    expect(new Set(versions).size).toBe(versions.length);
+  });
+
+  test('have no author if the provider is unknown or hidden', () => {
+    const bundle = notesAsFhir(sessionOf({ provider: null, providerUserId: null }), notesOf([note('Plan', 'x')]), NOW);
+    expect(faultsOf(bundle)).toEqual([]);
+    expect(resourcesOf(bundle)[0]).not.toHaveProperty('author');
   });
 
   test('name their template in title and description, if the contract file does', () => {

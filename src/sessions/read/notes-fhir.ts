@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { DocumentResponse, NotesResponse, SessionResponse } from '../model/session-view.js';
 import { documentAsMarkdown } from './notes-markdown.js';
 
@@ -8,9 +9,9 @@ export type FhirElement = { [name: string]: string | number | boolean | FhirElem
 export const CLIENT_SYSTEM = 'urn:notebridge:client';
 export const APPOINTMENT_SYSTEM = 'urn:notebridge:appointment';
 
-/** LOINC code of a mental health note. */
+/** LOINC code of a mental health note, with its display in the R4 value set c80-doc-typecodes. */
 const NOTE_TYPE: FhirElement = {
-  coding: [{ system: 'http://loinc.org', code: '34904-3', display: 'Mental health Note' }],
+  coding: [{ system: 'http://loinc.org', code: '34904-3', display: 'Mental health Progress note' }],
   text: 'Therapy session note',
 };
 
@@ -26,7 +27,6 @@ export function notesAsFhir(session: SessionResponse, notes: NotesResponse, now:
     resourceType: 'Bundle',
     type: 'collection',
     timestamp: now.toISOString(),
-    identifier: identifierOf('session', session.id),
     // FHIR forbids empty arrays.
     ...(resources.length > 0 && {
       entry: resources.map((resource) => ({ fullUrl: `urn:uuid:${resource.id as string}`, resource })),
@@ -36,19 +36,30 @@ export function notesAsFhir(session: SessionResponse, notes: NotesResponse, now:
 
 /**
  * Renders the current version of a document as a DocumentReference (hl7.org/fhir/R4/documentreference.html). Its id stays
- * the same for all versions. `meta` changes with every change of the session, so it never misses one of the document.
+ * the same for all versions. `lastUpdated` changes with every change of the session, so it never misses one of the
+ * document. The version has a hash of the content, too, because names, scopes and removals change only what is shown.
  */
-export function documentReference(session: SessionResponse, document: DocumentResponse): FhirElement {
-  const { clients, updatedAt, partnerAppointmentId: appointment } = session;
+export function documentReference(session: SessionResponse, document: DocumentResponse) {
+  const resource = contentOf(session, document);
+  const hash = createHash('sha256').update(JSON.stringify(resource)).digest('hex').slice(0, 12);
+  const { resourceType, id, ...content } = resource;
+  const { updatedAt } = session;
+  const meta = { versionId: `${updatedAt.getTime()}-${hash}`, lastUpdated: updatedAt.toISOString() };
+  return { resourceType, id, meta, ...content };
+}
+
+/** A DocumentReference without `meta`. */
+function contentOf(session: SessionResponse, document: DocumentResponse) {
+  const { clients, partnerAppointmentId: appointment } = session;
   // A note has one subject. The clients of a session with several are related to the note instead.
   const hasOneClient = clients.length === 1 && session.clientUserIds.length <= 1;
   const patients = clients.map((client) => patientOf(client));
+  const author = authorOf(session);
   // An unfinished note is preliminary; a final note that changed is amended.
   const final = document.revision === 1 ? 'final' : 'amended';
   return {
     resourceType: 'DocumentReference',
     id: document.documentId,
-    meta: { versionId: String(updatedAt.getTime()), lastUpdated: updatedAt.toISOString() },
     masterIdentifier: identifierOf('document-revision', `${document.documentId}/${document.revision}`),
     identifier: [identifierOf('platform-document', document.sessionDocumentId)],
     status: document.supersededAt === null ? 'current' : 'superseded',
@@ -56,7 +67,7 @@ export function documentReference(session: SessionResponse, document: DocumentRe
     type: NOTE_TYPE,
     ...(hasOneClient && { subject: patients[0] }),
     date: document.fetchedAt.toISOString(),
-    author: [authorOf(session)],
+    ...(author && { author: [author] }),
     description: `Therapy session note, template ${document.noteTemplateName ?? document.noteTemplateId}, revision ${document.revision}`,
     content: [
       {
@@ -87,11 +98,12 @@ function patientOf(client: string): FhirElement {
   return { type: 'Patient', identifier: { system: CLIENT_SYSTEM, value: client } };
 }
 
-function authorOf({ provider, providerUserId }: SessionResponse): FhirElement {
+/** Undefined if the provider is unknown, or hidden from the caller. */
+function authorOf({ provider, providerUserId }: SessionResponse): FhirElement | undefined {
   if (provider !== null) return { type: 'Practitioner', identifier: identifierOf('provider', provider) };
   if (providerUserId !== null)
     return { type: 'Practitioner', identifier: identifierOf('platform-user', providerUserId) };
-  return { type: 'Practitioner', display: 'Unknown' };
+  return undefined;
 }
 
 function identifierOf(system: string, value: string): FhirElement {
