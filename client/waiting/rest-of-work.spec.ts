@@ -21,7 +21,7 @@ const session = (members: Partial<Waited['session']>) =>
   nameOf(
     REST_OF.session({
       ...{ state: 'InProgress', error: null, goneAt: null, notesRevision: 0 },
-      ...{ aiNotesEnabled: null, aiNotesFinal: false },
+      ...{ aiNotesEnabled: null, aiNotesFinal: false, incomplete: [] },
       ...members,
     } as Waited['session']),
   );
@@ -37,6 +37,11 @@ test.each([
   [{ state: 'Done', aiNotesEnabled: false }, 'going-on'],
   [{ state: 'Done', aiNotesEnabled: false, aiNotesFinal: true }, 'good'],
   [{ state: 'Done', aiNotesEnabled: true, aiNotesFinal: true }, 'going-on'],
+  [{ state: 'Done', aiNotesFinal: true, incomplete: ['notes'] }, 'Done notes-unreadable'],
+  [{ state: 'Done', aiNotesFinal: true, incomplete: ['topics'] }, 'going-on'],
+  [{ state: 'Done', aiNotesFinal: false, incomplete: ['notes'] }, 'going-on'],
+  [{ state: 'Processing', aiNotesFinal: true, incomplete: ['notes'] }, 'going-on'],
+  [{ state: 'Done', aiNotesFinal: true, incomplete: ['notes'], notesRevision: 1 }, 'good'],
   [{ state: 'Unknown' }, 'Unknown null'],
   [{ state: 'Error', error: { code: 'low-content-transcript', message: null } }, 'Error low-content-transcript'],
   [{ state: 'Rejected', error: { code: 'abandoned', message: null } }, 'Rejected abandoned'],

@@ -1,4 +1,4 @@
-import type { Schemas } from './methods.js';
+import type { Schemas } from '../methods.js';
 
 /** The kinds of work that can be waited for, and the result of each. */
 export interface Waited {
@@ -38,17 +38,25 @@ const FINAL_JOB_CODES: ReadonlySet<string> = new Set(['result-unreadable', 'gone
 /** The service asks for a review of a job whose result it cannot read for an hour; it does not if it cannot look up jobs. */
 const RESULT_WAIT_MS = 65 * 60_000;
 
+const NOTES_UNREADABLE = {
+  code: 'notes-unreadable',
+  message: 'The session is done, but notebridge cannot read its notes. Compare PLATFORM_CONTRACT with an answer.',
+};
+
 function restOfPerson({ sync: { state, error } }: Waited['client']): Rest {
   if (state === 'synced' || state === 'deleted') return GOOD;
   return state === 'failed' || state === 'needs-review' ? bad(state, error) : GOING_ON;
 }
 
 function restOfSession(session: Waited['session']): Rest {
-  const { state, error, goneAt, notesRevision, aiNotesEnabled, aiNotesFinal } = session;
+  const { state, error, goneAt, notesRevision, aiNotesEnabled, aiNotesFinal, incomplete } = session;
   const isGood = notesRevision > 0;
   if (['Error', 'Rejected', 'Unknown'].includes(state)) return { ...bad(state, error), isGood };
   if (goneAt !== null) return { ...bad('gone', error), isGood };
-  return isGood || (state === 'Done' && aiNotesEnabled === false && aiNotesFinal) ? GOOD : GOING_ON;
+  if (isGood) return GOOD;
+  if (state !== 'Done' || !aiNotesFinal) return GOING_ON;
+  if (aiNotesEnabled === false) return GOOD;
+  return incomplete.includes('notes') ? bad(state, NOTES_UNREADABLE) : GOING_ON;
 }
 
 function restOfImport({ state }: Waited['import']): Rest {
