@@ -78,6 +78,12 @@ describe('answerTimeoutMs', () => {
     5_000,
   );
 
+  test('limits the whole answer of an error, also if a stream was asked for', async () => {
+    server.answers = [(response) => response.writeHead(404).write('{')];
+    const call = newClient({ answerTimeoutMs: 100 }).GET('/v1/clients', { parseAs: 'stream' });
+    expect(await failureOf(call)).toMatchObject({ type: 'no-answer' });
+  }, 5_000);
+
   test('limits only the beginning of a streamed answer', async () => {
     server.answers = [
       (response) => {

@@ -61,8 +61,8 @@ async function attempt(request: Request, text: string | undefined, sending: Send
   let isOpen = false;
   try {
     const answer = await fetched(request, body, sending.fetch, stopping.signal);
-    if (isStreamed) stopping.keep();
     await checkSuccess(answer, request);
+    if (isStreamed) stopping.keep();
     isOpen = isStreamed;
     return isStreamed ? streamed(answer, stopping.end) : await complete(answer, isJson);
   } catch (error) {

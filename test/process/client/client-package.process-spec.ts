@@ -56,7 +56,7 @@ test('examples/ehr.mjs prints the notes that a push announced, and deletes its s
   expect(left.items).toEqual([]);
 });
 
-/** Calls of users, of which the compiler must reject those that have a comment, and no others. */
+/** Calls of users. The compiler must reject exactly those with a comment. */
 const USES = `import { createClient, NotebridgeError, verifyWebhook, type Schemas } from 'notebridge-client';
 const client = createClient({ url: 'http://localhost', key: 'key', attempts: undefined, fetch: undefined });
 type Person = Schemas['PersonResponse'];
