@@ -229,10 +229,10 @@ export default [
   },
   {
     files: ['client/**/*.ts'],
-    ignores: ['**/*.spec.ts'],
+    ignores: ['**/*.spec.ts', '**/*.spec-support.ts'],
     rules: {
       ...restrict({
-        regex: '^(?!openapi-fetch$|\\./|\\.\\./[\\w-]+\\.js$)',
+        regex: '^(?!openapi-fetch$|\\./|\\.\\./(sending/)?[\\w-]+\\.js$)',
         message: 'The client is a separate package, also for browsers: it imports only its files and openapi-fetch.',
       }),
       'no-restricted-globals': [

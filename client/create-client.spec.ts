@@ -1,47 +1,16 @@
-import { once } from 'node:events';
 import { createReadStream, mkdtempSync, openAsBlob, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createClient } from './create-client.js';
 import { NotebridgeError } from './notebridge-error.js';
+import { type Answer, json, useAnsweringServer } from './sending/answering-server.spec-support.js';
 
-type Answer = (response: ServerResponse, request: IncomingMessage) => unknown;
-
-/** The answers of the server, in this order; the last one is repeated. */
-let answers: Answer[];
-let requests: string[];
-const server = createServer(async (request, response) => {
-  requests.push(`${request.method} ${request.url}`);
-  const answer = answers.length > 1 ? answers.shift() : answers[0];
-  // A caller may leave in the middle of its body.
-  request.on('error', () => undefined).resume();
-  if (request.method === 'POST') await once(request, 'end').catch(() => undefined);
-  answer?.(response, request);
-});
-let url: string;
+const server = useAnsweringServer();
 const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-client-'));
 
-beforeAll(async () => {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-});
-beforeEach(() => {
-  requests = [];
-});
-afterAll(() => {
-  rmSync(folder, { recursive: true });
-  server.closeAllConnections();
-  server.close();
-});
+afterAll(() => rmSync(folder, { recursive: true }));
 
-const newClient = (options = {}) => createClient({ url, attempts: 2, ...options });
-
-const json =
-  (body: string, status = 200): Answer =>
-  (response) =>
-    response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+const newClient = (options = {}) => createClient({ url: server.url, attempts: 2, ...options });
 
 /** Cuts the connection after half of the body. */
 const cutOff =
@@ -59,49 +28,89 @@ const failureOf = (call: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
+const faultOf = (options: object): string => {
+  try {
+    createClient({ url: 'https://notebridge.example', ...options });
+    return 'none';
+  } catch (error) {
+    return String(error);
+  }
+};
+
 const typeOf = async (call: Promise<unknown>) => {
   const error = await failureOf(call);
   expect(error).toBeInstanceOf(NotebridgeError);
   return [(error as NotebridgeError).type, (error as NotebridgeError).status];
 };
 
-test.each([undefined, '', 'notebridge.example', 'localhost:3000', 'ftp://notebridge.example'])(
-  'the address %j is refused',
-  (wrong) => {
-    expect(() => createClient({ url: wrong as string })).toThrow(TypeError);
-  },
-);
+describe('createClient', () => {
+  test.each([
+    undefined,
+    '',
+    'notebridge.example',
+    'localhost:3000',
+    'ftp://notebridge.example',
+    'https://user:s3cret@notebridge.example',
+    'https://s3cret@notebridge.example',
+    'https://notebridge.example/?key=s3cret',
+    'https://notebridge.example/#s3cret',
+    'https://notebridge.example?',
+  ])('rejects the url %j', (wrong) => {
+    expect(faultOf({ url: wrong as string })).toMatch(/^TypeError: .*\burl\b/);
+    expect(faultOf({ url: wrong as string })).not.toContain('s3cret');
+  });
+
+  test.each(['key', 'onBehalfOf', 'purpose'])('rejects a header value in %s that cannot be sent', (name) => {
+    for (const wrong of ['s3cret\nline', 's3cret \u0142', 's3cret\0', 7]) {
+      expect(faultOf({ [name]: wrong })).toMatch(new RegExp(`^TypeError: .*\\b${name}\\b`));
+      expect(faultOf({ [name]: wrong })).not.toContain('s3cret');
+    }
+  });
+
+  test.each([{}, { key: 'nb_1', onBehalfOf: 'user-7', purpose: 'TREAT' }, { key: undefined, attempts: undefined }])(
+    'accepts %j',
+    (options) => {
+      expect(faultOf(options)).toBe('none');
+    },
+  );
+
+  test('sends below the path of its url', async () => {
+    server.answers = [json('{"items": []}')];
+    for (const end of ['', '/']) await newClient({ url: `${server.url}/prefix${end}` }).GET('/v1/clients');
+    expect(server.requests).toEqual(['GET /prefix/v1/clients', 'GET /prefix/v1/clients']);
+  });
+});
 
 describe('an answer', () => {
   test.each(['{"items": [', ''])('of the JSON "%s" is unreadable-answer', async (body) => {
-    answers = [json(body)];
+    server.answers = [json(body)];
     expect(await typeOf(newClient().GET('/v1/clients'))).toEqual(['unreadable-answer', 200]);
-    expect(requests).toHaveLength(1);
+    expect(server.requests).toHaveLength(1);
   });
 
   test('that is empty is an empty text', async () => {
-    answers = [json('')];
+    server.answers = [json('')];
     expect((await newClient().GET('/v1/clients', { parseAs: 'text' })).data).toBe('');
   });
 
   test.each(['json', 'text', 'blob', 'arrayBuffer'] as const)(
     'that is cut off is asked for again, and is then no-answer (%s)',
     async (parseAs) => {
-      answers = [cutOff(), json('{"items": []}')];
+      server.answers = [cutOff(), json('{"items": []}')];
       await newClient().GET('/v1/clients', { parseAs });
-      expect(requests).toHaveLength(2);
-      answers = [cutOff()];
+      expect(server.requests).toHaveLength(2);
+      server.answers = [cutOff()];
       expect(await typeOf(newClient({ attempts: 1 }).GET('/v1/clients', { parseAs }))).toEqual(['no-answer', 0]);
     },
   );
 
   test('of an error that is cut off is no-answer', async () => {
-    answers = [cutOff(404)];
+    server.answers = [cutOff(404)];
     expect(await typeOf(newClient({ attempts: 1 }).GET('/v1/clients'))).toEqual(['no-answer', 0]);
   });
 
   test('that does not begin in time is no-answer', async () => {
-    answers = [(response) => setTimeout(() => json('{"items": []}')(response, response.req), 300)];
+    server.answers = [(response) => setTimeout(() => json('{"items": []}')(response, response.req), 300)];
     expect(await typeOf(newClient({ attempts: 1, answerTimeoutMs: 50 }).GET('/v1/clients'))).toEqual(['no-answer', 0]);
     for (const answerTimeoutMs of [Number.POSITIVE_INFINITY, undefined])
       expect((await newClient({ answerTimeoutMs }).GET('/v1/clients')).data).toEqual({ items: [] });
@@ -116,7 +125,7 @@ describe('a streamed answer', () => {
   };
 
   test.each(['read', 'cancelled', 'cut off'])('that is %s leaves no listener at the signal', async (end) => {
-    answers = [end === 'cut off' ? cutOff() : json('{"items": []}')];
+    server.answers = [end === 'cut off' ? cutOff() : json('{"items": []}')];
     const { signal } = new AbortController();
     const added = jest.spyOn(signal, 'addEventListener');
     const removed = jest.spyOn(signal, 'removeEventListener');
@@ -130,7 +139,7 @@ describe('a streamed answer', () => {
   });
 
   test('ends when its signal is aborted', async () => {
-    answers = [(response) => response.writeHead(200).write('x')];
+    server.answers = [(response) => response.writeHead(200).write('x')];
     const stopping = new AbortController();
     const { data } = await newClient().GET('/v1/clients', { parseAs: 'stream', signal: stopping.signal });
     setTimeout(() => stopping.abort(), 50);
@@ -143,34 +152,14 @@ describe('a DELETE', () => {
   const unknown = json('{"type": "urn:notebridge:problem:unknown-subscription"}', 404);
 
   test('whose answer was lost is done if it is then answered 404', async () => {
-    answers = [lost, unknown];
+    server.answers = [lost, unknown];
     const { data, response } = await remove();
-    expect([data, response.status, requests.length]).toEqual([undefined, 204, 2]);
+    expect([data, response.status, server.requests.length]).toEqual([undefined, 204, 2]);
   });
 
   test('that is answered 404 immediately fails', async () => {
-    answers = [unknown];
+    server.answers = [unknown];
     expect(await typeOf(remove())).toEqual(['unknown-subscription', 404]);
-  });
-});
-
-describe('a redirect', () => {
-  const moved: Answer = (response) => response.writeHead(301, { location: '/v2/elsewhere' }).end();
-
-  test('of a GET is followed', async () => {
-    answers = [moved, json('{"items": []}')];
-    expect((await newClient().GET('/v1/clients')).data).toEqual({ items: [] });
-    expect(requests).toEqual(['GET /v1/clients', 'GET /v2/elsewhere']);
-  });
-
-  test.each(['POST', 'PUT', 'DELETE'] as const)('of a %s is an error that names the target', async (method) => {
-    answers = [moved, json('{}')];
-    const call = newClient()[method] as (path: string, options: object) => Promise<unknown>;
-    const error = (await failureOf(call('/v1/sessions', { body: {} }))) as NotebridgeError;
-    expect([error.type, error.status]).toEqual(['unreadable-answer', 301]);
-    expect(error.message).toContain('redirects this');
-    expect(error.message).toContain('/v2/elsewhere');
-    expect(requests).toHaveLength(1);
   });
 });
 
@@ -179,13 +168,13 @@ describe("a fault of the caller's file", () => {
     failureOf(newClient().upload('/v1/recordings', body, { type: 'audio/wav', ...(length && { length }) }));
 
   beforeEach(() => {
-    answers = [json('{}', 201)];
+    server.answers = [json('{}', 201)];
   });
 
   test('that is missing is thrown as it is', async () => {
     const missing = path.join(folder, 'missing.wav');
     expect(await upload(() => createReadStream(missing), 10)).toMatchObject({ code: 'ENOENT', path: missing });
-    expect(requests.length).toBeLessThanOrEqual(1);
+    expect(server.requests.length).toBeLessThanOrEqual(1);
   });
 
   test('that cannot be opened, or read to its end, is thrown as it is', async () => {
@@ -199,7 +188,7 @@ describe("a fault of the caller's file", () => {
       throw fault;
     };
     expect(await upload(reading, 10)).toBe(fault);
-    expect(requests.length).toBeLessThanOrEqual(1);
+    expect(server.requests.length).toBeLessThanOrEqual(1);
   });
 
   test('of a missing service is no-answer, and closes the stream', async () => {
@@ -224,7 +213,7 @@ describe("a fault of the caller's file", () => {
       yield new Uint8Array(5);
     };
     expect(await upload(five, length)).toMatchObject({ code: 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH' });
-    expect(requests.length).toBeLessThanOrEqual(1);
+    expect(server.requests.length).toBeLessThanOrEqual(1);
   });
 
   test('that has changed since openAsBlob is thrown as it is', async () => {
@@ -233,6 +222,16 @@ describe("a fault of the caller's file", () => {
     const blob = await openAsBlob(file);
     writeFileSync(file, 'another sound');
     expect(await upload(blob)).toMatchObject({ name: 'NotReadableError' });
-    expect(requests.length).toBeLessThanOrEqual(1);
+    expect(server.requests.length).toBeLessThanOrEqual(1);
   });
+
+  test.each(['visit.wav', Buffer.from('sound'), new ReadableStream(), undefined])(
+    'that is passed as %p is a TypeError that names what to pass',
+    async (body) => {
+      const error = await upload(body as unknown as Blob, 5);
+      expect(error).toBeInstanceOf(TypeError);
+      expect(error).toMatchObject({ message: expect.stringContaining('openAsBlob(path)') });
+      expect(server.requests).toEqual([]);
+    },
+  );
 });

@@ -1,32 +1,37 @@
 import openApiFetch from 'openapi-fetch';
-import { type EventsOptions, type FeedEvent, readEvents } from './events.js';
 import type { Methods } from './methods.js';
-import type { Waited } from './rest-of-work.js';
 import { IDEMPOTENT_POSTS } from './schema.js';
+import { checkAddress, checkHeaderValue, checkPath, checkUpload } from './sending/checks.js';
 import { DEFAULT_ATTEMPTS, isRepeatable } from './sending/retry-rule.js';
 import { send, type UploadBody } from './sending/send.js';
 import { callOptions, type Upload } from './sending/upload.js';
-import { type WaitOptions, waitFor } from './wait-for.js';
+import { type EventsOptions, type FeedEvent, readEvents } from './waiting/events.js';
+import type { Waited } from './waiting/rest-of-work.js';
+import { type WaitOptions, waitFor } from './waiting/wait-for.js';
 
 /** The service, the caller, and how requests are sent. */
 export interface ClientOptions {
-  /** Address of the service, such as `https://notebridge.example`. */
+  /** Address of the service, such as `https://notebridge.example`, also with a path. */
   url: string;
   /** API key. A browser that has signed in needs none. */
   key?: string | undefined;
   /** The EHR's id of the user on whose behalf it calls; the audit log keeps it. */
   onBehalfOf?: string | undefined;
-  /** The EHR's code of the reason for the calls; the audit log keeps it. */
+  /**
+   * Why, as a code or the id of a ticket; the audit log keeps it. The accounting of disclosures understands the codes of
+   * HL7 v3 PurposeOfUse, such as `TREAT`.
+   */
   purpose?: string | undefined;
   /** How often a request that may be repeated is sent. Defaults to 6, which takes about 15 seconds. */
-  attempts?: number;
+  attempts?: number | undefined;
   /**
-   * How long a request without a file may wait for the beginning of its answer. Defaults to 90 000, as `Prefer: wait` takes
-   * up to 60 seconds. Infinite for a `fetch` that waits for a person.
+   * How long one attempt without a file may take: until the end of its answer, or the beginning of a streamed one. Defaults
+   * to 90 000, as `Prefer: wait` takes up to 60 seconds; `events` and `waitFor` never use less. Infinite for a `fetch` that
+   * waits for a person.
    */
-  answerTimeoutMs?: number;
+  answerTimeoutMs?: number | undefined;
   /** Defaults to the `fetch` of the platform. */
-  fetch?: typeof globalThis.fetch;
+  fetch?: typeof globalThis.fetch | undefined;
 }
 
 /** The API of one service for one caller. */
@@ -43,7 +48,7 @@ const IDEMPOTENCY_KEY = 'idempotency-key';
 
 /** Options of one call, as openapi-fetch takes them. */
 interface CallOptions {
-  signal?: AbortSignal;
+  signal?: AbortSignal | null;
   parseAs?: string;
   [name: string]: unknown;
 }
@@ -59,7 +64,8 @@ type Call = (
 function callerOf(options: ClientOptions, attempts: number): Call {
   const { url, key, onBehalfOf, purpose, fetch, answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
   const api = openApiFetch<object>({
-    baseUrl: url,
+    // The URL of the standard, because a base with spaces around it would break the path.
+    baseUrl: new URL(url).href,
     headers: {
       ...(key !== undefined && { authorization: `Bearer ${key}` }),
       ...(onBehalfOf !== undefined && { 'notebridge-on-behalf-of': onBehalfOf }),
@@ -68,6 +74,7 @@ function callerOf(options: ClientOptions, attempts: number): Call {
   });
   const request = api.request as Call;
   return async (method, path, { signal, parseAs = 'json', ...options } = {}, upload) => {
+    checkPath(path, options.params);
     const sendings = isRepeatable(method, path, IDEMPOTENT_POSTS) ? attempts : 1;
     const sendBuilt = (built: Request) => {
       if (method === 'POST' && sendings > 1 && !built.headers.has(IDEMPOTENCY_KEY))
@@ -76,7 +83,7 @@ function callerOf(options: ClientOptions, attempts: number): Call {
         fetch: fetch ?? ((input, init) => globalThis.fetch(input, init)),
         attempts: sendings,
         answerTimeoutMs,
-        signal,
+        signal: signal ?? undefined,
         upload,
         isStreamed: parseAs === 'stream',
         isJson: parseAs === 'json',
@@ -85,11 +92,6 @@ function callerOf(options: ClientOptions, attempts: number): Call {
     const { data, response } = await request(method, path, { ...options, parseAs, fetch: sendBuilt });
     return { data, response };
   };
-}
-
-/** False for `localhost:3000`, which is an address with the scheme `localhost:`. */
-function isWebAddress(url: string): boolean {
-  return URL.canParse(url) && ['http:', 'https:'].includes(new URL(url).protocol);
 }
 
 /** 128 random bits. `crypto.randomUUID` is missing in pages that a browser got by plain HTTP. */
@@ -106,23 +108,30 @@ function methodsOf(call: Call): Methods {
 }
 
 /**
- * Makes a client. A request without an answer, and one with 408, 429, 500, 502, 503 or 504, is sent again with increasing
- * backoff and after `Retry-After`, if it may be repeated: every GET, PUT and DELETE, and each POST that takes an
- * `Idempotency-Key`. The client makes that key, once for each call, unless the caller passes the header. A DELETE whose
+ * Makes a client. It sends a request again if it may be repeated (every GET, PUT and DELETE, and each POST that takes an
+ * `Idempotency-Key`), and the answer is 408, 429, 500, 502, 503 or 504, or there is none. It does so with increasing
+ * backoff, and after `Retry-After`. The client makes that key, once for each call, unless the caller passes the header. A DELETE whose
  * answer was lost is done if its repetition is answered 404: then its `data` is undefined.
  *
- * @throws {TypeError} if `url` is not a complete http or https address, for example because a setting is missing
+ * @throws {TypeError} that names the option if `url` is not a complete http or https address without credentials, or if a
+ *   header cannot contain `key`, `onBehalfOf` or `purpose`
  */
 export function createClient(options: ClientOptions): Client {
-  if (!isWebAddress(options.url))
-    throw new TypeError('createClient needs the address of notebridge as url, such as https://notebridge.example.');
-  const call = callerOf(options, options.attempts ?? DEFAULT_ATTEMPTS);
-  const methods = methodsOf(call);
-  const patient = methodsOf(callerOf(options, Number.POSITIVE_INFINITY));
+  checkAddress(options.url);
+  for (const name of ['key', 'onBehalfOf', 'purpose'] as const) checkHeaderValue(name, options[name]);
+  const { attempts = DEFAULT_ATTEMPTS, answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
+  const call = callerOf(options, attempts);
+  // Their requests wait for 50 seconds.
+  const polling = { ...options, answerTimeoutMs: Math.max(answerTimeoutMs, ANSWER_TIMEOUT_MS) };
+  const polls = methodsOf(callerOf(polling, attempts));
+  const endless = methodsOf(callerOf(polling, Number.POSITIVE_INFINITY));
   return {
-    ...methods,
-    upload: ((path: string, body, more = {}) => call('POST', path, callOptions(more), body)) as Upload,
-    events: (more = {}) => readEvents(patient.GET, more),
-    waitFor: (kind, id, more = {}) => waitFor(methods, kind, id, more),
+    ...methodsOf(call),
+    upload: (async (path: string, body, more = {}) => {
+      checkUpload(body);
+      return call('POST', path, callOptions(more), body);
+    }) as Upload,
+    events: (more = {}) => readEvents(polls.GET, endless.GET, more),
+    waitFor: (kind, id, more = {}) => waitFor(polls, kind, id, more),
   };
 }

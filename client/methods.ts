@@ -16,15 +16,30 @@ type PathsOf<V extends Verb> = {
 
 type RequiredKeys<T> = { [Key in keyof T]-?: object extends Pick<T, Key> ? never : Key }[keyof T];
 
-/** The options are optional if no member of them is required. Further members keep the inference of `Options` exact. */
-type OptionsArgument<Options> =
+/** Allows undefined for each optional option and parameter, also with the compiler's `exactOptionalPropertyTypes`. */
+type Loose<T> = {
+  [Key in keyof T]:
+    | (Key extends 'params' | 'query' ? Loose<T[Key]> : T[Key])
+    | (object extends Pick<T, Key> ? undefined : never);
+};
+
+/** The forms in which a call can give its answer. */
+type Form = 'json' | 'text' | 'blob' | 'arrayBuffer' | 'stream';
+
+/** The options of a call, without the one that decides the type of its data. */
+type OptionsOf<Path extends keyof paths, V extends Verb> = Loose<
+  Omit<NonNullable<MaybeOptionalInit<paths[Path], V>>, 'parseAs' | 'signal'> & { signal?: AbortSignal | null }
+>;
+
+/** The options are optional if no member of them is required. They are not inferred, so misspelled members are errors. */
+type OptionsArgument<Options, F> =
   RequiredKeys<Options> extends never
-    ? [options?: Options & { [name: string]: unknown }]
-    : [options: Options & { [name: string]: unknown }];
+    ? [options?: Options & { parseAs?: F | undefined }]
+    : [options: Options & { parseAs?: F | undefined }];
 
 /** A successful answer. */
-type Success<Operation extends Record<string | number, unknown>, Options> = Extract<
-  FetchResponse<Operation, Options, Media>,
+type Success<Operation extends Record<string | number, unknown>, F> = Extract<
+  FetchResponse<Operation, { parseAs: F }, Media>,
   { data: unknown }
 >;
 
@@ -33,13 +48,14 @@ type Success<Operation extends Record<string | number, unknown>, Options> = Extr
  *
  * @param path as in `openapi.json`, such as `/v1/clients/{externalId}`
  * @param options `params.path`, `params.query`, `body`, `headers`, `signal`, `parseAs`, as in openapi-fetch
- * @throws {NotebridgeError} for every other answer, and `no-answer` without one
+ * @throws {TypeError} if a parameter of the path is missing
+ * @throws {NotebridgeError} for every answer that is not successful, and `no-answer` without one
  * @throws the reason of `signal` once it is aborted
  */
-export type Method<V extends Verb> = <Path extends PathsOf<V>, Options extends MaybeOptionalInit<paths[Path], V>>(
+export type Method<V extends Verb> = <Path extends PathsOf<V>, F extends Form = 'json'>(
   path: Path,
-  ...options: OptionsArgument<Options>
-) => Promise<Pick<Success<paths[Path][V] & Record<string | number, unknown>, Options>, 'data' | 'response'>>;
+  ...options: OptionsArgument<OptionsOf<Path, V>, F>
+) => Promise<Pick<Success<paths[Path][V] & Record<string | number, unknown>, F>, 'data' | 'response'>>;
 
 /** Every call of the API, typed by `openapi.json`. */
 export interface Methods {

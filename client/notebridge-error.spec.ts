@@ -5,7 +5,7 @@ const TYPE = 'urn:notebridge:problem:cursor-gone';
 
 test('a problem gives its word, its sentence and its further members', () => {
   const text = problem({ type: TYPE, detail: 'Events were deleted.', pointer: '/after', continueAfter: '1-7' });
-  const error = errorOf(410, text, null);
+  const error = errorOf(410, text, null, '');
   expect(error).toMatchObject({
     name: 'NotebridgeError',
     type: 'cursor-gone',
@@ -27,6 +27,16 @@ test.each(['', 'Bad gateway', '<html>', '[]', 'null', '{"error": "no"}', '{"type
   },
 );
 
+test.each([
+  ['', 404, 'http://wrong.example answered with the status 404 and no problem details. Check the url of the client.'],
+  ['{"detail": "Not Found"}', 405, expect.stringContaining('Check the url')],
+  ['Bad gateway', 502, 'http://wrong.example answered with the status 502 and no problem details.'],
+])('the answer %j with %i names its origin', async (text, status, message) => {
+  const answer = new Response(text, { status });
+  Object.defineProperty(answer, 'url', { value: 'http://wrong.example/v1/clients' });
+  expect((await errorOfAnswer(answer)).message).toEqual(message);
+});
+
 const NOW = Date.parse('2026-11-27T10:00:00Z');
 
 test.each([
@@ -37,5 +47,5 @@ test.each([
   [{}, null, undefined],
   [{ retryAfterSeconds: 0.5 }, '1', 0.5],
 ])('the problem %j with Retry-After %j: %s seconds', (members, header, seconds) => {
-  expect(errorOf(429, problem({ type: TYPE, ...members }), header, NOW).retryAfter).toBe(seconds);
+  expect(errorOf(429, problem({ type: TYPE, ...members }), header, '', NOW).retryAfter).toBe(seconds);
 });

@@ -63,28 +63,42 @@ const PREFIX = 'urn:notebridge:problem:';
  * @throws the error of the connection if the answer is cut off
  */
 export async function errorOfAnswer(response: Response): Promise<NotebridgeError> {
-  return errorOf(response.status, await response.text(), response.headers.get('retry-after'));
+  const { status, url, headers } = response;
+  const origin = URL.canParse(url) ? new URL(url).origin : 'The server';
+  return errorOf(status, await response.text(), headers.get('retry-after'), origin);
 }
 
 /**
  * Makes an error of the parts of a failed answer.
  *
  * @param header the value of Retry-After: seconds or a date (RFC 9110 §10.2.3)
+ * @param origin of the server that answered
  * @param now milliseconds since 1970, for a date
  */
-export function errorOf(status: number, text: string, header: string | null, now = Date.now()): NotebridgeError {
+export function errorOf(
+  status: number,
+  text: string,
+  header: string | null,
+  origin: string,
+  now = Date.now(),
+): NotebridgeError {
   const { type, detail, pointer, retryAfterSeconds, title: _, status: __, ...more } = membersOf(text);
   const isProblem = typeof type === 'string' && type.startsWith(PREFIX);
   return new NotebridgeError(
     isProblem ? type.slice(PREFIX.length) : 'unreadable-answer',
     status,
-    typeof detail === 'string' ? detail : `The answer has the status ${status} and gives no reason.`,
+    isProblem && typeof detail === 'string' ? detail : unexplained(status, origin),
     {
       pointer: typeof pointer === 'string' ? pointer : undefined,
       retryAfter: typeof retryAfterSeconds === 'number' ? retryAfterSeconds : secondsOf(header, now),
       more: isProblem ? more : {},
     },
   );
+}
+
+function unexplained(status: number, origin: string): string {
+  const answered = `${origin} answered with the status ${status} and no problem details.`;
+  return status < 500 ? `${answered} Check the url of the client.` : answered;
 }
 
 function membersOf(text: string): Record<string, unknown> {

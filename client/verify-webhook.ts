@@ -1,5 +1,5 @@
-import type { FeedEvent } from './events.js';
 import { NotebridgeError } from './notebridge-error.js';
+import type { FeedEvent } from './waiting/events.js';
 
 /** A pushed event, whose signature is verified. */
 export interface WebhookEvent {
@@ -10,14 +10,17 @@ export interface WebhookEvent {
   data: { cursor: string; subject: string; [name: string]: unknown };
 }
 
-/** Headers as a `Headers`, or as an object such as Node's `request.headers`; names in any case. */
-export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+/** Headers as a `Headers`, pairs, or an object such as Node's `request.headers`; names in any case. */
+export type WebhookHeaders =
+  | Headers
+  | Iterable<readonly [string, string]>
+  | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface VerifyOptions {
   /** Maximum seconds between the timestamp and `now`, in both directions. Defaults to 300. */
-  toleranceSeconds?: number;
+  toleranceSeconds?: number | undefined;
   /** Defaults to the clock of this machine. */
-  now?: Date;
+  now?: Date | undefined;
 }
 
 const SECRET_PREFIX = /^whsec_/;
@@ -31,11 +34,11 @@ const SIGNATURE_PREFIX = 'v1,';
  * @param secrets `whsec_…` of the subscription, also without that prefix; several while it is being exchanged
  * @returns the event. Its `webhook-id` stays the same when it is sent again.
  * @throws {NotebridgeError} with the status 0: `missing-header`, `old-timestamp`, `future-timestamp`, `bad-signature`,
- *   `bad-body` if the body was parsed before, or is signed but is not JSON, `bad-secret` if a secret is missing or not base64
+ *   `bad-body` if the body was parsed before, or is signed but is not JSON, `bad-secret` if the secret is missing or not base64
  */
 export async function verifyWebhook(
   headers: WebhookHeaders,
-  body: string | Uint8Array,
+  body: string | ArrayBuffer | ArrayBufferView,
   secrets: string | readonly string[],
   { toleranceSeconds = 300, now = new Date() }: VerifyOptions = {},
 ): Promise<WebhookEvent> {
@@ -45,6 +48,7 @@ export async function verifyWebhook(
   const bytes = rawOf(body);
   const signed = concat(new TextEncoder().encode(`${id}.${timestamp}.`), bytes);
   const keys = await Promise.all([secrets].flat().map((secret) => keyOf(secret)));
+  if (keys.length === 0) throw badSecret();
   const given = signatures
     .split(' ')
     .filter((each) => each.startsWith(SIGNATURE_PREFIX))
@@ -65,16 +69,22 @@ function refusal(type: string, detail: string): NotebridgeError {
   return new NotebridgeError(type, 0, detail);
 }
 
+function badSecret(): NotebridgeError {
+  return refusal('bad-secret', 'The secret must be whsec_ and base64, as POST /v1/subscriptions gave it.');
+}
+
 /** @throws {NotebridgeError} `bad-body` for what a JSON parser has made of the body */
-function rawOf(body: string | Uint8Array): Uint8Array {
+function rawOf(body: string | ArrayBuffer | ArrayBufferView): Uint8Array {
   if (typeof body === 'string') return new TextEncoder().encode(body);
-  if (ArrayBuffer.isView(body)) return body;
+  if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
+  if (body instanceof ArrayBuffer) return new Uint8Array(body);
   throw refusal('bad-body', 'The body is no text and no bytes. Pass it as it arrived, for example by express.raw().');
 }
 
 /** Reads single headers. @throws {NotebridgeError} `missing-header` */
 function readerOf(headers: WebhookHeaders): (name: string) => string {
-  const entries = headers instanceof Headers ? [...headers] : Object.entries(headers);
+  const given = headers ?? {};
+  const entries = Symbol.iterator in given ? [...given] : Object.entries(given);
   const values = new Map(entries.map(([name, value]) => [name.toLowerCase(), [value].flat().join(' ')]));
   return (name) => {
     const value = values.get(name);
@@ -96,8 +106,7 @@ async function keyOf(secret: string) {
   // A missing setting is undefined, although its type excludes that.
   const text: unknown = secret;
   const raw = typeof text === 'string' ? bytesOf(text.replace(SECRET_PREFIX, '')) : undefined;
-  if (!raw?.length)
-    throw refusal('bad-secret', 'The secret must be whsec_ and base64, as POST /v1/subscriptions gave it.');
+  if (!raw?.length) throw badSecret();
   return crypto.subtle.importKey('raw', raw, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
 }
 

@@ -10,7 +10,21 @@ export async function checkSuccess(answer: Response, request: Request): Promise<
   if (!answer.ok) throw await errorOfAnswer(answer);
 }
 
-/** Browsers hide what a redirect is. 304 and 300 name no other address. */
+/**
+ * The request that follows a redirect of a GET within the service, which redirects from a renamed or merged id. Undefined
+ * for every other answer: no header may go to another host.
+ */
+export function followed(answer: Response, request: Request): Request | undefined {
+  const { method, url, headers } = request;
+  if (method !== 'GET' || !isRedirect(answer)) return undefined;
+  // A browser hides the target. It sends no header to another host that does not ask for it.
+  if (answer.type === 'opaqueredirect') return new Request(request, { redirect: 'follow' });
+  const location = answer.headers.get('location') ?? '';
+  const isWithin = URL.canParse(location, url) && new URL(location, url).origin === new URL(url).origin;
+  return isWithin ? new Request(new URL(location, url), { headers, redirect: 'manual' }) : undefined;
+}
+
+/** 304 and 300 name no other address. */
 function isRedirect({ type, status }: Response): boolean {
   return type === 'opaqueredirect' || [301, 302, 303, 307, 308].includes(status);
 }
@@ -36,6 +50,17 @@ export async function complete(answer: Response, isJson: boolean): Promise<Respo
   // With a length of 0, openapi-fetch would give undefined, not an empty text.
   if (bytes.byteLength === 0) headers.delete('content-length');
   return new Response(bytes, { status, statusText, headers });
+}
+
+/**
+ * Checks that JSON has a member that every answer of this kind has.
+ *
+ * @throws {NotebridgeError} `unreadable-answer` for the JSON of another service
+ */
+export function checkMember(data: unknown, name: string, isRight: (value: unknown) => boolean): void {
+  if (isRight((data as Record<string, unknown> | null)?.[name])) return;
+  const detail = `The answer has no ${name}, so it is not from notebridge. Check the url of the client.`;
+  throw new NotebridgeError('unreadable-answer', 200, detail);
 }
 
 function checkJson(bytes: ArrayBuffer, { status, headers }: Response): void {

@@ -4,6 +4,7 @@ import { IDEMPOTENT_POSTS } from '../schema.js';
 import {
   DEFAULT_ATTEMPTS,
   isDeleted,
+  isLost,
   isPassing,
   isRepeatable,
   MAX_BACKOFF_MS,
@@ -95,21 +96,24 @@ test.each([
   expect(isPassing({ status, type })).toBe(passes);
 });
 
-const LOST = { status: 0, type: 'no-answer' };
-const OF_PROXY = { status: 502, type: 'unreadable-answer' };
-const REFUSED = { status: 503, type: 'database-unavailable' };
 const UNKNOWN = { status: 404, type: 'client-not-found' };
 
 test.each([
-  ['DELETE', UNKNOWN, [LOST], true],
-  ['DELETE', UNKNOWN, [REFUSED, OF_PROXY, REFUSED], true],
-  ['DELETE', UNKNOWN, [], false],
-  ['DELETE', UNKNOWN, [REFUSED], false],
-  ['DELETE', { status: 404, type: 'unreadable-answer' }, [LOST], false],
-  ['DELETE', { status: 409, type: 'wrong-state' }, [LOST], false],
-  ['GET', UNKNOWN, [LOST], false],
-])('%s with %j after %j is deleted: %s', (method, error, earlier, deleted) => {
-  expect(isDeleted(method, error, earlier)).toBe(deleted);
+  ['DELETE', UNKNOWN, true, true],
+  ['DELETE', UNKNOWN, false, false],
+  ['DELETE', { status: 404, type: 'unreadable-answer' }, true, false],
+  ['DELETE', { status: 409, type: 'wrong-state' }, true, false],
+  ['GET', UNKNOWN, true, false],
+])('%s with %j, an earlier answer lost (%j): is deleted %j', (method, error, isAnswerLost, deleted) => {
+  expect(isDeleted(method, error, isAnswerLost)).toBe(deleted);
+});
+
+test.each([
+  [{ type: 'no-answer' }, true],
+  [{ type: 'unreadable-answer' }, true],
+  [{ type: 'database-unavailable' }, false],
+])('%j has lost an answer: %j', (error, lost) => {
+  expect(isLost(error)).toBe(lost);
 });
 
 test.each([

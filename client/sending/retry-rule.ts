@@ -12,9 +12,6 @@ export const MAX_NAMED_PAUSE_MS = 3_600_000;
 /** Statuses after which a repetition may succeed. 501 is not one: the service lacks a setting. */
 const PASSING: ReadonlySet<number> = new Set([0, 408, 429, 500, 502, 503, 504]);
 
-/** Failures that do not show whether the service has done the request. */
-const LOST: ReadonlySet<string> = new Set(['no-answer', 'unreadable-answer']);
-
 /** Methods that may always be repeated (RFC 9110 §9.2.2). A PATCH of this API may not. */
 const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'DELETE']);
 
@@ -27,19 +24,22 @@ export function isRepeatable(method: string, path: string, idempotentPosts: read
   return REPEATABLE.has(method) || (method === 'POST' && idempotentPosts.includes(path));
 }
 
+/** True if a failure does not show whether the service has done the request. */
+export function isLost({ type }: Pick<NotebridgeError, 'type'>): boolean {
+  return type === 'no-answer' || type === 'unreadable-answer';
+}
+
 /**
- * True if a repeated DELETE has found that an earlier attempt was done: that one got no answer, or a proxy's, and now the
- * service does not know the resource.
+ * True if a repeated DELETE has found that an earlier attempt was done: now the service does not know the resource.
  *
- * @param earlier the failures of the earlier attempts
+ * @param isAnswerLost true if an earlier attempt got no answer, or a proxy's
  */
 export function isDeleted(
   method: string,
   error: Pick<NotebridgeError, 'status' | 'type'>,
-  earlier: readonly Pick<NotebridgeError, 'status' | 'type'>[],
+  isAnswerLost: boolean,
 ): boolean {
-  const isUnknown = error.status === 404 && error.type !== 'unreadable-answer';
-  return method === 'DELETE' && isUnknown && earlier.some(({ type }) => LOST.has(type));
+  return method === 'DELETE' && error.status === 404 && error.type !== 'unreadable-answer' && isAnswerLost;
 }
 
 /** True if the same request may succeed later. */

@@ -1,7 +1,7 @@
 import { NotebridgeError } from '../notebridge-error.js';
-import { checkSuccess, complete, streamed } from './answer.js';
+import { checkSuccess, complete, followed, streamed } from './answer.js';
 import { pause } from './pause.js';
-import { isDeleted, pauseBefore } from './retry-rule.js';
+import { isDeleted, isLost, pauseBefore } from './retry-rule.js';
 import { faultOfFile, type Source, watched } from './source-of-upload.js';
 
 /** The file or form of an upload: each attempt reads it from its beginning. */
@@ -12,7 +12,7 @@ export interface Sending {
   fetch: typeof globalThis.fetch;
   /** How often it may be sent. */
   attempts: number;
-  /** How long a request without a file may wait for the beginning of its answer; may be infinite. */
+  /** How long a request without a file may take, up to the end of an answer that is not streamed; may be infinite. */
   answerTimeoutMs: number;
   signal: AbortSignal | undefined;
   /** Replaces the body of the request. */
@@ -22,6 +22,9 @@ export interface Sending {
   /** True if the answer must be JSON. */
   isJson: boolean;
 }
+
+/** Longer timers expire immediately. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Sends a request until it has an answer, at most `attempts` times.
@@ -34,15 +37,15 @@ export interface Sending {
  */
 export async function send(request: Request, sending: Sending): Promise<Response> {
   const text = request.body === null ? '' : await request.text();
-  const failures: NotebridgeError[] = [];
-  for (;;) {
+  let isAnswerLost = false;
+  for (let sent = 1; ; sent += 1) {
     try {
       return await attempt(request, text === '' ? undefined : text, sending);
     } catch (error) {
       if (!(error instanceof NotebridgeError)) throw error;
-      if (isDeleted(request.method, error, failures)) return new Response(null, { status: 204 });
-      failures.push(error);
-      const ms = pauseBefore(failures.length, sending.attempts, error, Math.random());
+      if (isDeleted(request.method, error, isAnswerLost)) return new Response(null, { status: 204 });
+      isAnswerLost ||= isLost(error);
+      const ms = pauseBefore(sent, sending.attempts, error, Math.random());
       if (ms === undefined) throw error;
       await pause(ms, sending.signal);
     }
@@ -57,9 +60,9 @@ async function attempt(request: Request, text: string | undefined, sending: Send
   const stopping = stopOf(sending);
   let isOpen = false;
   try {
-    const answer = await sending.fetch(attemptOf(request, body, stopping.signal));
-    stopping.keep();
+    const answer = await fetched(request, body, sending.fetch, stopping.signal);
     await checkSuccess(answer, request);
+    if (isStreamed) stopping.keep();
     isOpen = isStreamed;
     return isStreamed ? streamed(answer, stopping.end) : await complete(answer, isJson);
   } catch (error) {
@@ -73,10 +76,23 @@ async function attempt(request: Request, text: string | undefined, sending: Send
   }
 }
 
-/** Each attempt has its own request, because a body is read only once. Only a GET that is redirected stays the same request. */
-function attemptOf(request: Request, body: unknown, signal: AbortSignal): Request {
-  const redirect = request.method === 'GET' ? 'follow' : 'manual';
-  return new Request(request, { body, signal, redirect, duplex: 'half' } as RequestInit);
+/**
+ * Sends one attempt with its own request, because a body is read only once. The signal goes to `fetch` itself: a Request
+ * of Node no longer follows its signal after a garbage collection (https://github.com/nodejs/undici/issues/4068).
+ */
+async function fetched(
+  request: Request,
+  body: unknown,
+  fetch: Sending['fetch'],
+  signal: AbortSignal,
+): Promise<Response> {
+  const answer = await fetch(new Request(request, { body, redirect: 'manual', duplex: 'half' } as RequestInit), {
+    signal,
+  });
+  const next = followed(answer, request);
+  if (!next) return answer;
+  await answer.body?.cancel();
+  return fetch(next, { signal });
 }
 
 /** Stops one attempt when the caller's signal is aborted, or without an answer in time. */
@@ -85,9 +101,9 @@ function stopOf({ signal, upload, answerTimeoutMs }: Sending) {
   const stop = () => stopping.abort(signal?.reason);
   signal?.addEventListener('abort', stop);
   const late = new Error(`no answer within ${answerTimeoutMs / 1_000} s`);
-  const isLimited = !upload && Number.isFinite(answerTimeoutMs);
+  const isLimited = !upload && answerTimeoutMs <= MAX_TIMER_MS;
   const timer = isLimited ? setTimeout(() => stopping.abort(late), answerTimeoutMs) : undefined;
-  /** The answer has begun. */
+  /** The rest of the answer may take as long as it takes. */
   const keep = () => clearTimeout(timer);
   const end = () => {
     keep();

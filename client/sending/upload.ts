@@ -5,13 +5,13 @@ import type { UploadBody } from './send.js';
 export type UploadPath = '/v1/recordings' | '/v1/imports' | '/v1/compliance/jobs';
 
 export interface UploadOptions<Path extends UploadPath> {
-  params?: Pick<paths[Path]['post']['parameters'], 'query' | 'header'>;
-  headers?: Record<string, string>;
+  params?: Pick<paths[Path]['post']['parameters'], 'query' | 'header'> | undefined;
+  headers?: Record<string, string> | undefined;
   signal?: AbortSignal | undefined;
   /** Media type. Defaults to that of the Blob or form. */
-  type?: string;
+  type?: string | undefined;
   /** Bytes of a stream. A recording needs it; a Blob has it. */
-  length?: number;
+  length?: number | undefined;
 }
 
 /**
@@ -19,6 +19,7 @@ export interface UploadOptions<Path extends UploadPath> {
  *
  * @param body a Blob (`fs.openAsBlob` makes one of a file on disk), a form of Blobs, or in Node a function that opens a
  *   stream; it is called for each attempt
+ * @throws {TypeError} for another body, such as a path or an open stream
  * @throws {NotebridgeError} as the typed calls
  */
 export type Upload = <Path extends UploadPath>(

@@ -55,12 +55,13 @@ export async function refusalOf(response: Response, askedBy: string | null): Pro
 }
 
 /** Sends a request of this session, and repeats it after a confirmation if it needs one. */
-async function sendInSession(input: RequestInfo | URL): Promise<Response> {
-  const request = new Request(input);
+async function sendInSession(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  const request = new Request(input, init);
   request.headers.set(CSRF_HEADER, csrfToken);
   const again = request.clone();
   const response = await fetch(request);
-  if (response.ok) return response;
+  // The client follows a redirect, as it does for a renamed id.
+  if (response.ok || response.type === 'opaqueredirect') return response;
   const problem = await refusalOf(response, request.headers.get(CSRF_HEADER));
   if (problem.type === 'forged-request') await onTokenStale();
   else {

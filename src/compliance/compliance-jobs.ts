@@ -5,6 +5,7 @@ import { confirmed } from '../database/retries.js';
 import { Problem } from '../http/problem/problem.js';
 import type { Page } from '../http/request/page.js';
 import { afterCommit, pollUntil, type Wait } from '../http/request/waiting.js';
+import { Contract } from '../platform/contract/contract.js';
 import { SpellingsRepository } from '../platform/http/spellings.repository.js';
 import { RequestResolver, type ResolveAction } from '../platform/send/request-resolver.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
@@ -19,7 +20,7 @@ import type {
 } from './compliance.dto.js';
 import { type ComplianceRequest, ComplianceSeal, JOB_TABLE, type JobRow } from './job.js';
 import { JobOutcomes } from './job-outcomes.repository.js';
-import { isSettled, resolveActions, UNSETTLED } from './job-rules.js';
+import { isSettled, lacksLookup, resolveActions, UNSETTLED } from './job-rules.js';
 import { JobsRepository } from './jobs.repository.js';
 
 const MESSAGES: Record<string, string> = {
@@ -27,6 +28,8 @@ const MESSAGES: Record<string, string> = {
     'The platform did not answer the submission. Look for the job there, then resolve with "link", "create" or "abandon".',
   'result-unreadable':
     'The platform reported the end of this job, but its result cannot be read; the lookup is retried automatically. Check the job on the platform.',
+  'no-result':
+    'The platform reported the end of this job, but its result cannot be fetched. GET /v1/capabilities names the missing settings of compliance-result.',
   'unreadable-answer':
     'The answer about this job cannot be read; the lookup is retried automatically. The check platform in /health/ready names the pointer and what it found.',
   abandoned: 'An operator abandoned this job. To have the files checked, submit them again.',
@@ -57,6 +60,7 @@ const LINK_PROBLEMS = {
 @Injectable()
 export class ComplianceJobs {
   private readonly resolver: RequestResolver<JobRow>;
+  private readonly canLookUp: boolean;
 
   constructor(
     private readonly jobs: JobsRepository,
@@ -67,7 +71,9 @@ export class ComplianceJobs {
     database: Database,
     spellings: SpellingsRepository,
     outcomes: JobOutcomes,
+    contract: Contract,
   ) {
+    this.canLookUp = contract.canCall('getComplianceJob');
     this.resolver = new RequestResolver(
       {
         table: JOB_TABLE,
@@ -89,7 +95,8 @@ export class ComplianceJobs {
 
   /** A job by its id here or on the platform. @throws {Problem} 404 `unknown-job` */
   async show(id: string, { seconds, signal }: Wait): Promise<ComplianceJobResponse> {
-    return this.view(await pollUntil(seconds, () => this.find(id), isSettled, signal));
+    const isOver = (row: JobRow) => isSettled(row, this.canLookUp);
+    return this.view(await pollUntil(seconds, () => this.find(id), isOver, signal));
   }
 
   /** One page of jobs without their results, newest first. */
@@ -161,10 +168,12 @@ export class ComplianceJobs {
     return { ...shown, createdAt, updatedAt, removedAt, ...unreadable };
   }
 
-  private errorOf({ state, fault, review }: JobRow): ListedJobResponse['error'] {
+  private errorOf(row: JobRow): ListedJobResponse['error'] {
+    const { state, fault, review } = row;
     if (state === 'Requested' && this.sending.isHeldNow) return { code: HELD, message: HELD_MESSAGE };
     const ended = { Abandoned: 'abandoned', Rejected: 'platform-rejected' }[state as string];
-    const code = ended ?? (fault === 'gone' || fault === 'maybe-gone' ? fault : (review ?? fault));
+    const unreadable = review ?? (lacksLookup(row, this.canLookUp) ? 'no-result' : fault);
+    const code = ended ?? (fault === 'gone' || fault === 'maybe-gone' ? fault : unreadable);
     const message = state === 'Requested' ? SUBMISSION_POSTPONED : LOOKUP_FAILED;
     return code === null ? null : { code, message: MESSAGES[code] ?? message };
   }

@@ -6,6 +6,7 @@ import { RELEASE } from '../due-rows/lease.js';
 import { joinTraces, tracesNow } from '../due-rows/traces.js';
 import { Feed } from '../feed/feed.js';
 import { SubjectIds } from '../feed/subject-ids.js';
+import { Contract } from '../platform/contract/contract.js';
 import { rowOfEvent } from '../platform/send/request-rows.js';
 import { settleRestoredRequests } from '../platform/send/restored-requests.js';
 import { ATTEMPT_IN_FLIGHT, type RequestOutcomes } from '../platform/send/send-once.js';
@@ -22,6 +23,10 @@ const MAX_EVENT_WAIT_SECONDS = 5;
 
 /** SQL condition: the end of a job has not been published, and no review was requested. */
 const UNANNOUNCED = 'ended_at IS NOT NULL AND announced_at IS NULL AND review IS NULL';
+
+/** SQL condition: the end of a job was published, and its result is still looked up without a review. */
+const UNREAD = `lane = ${LANES.lookups} AND due_at IS NOT NULL AND ended_at IS NOT NULL AND announced_at IS NOT NULL
+  AND review IS NULL AND result IS NULL`;
 const REVIEW_AFTER = `interval '1 hour'`;
 
 /** Stores the outcomes of jobs, from answers to their submissions, from events and by time. Publishes each end once. */
@@ -32,6 +37,7 @@ export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
     private readonly feed: Feed,
     private readonly seal: ComplianceSeal,
     private readonly env: Env,
+    private readonly contract: Contract,
     subjects: SubjectIds,
     restores: Restores,
   ) {
@@ -120,13 +126,13 @@ export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
 
   /** For the poller: when the next job needs a review because its result cannot be read. */
   readonly nextReview = (): string =>
-    `(SELECT ended_at + ${REVIEW_AFTER} FROM compliance_jobs WHERE ${UNANNOUNCED} ORDER BY ended_at LIMIT 1)`;
+    `(SELECT ended_at + ${REVIEW_AFTER} FROM compliance_jobs WHERE ${this.unreviewed()} ORDER BY ended_at LIMIT 1)`;
 
   /** Asks for a review of each job whose result could not be read within an hour of its event. */
   async reviewUnreadable(): Promise<void> {
     await this.database.transaction(async (tx) => {
       const { rows } = await tx.query<JobRow>(
-        `SELECT ${JOB_TABLE.columns} FROM compliance_jobs t WHERE ${UNANNOUNCED} AND ended_at <= now() - ${REVIEW_AFTER}
+        `SELECT ${JOB_TABLE.columns} FROM compliance_jobs t WHERE (${this.unreviewed()}) AND ended_at <= now() - ${REVIEW_AFTER}
          ORDER BY ended_at LIMIT 100 FOR UPDATE SKIP LOCKED`,
       );
       for (const row of rows) {
@@ -135,6 +141,11 @@ export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
         await this.publish(tx, row, news?.publish ?? null);
       }
     });
+  }
+
+  /** Without a lookup no result is read, which needs no review of each job. */
+  private unreviewed(): string {
+    return this.contract.canCall('getComplianceJob') ? `${UNANNOUNCED} OR ${UNREAD}` : UNANNOUNCED;
   }
 
   async publish(tx: PoolClient, { shownId, jobId }: JobRow, event: JobFeedEvent | null): Promise<void> {

@@ -135,6 +135,17 @@ test('Completed overrides Failed until the result is read', () => {
   expect([states(['Failed', 'Completed']), states(['Completed', 'Failed'])]).toEqual(['Completed', 'Completed']);
 });
 
+test('a published end whose result stays unread is reviewed once', () => {
+  const announced: JobFacts = { ...SUBMITTED, state: 'Completed', isAnnounced: true };
+  const reviewed = afterLongWait(announced);
+  expect(reviewed).toMatchObject({
+    job: { review: 'result-unreadable' },
+    publish: { type: 'compliance.needs-review' },
+  });
+  expect(afterLongWait(reviewed?.job as JobFacts)).toBeUndefined();
+  expect(afterLongWait({ ...announced, isRead: true })).toBeUndefined();
+});
+
 test('an abandoned job stays abandoned', () => {
   expect(afterEvent({ ...SUBMITTED, state: 'Abandoned' }, 'Completed', true)).toBeUndefined();
 });

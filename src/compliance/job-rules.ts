@@ -65,7 +65,7 @@ export function afterLookup(job: JobFacts, found: ComplianceJob['state']): Chang
 
 /** Asks for a review of a job whose result could not be read in time. */
 export function afterLongWait(job: JobFacts): Change | undefined {
-  if (!hasEnded(job.state) || job.isRead || job.isAnnounced || job.review !== null) return undefined;
+  if (!hasEnded(job.state) || job.isRead || job.review !== null) return undefined;
   const review = 'result-unreadable';
   const publish: JobFeedEvent = { type: 'compliance.needs-review', state: job.state, hasResult: false, code: review };
   return { job: { ...job, review }, publish };
@@ -107,8 +107,15 @@ export function resolveActions(
   return ['link', ...(isResendable ? (['create'] as const) : []), 'abandon'];
 }
 
+/** True if the end of a job was published whose result will not come, because the contract has no lookup. */
+export function lacksLookup(job: JobRow, canLookUp: boolean): boolean {
+  const { isAnnounced, isRead } = factsOf(job);
+  return !canLookUp && hasEnded(job.state) && isAnnounced && !isRead;
+}
+
 /** True if nothing changes automatically: the job has its result, or an operator must act. */
-export function isSettled(job: JobRow): boolean {
+export function isSettled(job: JobRow, canLookUp: boolean): boolean {
+  if (lacksLookup(job, canLookUp)) return true;
   if (hasEnded(job.state)) return factsOf(job).isRead || job.review !== null || job.fault === 'gone';
   return job.state === 'Rejected' || job.state === 'Abandoned' || (isUnsettled(job) && job.fault !== 'maybe-gone');
 }

@@ -144,7 +144,7 @@ describe('a lost answer', () => {
     const client = newClient();
     for (const headers of [{}, { 'idempotency-key': 'ignored' }]) {
       proxy.lose(1);
-      const error = await failureOf(client.POST('/v1/sessions/refreshes', { body: { all: true }, headers }));
+      const error = await failureOf(client.POST('/v1/sessions/refreshes', { body: { session: 'any' }, headers }));
       expect([error.type, error.status]).toEqual(['no-answer', 0]);
     }
     expect(proxy.passed.map(({ idempotencyKey }) => idempotencyKey)).toEqual([undefined, 'ignored']);

@@ -342,6 +342,33 @@ test('without states in the contract, the event is published once, and the resul
   expect(await events()).toEqual(published);
 });
 
+test('without states in the contract, a result that stays unreadable needs a review after an hour', async () => {
+  await world.restart({ PLATFORM_CONTRACT: contractFile([LOOK_UP]) });
+  const { body } = await post();
+  world.platform.injectFault({ operation: LOOK_UP, kind: 'forbid', count: null });
+  await finish(body.jobId);
+  for (let hours = 0; hours < 2; hours += 1) await later('1 h');
+  expect((await events()).map(({ type }) => type)).toEqual(['compliance.completed', 'compliance.needs-review']);
+  expect(await show(body.id)).toMatchObject({ state: 'Completed', error: { code: 'result-unreadable' } });
+  world.platform.release();
+  await later('1 h');
+  expect(await show(body.id)).toMatchObject({ error: null, result: { status: 'completed' } });
+  expect(await events()).toHaveLength(2);
+});
+
+test('without a lookup in the contract, the end of a job is settled as no-result', async () => {
+  await world.restart({ PLATFORM_CONTRACT: contractFile(['apiKey']) });
+  tell('COMPLIANCE_JOB_COMPLETED', 'elsewhere-2');
+  await world.settle();
+  for (let hours = 0; hours < 2; hours += 1) await later('1 h');
+  const id = (await list()).items[0]?.id;
+  const begun = performance.now();
+  const { body } = await world.call('GET', `/v1/compliance/jobs/${id}`, { wait: 60 });
+  expect(performance.now() - begun).toBeLessThan(30_000);
+  expect(body).toMatchObject({ state: 'Completed', result: null, error: { code: 'no-result' } });
+  expect((await events()).map(({ type }) => type)).toEqual(['compliance.completed']);
+});
+
 test('the list of jobs comes newest first, in pages, without results, and filters by state', async () => {
   const [unknown] = await unknownJob();
   const ids: string[] = [];

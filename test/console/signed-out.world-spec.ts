@@ -138,7 +138,7 @@ describeInBrowser('the end of a session while a page is open', () => {
       await route.fulfill({ status: 503, body: 'a proxy says no' });
     });
     await page.reload();
-    await page.getByText('status 503 and gives no reason').waitFor();
+    await page.getByText('status 503 and no problem details').waitFor();
     expect(refused).toBeGreaterThan(2);
     await page.unroute(/v1\/(overview|browser-session)$/);
     await page.getByRole('button', { name: 'Try again' }).click();

@@ -56,35 +56,70 @@ test('examples/ehr.mjs prints the notes that a push announced, and deletes its s
   expect(left.items).toEqual([]);
 });
 
-test('the types of the package fit the calls of its users', async () => {
-  const source = `import { createClient, NotebridgeError, verifyWebhook } from 'notebridge-client';
-const client = createClient({ url: 'http://localhost', key: 'key' });
-export async function name(): Promise<string | null> {
-  const { data } = await client.GET('/v1/clients/{externalId}', { params: { path: { externalId: 'C-1' } } });
-  return data.firstName;
-}
+/** Calls of users. The compiler must reject exactly those with a comment. */
+const USES = `import { createClient, NotebridgeError, verifyWebhook, type Schemas } from 'notebridge-client';
+const client = createClient({ url: 'http://localhost', key: 'key', attempts: undefined, fetch: undefined });
+type Person = Schemas['PersonResponse'];
 export const failed = (error: unknown): number | undefined =>
   error instanceof NotebridgeError ? error.retryAfter : undefined;
 export const subject = async (): Promise<string> => (await verifyWebhook({}, '', [])).data.subject;
-// @ts-expect-error: the route needs an id.
-export const wrong = () => client.GET('/v1/clients/{externalId}');
-`;
-  writeFileSync(path.join(folder, 'use.mts'), source);
-  const compiler = path.join(ROOT, 'node_modules/typescript/bin/tsc');
-  const options = [
-    '--noEmit',
-    '--strict',
-    '--module',
-    'nodenext',
-    '--target',
-    'es2022',
-    '--lib',
-    'es2022,dom,dom.iterable',
-  ];
-  await node(compiler, ...options, 'use.mts').catch((error: { stdout?: string }) => {
-    throw new Error(error.stdout);
+
+export async function calls(text: string | undefined, signal: AbortSignal | undefined) {
+  const path = { externalId: 'C-1' };
+  const body = { firstName: 'Tomas', lastName: 'Lind', providers: ['P-901'] };
+
+  const { data } = await client.GET('/v1/clients/{externalId}', { params: { path } });
+  data satisfies Person;
+  (await client.PUT('/v1/clients/{externalId}', { params: { path }, body })).data satisfies Person;
+  (await client.GET('/v1/clients')).data.items satisfies Person[];
+  (await client.GET('/v1/clients', { parseAs: 'text' })).data satisfies string;
+  (await client.GET('/v1/clients', { parseAs: 'blob', signal })).data satisfies Blob;
+  (await client.GET('/v1/clients', { parseAs: 'json' })).data.items satisfies unknown[];
+  // @ts-expect-error: a text has no items.
+  (await client.GET('/v1/clients', { parseAs: 'text' })).data.items;
+
+  await client.GET('/v1/clients', { params: { query: { cursor: text } }, headers: { prefer: text }, signal });
+  await client.GET('/v1/clients', { params: undefined, headers: undefined, parseAs: undefined, signal: null });
+
+  // @ts-expect-error: the path does not exist.
+  await client.GET('/v1/client');
+  // @ts-expect-error: the path has no PUT.
+  await client.PUT('/v1/clients', {});
+  // @ts-expect-error: the path needs a parameter.
+  await client.GET('/v1/clients/{externalId}');
+  // @ts-expect-error: the parameter has another name.
+  await client.GET('/v1/clients/{externalId}', { params: { path: { id: 'C-1' } } });
+  // @ts-expect-error: the query has no such field.
+  await client.GET('/v1/clients', { params: { query: { curser: '1' } } });
+  // @ts-expect-error: a call has no such option.
+  await client.GET('/v1/clients', { timeout: 5 });
+  // @ts-expect-error: parseAs has no such value.
+  await client.GET('/v1/clients', { parseAs: 'xml' });
+  // @ts-expect-error: a client needs providers.
+  await client.PUT('/v1/clients/{externalId}', { params: { path }, body: { firstName: 'Tomas', lastName: 'Lind' } });
+  await client.PUT('/v1/clients/{externalId}', {
+    params: { path },
+    // @ts-expect-error: a client has no such field.
+    body: { firstName: 'Tomas', lastName: 'Lind', providers: [], birthday: '1980-01-01' },
   });
-});
+  // @ts-expect-error: the optional field has another name.
+  await client.POST('/v1/subscriptions', { body: { url: 'https://ehr.example', types: [], discription: 'x' } });
+}
+`;
+
+test.each(['--strict', '--exactOptionalPropertyTypes'])(
+  'the types of the package fit the calls of its users with %s',
+  async (option) => {
+    writeFileSync(path.join(folder, 'use.mts'), USES);
+    const compiler = path.join(ROOT, 'node_modules/typescript/bin/tsc');
+    const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', option];
+    await node(compiler, ...options, '--lib', 'es2022,dom,dom.iterable', 'use.mts').catch(
+      (error: { stdout?: string }) => {
+        throw new Error(error.stdout);
+      },
+    );
+  },
+);
 
 test('the package holds its code, its types and its examples, and no test', () => {
   const files = readdirSync(path.join(folder, 'node_modules/notebridge-client'), { recursive: true, encoding: 'utf8' });

@@ -21,7 +21,7 @@ const session = (members: Partial<Waited['session']>) =>
   nameOf(
     REST_OF.session({
       ...{ state: 'InProgress', error: null, goneAt: null, notesRevision: 0 },
-      ...{ aiNotesEnabled: null, aiNotesFinal: false },
+      ...{ aiNotesEnabled: null, aiNotesFinal: false, incomplete: [] },
       ...members,
     } as Waited['session']),
   );
@@ -37,6 +37,11 @@ test.each([
   [{ state: 'Done', aiNotesEnabled: false }, 'going-on'],
   [{ state: 'Done', aiNotesEnabled: false, aiNotesFinal: true }, 'good'],
   [{ state: 'Done', aiNotesEnabled: true, aiNotesFinal: true }, 'going-on'],
+  [{ state: 'Done', aiNotesFinal: true, incomplete: ['notes'] }, 'Done notes-unreadable'],
+  [{ state: 'Done', aiNotesFinal: true, incomplete: ['topics'] }, 'going-on'],
+  [{ state: 'Done', aiNotesFinal: false, incomplete: ['notes'] }, 'going-on'],
+  [{ state: 'Processing', aiNotesFinal: true, incomplete: ['notes'] }, 'going-on'],
+  [{ state: 'Done', aiNotesFinal: true, incomplete: ['notes'], notesRevision: 1 }, 'good'],
   [{ state: 'Unknown' }, 'Unknown null'],
   [{ state: 'Error', error: { code: 'low-content-transcript', message: null } }, 'Error low-content-transcript'],
   [{ state: 'Rejected', error: { code: 'abandoned', message: null } }, 'Rejected abandoned'],
@@ -59,7 +64,6 @@ test.each([
 });
 
 const error = (code: string) => ({ code, message: '' });
-const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
 
 test.each([
   [{ state: 'Requested' }, 'going-on'],
@@ -73,16 +77,16 @@ test.each([
   [{ state: 'Completed', result: null, error: error('result-unreadable') }, 'Completed result-unreadable'],
   [{ state: 'Completed', result: {} }, 'good'],
   [{ state: 'Completed' }, 'good'],
-  [{ state: 'Completed', result: null, removedAt: minutesAgo(1) }, 'good'],
+  [{ state: 'Completed', result: null, removedAt: '2026-01-01T00:00:00Z' }, 'good'],
   [{ state: 'Completed', result: null, unreadable: ['result'] }, 'Completed result-undecryptable'],
   [{ state: 'Completed', result: null, unreadable: ['files'] }, 'going-on'],
-  [{ state: 'Completed', result: null, updatedAt: minutesAgo(64) }, 'going-on'],
-  [{ state: 'Completed', result: null, updatedAt: minutesAgo(66) }, 'Completed no-result'],
+  [{ state: 'Completed', result: null, updatedAt: '2026-01-01T00:00:00Z' }, 'going-on'],
+  [{ state: 'Completed', result: null, error: error('no-result') }, 'Completed no-result'],
   [{ state: 'Failed', error: error('failed') }, 'Failed failed'],
   [{ state: 'Unknown' }, 'Unknown null'],
   [{ state: 'Rejected' }, 'Rejected null'],
   [{ state: 'Abandoned' }, 'Abandoned null'],
 ])('a compliance job with %j: %s', (members, rest) => {
-  const job = { error: null, removedAt: null, updatedAt: minutesAgo(0), ...members } as Waited['compliance-job'];
+  const job = { error: null, removedAt: null, ...members } as Waited['compliance-job'];
   expect(nameOf(REST_OF['compliance-job'](job))).toBe(rest);
 });

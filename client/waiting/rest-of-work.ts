@@ -1,4 +1,4 @@
-import type { Schemas } from './methods.js';
+import type { Schemas } from '../methods.js';
 
 /** The kinds of work that can be waited for, and the result of each. */
 export interface Waited {
@@ -33,10 +33,12 @@ const bad = (state: string, error: ErrorOfWork): Rest => ({
 });
 
 /** Errors of a compliance job that no lookup solves. All others end automatically: it is held, postponed or looked up again. */
-const FINAL_JOB_CODES: ReadonlySet<string> = new Set(['result-unreadable', 'gone']);
+const FINAL_JOB_CODES: ReadonlySet<string> = new Set(['result-unreadable', 'gone', 'no-result']);
 
-/** The service asks for a review of a job whose result it cannot read for an hour; it does not if it cannot look up jobs. */
-const RESULT_WAIT_MS = 65 * 60_000;
+const NOTES_UNREADABLE = {
+  code: 'notes-unreadable',
+  message: 'The session is done, but notebridge cannot read its notes. Compare PLATFORM_CONTRACT with an answer.',
+};
 
 function restOfPerson({ sync: { state, error } }: Waited['client']): Rest {
   if (state === 'synced' || state === 'deleted') return GOOD;
@@ -44,11 +46,14 @@ function restOfPerson({ sync: { state, error } }: Waited['client']): Rest {
 }
 
 function restOfSession(session: Waited['session']): Rest {
-  const { state, error, goneAt, notesRevision, aiNotesEnabled, aiNotesFinal } = session;
+  const { state, error, goneAt, notesRevision, aiNotesEnabled, aiNotesFinal, incomplete } = session;
   const isGood = notesRevision > 0;
   if (['Error', 'Rejected', 'Unknown'].includes(state)) return { ...bad(state, error), isGood };
   if (goneAt !== null) return { ...bad('gone', error), isGood };
-  return isGood || (state === 'Done' && aiNotesEnabled === false && aiNotesFinal) ? GOOD : GOING_ON;
+  if (isGood) return GOOD;
+  if (state !== 'Done' || !aiNotesFinal) return GOING_ON;
+  if (aiNotesEnabled === false) return GOOD;
+  return incomplete.includes('notes') ? bad(state, NOTES_UNREADABLE) : GOING_ON;
 }
 
 function restOfImport({ state }: Waited['import']): Rest {
@@ -63,20 +68,13 @@ function restOfJob(job: Waited['compliance-job']): Rest {
   return state === 'Completed' ? restOfCompleted(job) : GOING_ON;
 }
 
-/**
- * A completed job is done with its result, also if retention has removed it. A result that is unreadable or late ends
- * badly.
- */
-function restOfCompleted({ state, result, removedAt, unreadable, updatedAt }: Waited['compliance-job']): Rest {
+/** A completed job is done with its result, also if retention has removed it. A result that cannot be decrypted ends badly. */
+function restOfCompleted({ state, result, removedAt, unreadable }: Waited['compliance-job']): Rest {
   // Absent if the key may not see it.
   if (result !== null || removedAt !== null) return GOOD;
-  if (unreadable?.includes('result')) {
-    const message = 'The job is completed, but its stored result cannot be decrypted.';
-    return bad(state, { code: 'result-undecryptable', message });
-  }
-  if (Date.now() - Date.parse(updatedAt) < RESULT_WAIT_MS) return GOING_ON;
-  const message = 'The job is completed, but its result has not come. Check that the contract has getComplianceJob.';
-  return bad(state, { code: 'no-result', message });
+  if (!unreadable?.includes('result')) return GOING_ON;
+  const message = 'The job is completed, but its stored result cannot be decrypted.';
+  return bad(state, { code: 'result-undecryptable', message });
 }
 
 /** The resting states of each kind. */

@@ -1,12 +1,13 @@
-import type { Methods } from './methods.js';
-import { NotebridgeError } from './notebridge-error.js';
+import type { Methods } from '../methods.js';
+import { NotebridgeError } from '../notebridge-error.js';
+import { checkMember } from '../sending/answer.js';
+import { pause } from '../sending/pause.js';
 import { REST_OF, type Waited } from './rest-of-work.js';
-import { pause } from './sending/pause.js';
 
 export interface WaitOptions<Kind extends keyof Waited> {
   signal?: AbortSignal | undefined;
   /** Replaces the good end, so that the wait ends earlier or later. A bad end ends it, too, even after the good one. */
-  until?: (resource: Waited[Kind]) => boolean;
+  until?: ((resource: Waited[Kind]) => boolean) | undefined;
 }
 
 const WAIT_SECONDS = 50;
@@ -55,6 +56,7 @@ function readersOf({ GET }: Methods): { [Kind in keyof Waited]: Reader<Waited[Ki
  * @param id the external id of a person, otherwise our id
  * @throws {NotebridgeError} `bad-end` if it failed or needs a decision of an operator; `more` has its `state`, the `code`
  *   of its error, and the `resource`
+ * @throws {TypeError} for an unknown kind
  * @throws the reason of `signal` once it is aborted
  */
 export async function waitFor<Kind extends keyof Waited>(
@@ -63,10 +65,13 @@ export async function waitFor<Kind extends keyof Waited>(
   id: string,
   { signal, until }: WaitOptions<Kind>,
 ): Promise<Waited[Kind]> {
+  if (!Object.hasOwn(REST_OF, kind))
+    throw new TypeError(`waitFor knows no kind ${kind}. Use one of ${Object.keys(REST_OF).join(', ')}.`);
   const read = readersOf(methods)[kind];
   for (;;) {
     const begun = performance.now();
     const resource = await read(id, signal);
+    checkMember(resource, kind === 'provider' || kind === 'client' ? 'sync' : 'state', Boolean);
     const { isGood, bad } = REST_OF[kind](resource);
     if (until ? until(resource) : isGood) return resource;
     if (bad) {
