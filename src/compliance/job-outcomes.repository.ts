@@ -125,27 +125,34 @@ export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
   }
 
   /** For the poller: when the next job needs a review because its result cannot be read. */
-  readonly nextReview = (): string =>
-    `(SELECT ended_at + ${REVIEW_AFTER} FROM compliance_jobs WHERE ${this.unreviewed()} ORDER BY ended_at LIMIT 1)`;
+  readonly nextReview = (): string => `(SELECT min(ended_at) + ${REVIEW_AFTER} FROM (${this.unreviewed(1)}) AS next)`;
 
   /** Asks for a review of each job whose result could not be read within an hour of its event. */
   async reviewUnreadable(): Promise<void> {
     await this.database.transaction(async (tx) => {
       const { rows } = await tx.query<JobRow>(
-        `SELECT ${JOB_TABLE.columns} FROM compliance_jobs t WHERE (${this.unreviewed()}) AND ended_at <= now() - ${REVIEW_AFTER}
-         ORDER BY ended_at LIMIT 100 FOR UPDATE SKIP LOCKED`,
+        `SELECT ${JOB_TABLE.columns} FROM compliance_jobs t
+         WHERE id = ANY (ARRAY(SELECT id FROM (${this.unreviewed(100)}) AS next WHERE ended_at <= now() - ${REVIEW_AFTER}))
+           AND review IS NULL FOR UPDATE SKIP LOCKED`,
       );
       for (const row of rows) {
         const news = afterLongWait(factsOf(row));
-        await change(tx, row.id, 'review = $2', news?.job.review);
-        await this.publish(tx, row, news?.publish ?? null);
+        if (!news) continue;
+        await change(tx, row.id, 'review = $2', news.job.review);
+        await this.publish(tx, row, news.publish);
       }
     });
   }
 
-  /** Without a lookup no result is read, which needs no review of each job. */
-  private unreviewed(): string {
-    return this.contract.canCall('getComplianceJob') ? `${UNANNOUNCED} OR ${UNREAD}` : UNANNOUNCED;
+  /**
+   * SQL of the oldest jobs whose results were not read, by either condition; each has an index. Without a lookup no result is
+   * read, which needs no review of each job.
+   */
+  private unreviewed(limit: number): string {
+    const conditions = [UNANNOUNCED, ...(this.contract.canCall('getComplianceJob') ? [UNREAD] : [])];
+    const oldest = (condition: string) =>
+      `(SELECT id, ended_at FROM compliance_jobs WHERE ${condition} ORDER BY ended_at LIMIT ${limit})`;
+    return conditions.map(oldest).join(' UNION ALL ');
   }
 
   async publish(tx: PoolClient, { shownId, jobId }: JobRow, event: JobFeedEvent | null): Promise<void> {
