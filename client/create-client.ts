@@ -110,8 +110,8 @@ function methodsOf(call: Call): Methods {
 /**
  * Makes a client. It sends a request again if it may be repeated (every GET, PUT and DELETE, and each POST that takes an
  * `Idempotency-Key`), and the answer is 408, 429, 500, 502, 503 or 504, or there is none. It does so with increasing
- * backoff, and after `Retry-After`. The client makes that key, once for each call, unless the caller passes the header. A DELETE whose
- * answer was lost is done if its repetition is answered 404: then its `data` is undefined.
+ * backoff, and after `Retry-After`. The client makes that key, once for each call, unless the caller passes the header. A
+ * DELETE whose answer was lost is done if its repetition is answered 404: then its `data` is undefined.
  *
  * @throws {TypeError} that names the option if `url` is not a complete http or https address without credentials, or if a
  *   header cannot contain `key`, `onBehalfOf` or `purpose`
