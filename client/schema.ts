@@ -306,7 +306,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Delete a subscription; only an event that is being pushed may still arrive
+         * Delete a subscription; an event in delivery may still arrive
          * @description Needs a key with the scope `subscriptions`.
          */
         delete: operations["Subscriptions.remove"];

@@ -102,7 +102,7 @@ export class SubscriptionsController {
     return this.subscriptions.skip(id, cursor);
   }
 
-  /** Delete a subscription; only an event that is being pushed may still arrive */
+  /** Delete a subscription; an event in delivery may still arrive */
   @Delete(':id')
   @Problems({ 404: ['unknown-subscription'] })
   @HttpCode(204)
