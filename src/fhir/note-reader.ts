@@ -66,6 +66,8 @@ export class NoteReader {
     const [documents, sessions] = await this.database.transaction(async (tx) => {
       await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
       const found = await find(tx);
+      // For no ids, the planner may read a whole index.
+      if (found.length === 0) return [[], []] as const;
       const ids = [...new Set(found.map(({ session }) => session))];
       const select = `SELECT ${WITH_PEOPLE} FROM sessions t WHERE t.id = ANY ($1::uuid[])`;
       return [found, (await tx.query<ReadSession>(select, [ids])).rows] as const;
