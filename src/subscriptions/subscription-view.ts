@@ -19,10 +19,11 @@ export class SubscriptionView {
   ) {}
 
   /**
-   * The first event that the endpoint has not taken; undefined if there is none among the next 5,000, or if the feed no
-   * longer has all of them.
+   * The first event that the endpoint has not taken; undefined if there is none among the next 5,000.
+   *
+   * @returns `gone` if the feed no longer has all events after the cursor
    */
-  async nextOf(row: SubscriptionRow): Promise<FeedEventResponse | undefined> {
+  async nextOf(row: SubscriptionRow): Promise<FeedEventResponse | undefined | 'gone'> {
     let after: string | null = cursorOfRow(row);
     for (let pages = 0; after !== null && pages < MAX_PAGES; pages += 1) {
       const page: FeedPageResponse | undefined = await this.reader
@@ -31,7 +32,8 @@ export class SubscriptionView {
           if (isCursorGone(error)) return undefined;
           throw error;
         });
-      if (!page || page.items[0]) return page?.items[0];
+      if (!page) return 'gone';
+      if (page.items[0]) return page.items[0];
       after = page.nextCursor;
     }
     return undefined;
@@ -43,13 +45,16 @@ export class SubscriptionView {
     const head = await this.reader.head();
     const isSameEpoch = positionOf(head)?.epoch === positionOf(cursor)?.epoch;
     const behind = isSameEpoch ? Math.max(0, Number(numberOf(head) - numberOf(cursor))) : 0;
-    const next = behind === 0 ? undefined : await this.nextOf(row);
+    const found = isSameEpoch && behind === 0 ? undefined : await this.nextOf(row);
+    const next = found === 'gone' ? undefined : found;
+    const state = stateOf(this.seal, row);
     return {
       id: row.id,
       url: row.url,
       types: row.types,
       description: row.description,
-      state: stateOf(this.seal, row),
+      // The push loop finds out only when it resumes.
+      state: found === 'gone' && state !== 'altered' ? 'cursor-expired' : state,
       pausedReason: row.paused,
       pausedAt: row.pausedAt,
       cursor,

@@ -6,7 +6,7 @@ import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Random } from '../config/random.js';
 import { Database } from '../database/database.js';
-import { isCursorGone, LATEST, positionOf } from '../feed/feed-cursor.js';
+import { LATEST, positionOf } from '../feed/feed-cursor.js';
 import { FeedReader } from '../feed/feed-reader.js';
 import { requestFault } from '../http/body/validation.js';
 import { decodeCursor, pageOf } from '../http/request/page.js';
@@ -125,7 +125,7 @@ export class Subscriptions {
       throw requestFault('', 'at least one of url, types, paused and after must be given');
     if (url != null) this.checkUrl(url);
     const start = after == null ? undefined : await this.reader.startAt(after);
-    if (paused === false && !start && (await this.isExpired(id))) throw notChosen();
+    if (paused === false && !start && (await this.views.nextOf(await this.read(id))) === 'gone') throw notChosen();
     const row = await this.changed(id, async (tx, old) => {
       this.secretsOf(old);
       const pause = pauseAfter(old.paused, paused, start !== undefined);
@@ -196,7 +196,8 @@ export class Subscriptions {
   async skip(id: string, cursor: string): Promise<SubscriptionResponse> {
     // Before the transaction, which must not wait for a second connection.
     const seen = await this.read(id);
-    const next = await this.views.nextOf(seen);
+    const found = await this.views.nextOf(seen);
+    const next = found === 'gone' ? undefined : found;
     const row = await this.changed(id, async (tx, old) => {
       const isMoved = cursorOfRow(old) !== cursorOfRow(seen) || old.version !== seen.version;
       if (next?.cursor !== cursor || isMoved) throw notNext(isMoved ? undefined : next);
@@ -260,18 +261,6 @@ export class Subscriptions {
     const { rows } = await tx.query<SubscriptionRow>(`${statement} RETURNING ${SUBSCRIPTION_COLUMNS}`, values);
     const [row] = rows;
     return row && { ...row, mac: await this.seal.sign(tx, row) };
-  }
-
-  /** True if the feed no longer has all events after the cursor of a subscription. */
-  private async isExpired(id: string): Promise<boolean> {
-    const cursor = cursorOfRow(await this.read(id));
-    return this.reader.startAt(cursor).then(
-      () => false,
-      (error: unknown) => {
-        if (isCursorGone(error)) return true;
-        throw error;
-      },
-    );
   }
 
   /** @throws {Problem} 400 `validation` */

@@ -86,9 +86,15 @@ function LastAnswer({ subscription: { lastAnswer, failures, nextAttemptAt } }: {
   return (
     <>
       {answerInWords(lastAnswer)}, <Moment at={lastAnswer.at} />
-      {failures > 0 && nextAttemptAt && (
+      {failures > 0 && (
         <p className="help">
-          Failed attempts: {number(failures)}. Next attempt <Moment at={nextAttemptAt} />.
+          Failed attempts: {number(failures)}.
+          {nextAttemptAt && (
+            <>
+              {' '}
+              Next attempt <Moment at={nextAttemptAt} />.
+            </>
+          )}
         </p>
       )}
     </>
@@ -119,7 +125,7 @@ function Actions({ subscription }: { subscription: Subscription }) {
         <ConfirmedAction
           label="Resume"
           title={`Where should ${host} continue?`}
-          run={(given) => change({ after: given.get('after') === 'latest' ? 'latest' : '0' })}
+          run={(given) => change({ paused: false, after: given.get('after') === 'latest' ? 'latest' : '0' })}
         >
           <p>
             Undelivered events were deleted, or the database was restored. Let the EHR read the current state from the

@@ -15,7 +15,7 @@ export function TestPush({ id }: { id: string }) {
   return (
     <>
       <button type="button" disabled={test.isPending} onClick={() => test.mutate()}>
-        {test.isPending ? 'Sending…' : 'Send a test event'}
+        {test.isPending ? 'Sending…' : 'Send test'}
       </button>
       {test.data && <span role="status">{answerInWords(test.data)}</span>}
       {test.error && <ErrorNote error={test.error} />}
