@@ -141,17 +141,6 @@ test.each([
   expect(await pushes.read(id)).toMatchObject({ state: 'active', cursor: '1-2', lastAnswer: { fault: null } });
 });
 
-test('an accepted event waits at most a second for the end of the answer', async () => {
-  const { id } = await pushes.subscribe();
-  pushes.receiver.respond = (answer) => void answer.writeHead(200, { 'content-length': '9' }).write('{');
-  await pushes.append(1);
-  const settled = world.settle();
-  await world.eventually('the attempt arrives', () => pushes.receiver.attempts.length === 1);
-  await world.advance('1 s');
-  await settled;
-  expect(await pushes.read(id)).toMatchObject({ state: 'active', cursor: '1-1', lastAnswer: { status: 200 } });
-});
-
 test('an endpoint with an untrusted certificate gets nothing', async () => {
   const untrusted = await PushReceiver.start(SELF_SIGNED);
   const { id } = await pushes.subscribe({ url: untrusted.url });

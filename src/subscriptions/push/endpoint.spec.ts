@@ -1,5 +1,6 @@
 import dns from 'node:dns';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import { Clock } from '../../config/clock.js';
 import { testEnv } from '../../platform/clients/loopback-platform.spec-support.js';
@@ -35,3 +36,26 @@ test.each([
     expect(sockets).toHaveLength(connections);
   },
 );
+
+test('a 2xx counts, although its answer does not end within a second', async () => {
+  const server = createServer((_, answer) => void answer.writeHead(200, { 'content-length': '9' }).write('{'));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const clock = new Clock();
+  const waits: number[] = [];
+  // Only the second passes, and immediately.
+  clock.after = (ms, work) => {
+    waits.push(ms);
+    if (ms === 1_000) setImmediate(work);
+    return () => undefined;
+  };
+  const endpoint = new Endpoint(testEnv('http://127.0.0.1:1'), clock);
+  const url = `http://127.0.0.1:${port}/hook`;
+  expect(await endpoint.deliver({ url, secrets }, { id: '1-1', body: '{}' })).toMatchObject({
+    status: 200,
+    fault: null,
+  });
+  expect(waits).toContain(1_000);
+  server.closeAllConnections();
+  server.close();
+});
