@@ -1,8 +1,9 @@
-import type { JobEnd } from './job.js';
+import type { JobEnd, JobRow } from './job.js';
 import {
   afterEvent,
   afterLongWait,
   afterLookup,
+  isSettled,
   type JobFacts,
   type JobFeedEvent,
   resolveActions,
@@ -161,4 +162,17 @@ test('a job can be resolved as its submission and the lookups allow', () => {
   expect(resolveActions({ ...stored, state: 'Completed', fault: 'gone' })).toEqual(all);
   expect(resolveActions({ ...stored, state: 'Failed', fault: 'maybe-gone' })).toEqual(['link', 'abandon']);
   expect(resolveActions({ ...stored, state: 'Completed', fault: 'gone', result: Buffer.from('x') })).toEqual([]);
+});
+
+test('a published end without a result is settled only if the contract has no lookup', () => {
+  const row = {
+    state: 'Completed',
+    result: null,
+    removedAt: null,
+    announcedAt: new Date(0),
+    review: null,
+    fault: null,
+  };
+  expect([true, false].map((canLookUp) => isSettled(row as JobRow, canLookUp))).toEqual([false, true]);
+  expect(isSettled({ ...row, announcedAt: null } as JobRow, false)).toBe(false);
 });
