@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { validateEnv } from '../src/config/env.js';
+import { SETTINGS, validateEnv } from '../src/config/env.validation.js';
 import {
   type ComposeService,
   compose,
@@ -7,7 +7,6 @@ import {
   imageCommand,
   longestShutdownSeconds,
   readProjectFile as read,
-  SETTINGS,
   settingsIn,
   startOfCompose,
   systemdUnit,

@@ -1,9 +1,6 @@
 // Compares client/schema.ts with the API that the compiled service describes.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import path from 'node:path';
-import { withMigratedDatabase } from './check-schema.mjs';
-import { root } from './processes.mjs';
 
 const require = createRequire(import.meta.url);
 
@@ -21,10 +18,10 @@ const SETTINGS = {
 };
 
 /** A sentence if the types of the client are not those of the API. Empty if they agree. */
-export async function findStaleClientTypes() {
+export async function findStaleClientTypes(url) {
   const { clientSchema } = require('../dist/harness/client-schema.js');
-  const current = await withMigratedDatabase(async (url) => clientSchema(await describedApi(url)));
-  const isSame = readFileSync(path.join(root, 'client/schema.ts'), 'utf8') === current;
+  const current = await clientSchema(await describedApi(url));
+  const isSame = readFileSync(new URL('../client/schema.ts', import.meta.url), 'utf8') === current;
   return isSame ? '' : 'client/schema.ts differs from the API: run npm run reference.';
 }
 
@@ -33,7 +30,7 @@ async function describedApi(databaseUrl) {
   require('reflect-metadata');
   const { NestFactory } = require('@nestjs/core');
   const { AppModule } = require('../dist/src/app.module.js');
-  const { validateEnv } = require('../dist/src/config/env.js');
+  const { validateEnv } = require('../dist/src/config/env.validation.js');
   const { httpAdapter, openApiDocument, setupApp } = require('../dist/src/setup.js');
   const env = validateEnv({ ...SETTINGS, DATABASE_URL: databaseUrl });
   const app = await NestFactory.create(AppModule.with(env), httpAdapter(env), { logger: false, abortOnError: false });

@@ -1,39 +1,20 @@
 // Compares the tables that the migration makes with prisma/schema.prisma. `prisma migrate diff` would do this with an
 // engine that it downloads. The WebAssembly build of that engine is a package, so it works without a network.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import os from 'node:os';
 import path from 'node:path';
 import { PrismaPg } from '@prisma/adapter-pg';
 import { bindMigrationAwareSqlAdapterFactory, ColumnTypeEnum } from '@prisma/driver-adapter-utils';
 import * as glue from '@prisma/schema-engine-wasm/schema_engine_bg';
 import pg from 'pg';
-import { root } from './processes.mjs';
 
 const require = createRequire(import.meta.url);
+const root = path.resolve(import.meta.dirname, '..');
 
-/** Runs work on a database with every migration, which is gone afterwards. @param work its URL */
-export async function withMigratedDatabase(work) {
-  const { startEmbeddedPostgres } = require('../dist/src/embedded-postgres/embedded-postgres.js');
-  const { applyMigrations } = require('../dist/src/database/migrations.js');
-  const dataRoot = mkdtempSync(path.join(os.tmpdir(), 'notebridge-schema-'));
-  const server = await startEmbeddedPostgres(dataRoot, ['fsync=off']);
-  try {
-    await applyMigrations(server.url);
-    return await work(server.url);
-  } finally {
-    await server.release();
-    rmSync(server.home, { recursive: true, force: true });
-    rmSync(dataRoot, { recursive: true, force: true });
-  }
-}
-
-/** The SQL that would lead from the migration to schema.prisma. Empty if they agree. */
-export async function findSchemaDrift() {
-  return withMigratedDatabase(async (url) => {
-    const pool = new CatalogPool({ connectionString: url, max: 1 });
-    return missingSql(pool).finally(() => pool.end());
-  });
+/** The SQL that would lead from a database with every migration to schema.prisma. Empty if they agree. */
+export async function findSchemaDrift(url) {
+  const pool = new CatalogPool({ connectionString: url, max: 1 });
+  return missingSql(pool).finally(() => pool.end());
 }
 
 async function missingSql(pool) {

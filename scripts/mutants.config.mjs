@@ -2,7 +2,8 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import jest from '../jest.config.mjs';
-import { root } from './processes.mjs';
+
+const root = path.resolve(import.meta.dirname, '..');
 
 const RULES = [
   'src/people/model/next-step.ts',

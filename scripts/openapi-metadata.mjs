@@ -5,10 +5,9 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { PluginMetadataGenerator } from '@nestjs/cli/lib/compiler/plugins/plugin-metadata-generator.js';
 import { ReadonlyVisitor } from '@nestjs/swagger/plugin';
-import { root } from './processes.mjs';
 
 const ts = createRequire(import.meta.url)('typescript');
-const pathToSource = path.join(root, 'src/generated');
+const pathToSource = path.resolve(import.meta.dirname, '../src/generated');
 const dtoFileNameSuffix = ['.dto.ts', '-view.ts', '/page.ts'];
 const read = [...dtoFileNameSuffix, '.controller.ts'];
 

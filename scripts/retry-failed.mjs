@@ -1,9 +1,11 @@
 // Runs each failed suite of a test run once more, on its own. A suite that passes then is flaky: the run passes, and its
 // name is printed at the end. A suite that fails twice fails the run. Usage: retry-failed.mjs RESULTS.json EXIT_CODE, both
 // of the test run.
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { foreground, root } from './processes.mjs';
+
+const root = path.resolve(import.meta.dirname, '..');
 
 /** The suites in a file that Jest wrote with --json. */
 const suitesIn = (file) => (existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).testResults : []);
@@ -14,9 +16,10 @@ const failuresOf = ({ status, assertionResults }) =>
 const passesOf = ({ assertionResults }) => assertionResults.filter((test) => test.status === 'passed').length;
 
 /** Runs one suite with the README's command. @returns its results; undefined if it could not start */
-async function runAgain(name) {
+function runAgain(name) {
   const results = path.join(root, '.data', 'test-retry.json');
-  await foreground('npm', ['test', '--', '--runTestsByPath', name, '--json', `--outputFile=${results}`]);
+  const args = ['test', '--', '--runTestsByPath', name, '--json', `--outputFile=${results}`];
+  spawnSync('npm', args, { cwd: root, stdio: 'inherit' });
   return suitesIn(results).find((suite) => suite.name === name);
 }
 
@@ -25,7 +28,7 @@ const suites = suitesIn(file);
 const flaky = [];
 let [passed, failed] = [0, 0];
 for (const suite of suites) {
-  const counted = failuresOf(suite) > 0 ? ((await runAgain(suite.name)) ?? suite) : suite;
+  const counted = failuresOf(suite) > 0 ? (runAgain(suite.name) ?? suite) : suite;
   if (counted !== suite && failuresOf(counted) === 0) flaky.push(path.relative(root, suite.name));
   passed += passesOf(counted);
   failed += failuresOf(counted);

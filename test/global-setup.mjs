@@ -4,12 +4,10 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { setUp } from '../scripts/setup.mjs';
 
 const require = createRequire(import.meta.url);
 
 export default async function setup() {
-  await setUp();
   process.stderr.write('Starting PostgreSQL and Redis …\n');
   const { findRedisServer, startRedis } = require('../dist/harness/redis-server.js');
   const redisServer = process.env.TEST_REDIS_URL ? undefined : findRedisServer();
@@ -23,7 +21,7 @@ export default async function setup() {
   globalThis.testServers = { folder, stop };
   process.env.TEST_FOLDER = folder;
   if (!process.env.TEST_PG_URL) {
-    const { startEmbeddedPostgres } = require('../dist/src/embedded-postgres/embedded-postgres.js');
+    const { startEmbeddedPostgres } = require('../dist/demo/embedded-postgres/embedded-postgres.js');
     const server = await startEmbeddedPostgres(path.join(folder, 'data'), [
       'fsync=off',
       'full_page_writes=off',
