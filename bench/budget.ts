@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { startEmbeddedPostgres } from '../demo/embedded-postgres/embedded-postgres.js';
 import { buildSimulator, DEFAULT_API_KEY } from '../simulator/app.js';
-import { startEmbeddedPostgres } from '../src/embedded-postgres/embedded-postgres.js';
 import { type BenchRow, percentile } from './bench-row.js';
 import { startService } from './service-process.js';
 

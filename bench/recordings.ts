@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { startEmbeddedPostgres } from '../src/embedded-postgres/embedded-postgres.js';
+import { startEmbeddedPostgres } from '../demo/embedded-postgres/embedded-postgres.js';
 import { type BenchRow, median } from './bench-row.js';
 import { peakMbDuring, residentMb, uploadBytes } from './big-upload.js';
 import { startChild } from './child-program.js';

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { startEmbeddedPostgres } from '../src/embedded-postgres/embedded-postgres.js';
+import { startEmbeddedPostgres } from '../demo/embedded-postgres/embedded-postgres.js';
 
 /** A durable PostgreSQL (fsync on) for one benchmark, deleted afterwards. */
 export async function withScratchPostgres<T>(work: (url: string, home: string) => Promise<T>): Promise<T> {

@@ -3523,7 +3523,7 @@ export interface components {
              * @example no-worker
              * @enum {string}
              */
-            code: "audit-chain-broken" | "audit-entries-altered" | "audit-entries-unlinked" | "audit-heads-refused" | "audit-not-writable" | "check-failed" | "client-failed" | "client-needs-review" | "compliance-result-unreadable" | "compliance-unknown" | "database-no-room" | "database-read-only" | "database-unavailable" | "delivery-dead" | "delivery-not-understood" | "disk-nearly-full" | "grants-altered" | "import-dry-run" | "import-needs-mapping" | "import-paused" | "import-planned" | "inbox-not-writable" | "keys-expire" | "missing-data-key" | "no-answer" | "no-api" | "no-worker" | "not-configured" | "notes-late" | "older-database" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "provider-failed" | "provider-needs-review" | "pushes-fail" | "queue-unavailable" | "rate-limited" | "requests-late" | "sending-held" | "sending-held-by-setting" | "session-unknown" | "session-unreadable" | "sessions-late" | "subscriptions-paused" | "unreadable-answers" | "unreadable-values" | "wrong-signatures";
+            code: "audit-chain-broken" | "audit-entries-altered" | "audit-entries-unlinked" | "audit-heads-refused" | "audit-not-writable" | "check-failed" | "client-failed" | "client-needs-review" | "compliance-result-unreadable" | "compliance-unknown" | "database-no-room" | "database-read-only" | "database-unavailable" | "delivery-dead" | "delivery-not-understood" | "grants-altered" | "import-dry-run" | "import-needs-mapping" | "import-paused" | "import-planned" | "inbox-not-writable" | "keys-expire" | "missing-data-key" | "no-answer" | "no-api" | "no-worker" | "not-configured" | "notes-late" | "older-database" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "provider-failed" | "provider-needs-review" | "pushes-fail" | "queue-unavailable" | "rate-limited" | "requests-late" | "sending-held" | "sending-held-by-setting" | "session-unknown" | "session-unreadable" | "sessions-late" | "subscriptions-paused" | "unreadable-answers" | "unreadable-values" | "wrong-signatures";
             /** @description The part that reports it */
             part: string;
             /** @enum {string} */
@@ -3830,18 +3830,6 @@ export interface components {
                 "application/problem+json": {
                     /** @enum {unknown} */
                     type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description disk-full */
-        "507.caller": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:disk-full";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -5175,7 +5163,6 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5214,7 +5201,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5257,7 +5243,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5293,7 +5278,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5349,7 +5333,6 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5381,7 +5364,6 @@ export interface operations {
             404: components["responses"]["404.no-browser-session"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5416,7 +5398,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5449,7 +5430,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5490,7 +5470,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5528,7 +5507,6 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5563,7 +5541,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5637,7 +5614,6 @@ export interface operations {
             410: components["responses"]["410.cursor-gone"];
             429: components["responses"]["429.caller.too-many-streams"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5669,7 +5645,6 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5714,7 +5689,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5751,7 +5725,6 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5798,7 +5771,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5832,7 +5804,6 @@ export interface operations {
             404: components["responses"]["404.unknown-subscription"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5867,7 +5838,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5910,7 +5880,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5948,7 +5917,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -5986,7 +5954,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller.sending-held"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6028,7 +5995,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6066,7 +6032,6 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6100,7 +6065,6 @@ export interface operations {
             404: components["responses"]["404.unknown-delivery"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6137,7 +6101,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6175,7 +6138,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6215,7 +6177,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6252,7 +6213,6 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6290,7 +6250,6 @@ export interface operations {
             404: components["responses"]["404.provider-not-found"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6327,7 +6286,6 @@ export interface operations {
             404: components["responses"]["404.provider-not-found"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6381,7 +6339,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6431,7 +6388,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6476,7 +6432,6 @@ export interface operations {
             422: components["responses"]["422.bad-platform-user-id.platform-user-id-needed"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6516,7 +6471,6 @@ export interface operations {
             404: components["responses"]["404.client-not-found"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6553,7 +6507,6 @@ export interface operations {
             404: components["responses"]["404.client-not-found"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6608,7 +6561,6 @@ export interface operations {
             422: components["responses"]["422.unknown-provider"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6658,7 +6610,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6713,7 +6664,6 @@ export interface operations {
             422: components["responses"]["422.unknown-provider"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6758,7 +6708,6 @@ export interface operations {
             422: components["responses"]["422.bad-platform-user-id.platform-user-id-needed"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6795,7 +6744,6 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6832,7 +6780,6 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6866,7 +6813,6 @@ export interface operations {
             404: components["responses"]["404.unknown-platform-user"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6906,7 +6852,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6950,7 +6895,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -6990,7 +6934,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7030,7 +6973,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7062,7 +7004,6 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7107,7 +7048,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7152,7 +7092,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7198,7 +7137,6 @@ export interface operations {
             422: components["responses"]["422.same-client.unknown-client"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7244,7 +7182,6 @@ export interface operations {
             422: components["responses"]["422.unknown-client"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7292,7 +7229,6 @@ export interface operations {
             409: components["responses"]["409.former-ids"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7350,7 +7286,6 @@ export interface operations {
             429: components["responses"]["429.caller"];
             501: components["responses"]["501.not-configured"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7385,7 +7320,6 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7425,7 +7359,6 @@ export interface operations {
             429: components["responses"]["429.caller"];
             501: components["responses"]["501.not-configured"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7459,7 +7392,6 @@ export interface operations {
             404: components["responses"]["404.unknown-session"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7504,7 +7436,6 @@ export interface operations {
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7547,7 +7478,6 @@ export interface operations {
             404: components["responses"]["404.unknown-session"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7591,7 +7521,6 @@ export interface operations {
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7636,7 +7565,6 @@ export interface operations {
             422: components["responses"]["422.not-on-platform.other-provider.session-id-needed"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller.platform-unreachable"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7683,7 +7611,6 @@ export interface operations {
             406: components["responses"]["406.not-acceptable"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7723,7 +7650,6 @@ export interface operations {
             404: components["responses"]["404.unknown-document.unknown-session"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7793,7 +7719,6 @@ export interface operations {
             410: components["responses"]["410.transcript-removed"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7863,7 +7788,6 @@ export interface operations {
             404: components["responses"]["404.unknown-session"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7900,7 +7824,6 @@ export interface operations {
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.caller.platform"];
             504: components["responses"]["504.platform"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -7934,7 +7857,6 @@ export interface operations {
             404: components["responses"]["404.unknown-processing-session"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -8204,20 +8126,6 @@ export interface operations {
                     };
                 };
             };
-            /** @description disk-full */
-            507: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
             /** @description headers-too-large, internal, method-not-allowed, refused, request-timeout, url-too-long */
             default: {
                 headers: {
@@ -8362,20 +8270,6 @@ export interface operations {
                     };
                 };
             };
-            /** @description disk-full */
-            507: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
             /** @description headers-too-large, internal, method-not-allowed, refused, request-timeout, url-too-long */
             default: {
                 headers: {
@@ -8438,7 +8332,6 @@ export interface operations {
             502: components["responses"]["502.upload"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -8485,7 +8378,6 @@ export interface operations {
             502: components["responses"]["502.upload"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -8522,7 +8414,6 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -8599,7 +8490,6 @@ export interface operations {
             422: components["responses"]["422.idempotent.no-file.rejected-rows.unclear-kind.unknown-column.unknown-provider.unreadable-file.wrong-part"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller.too-many-uploads"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -8635,7 +8525,6 @@ export interface operations {
             404: components["responses"]["404.import-not-found"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -8681,7 +8570,6 @@ export interface operations {
             404: components["responses"]["404.import-not-found"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -8726,7 +8614,6 @@ export interface operations {
             422: components["responses"]["422.ambiguous-row.unknown-row"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -8760,7 +8647,6 @@ export interface operations {
             404: components["responses"]["404.import-not-found"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -8794,7 +8680,6 @@ export interface operations {
             404: components["responses"]["404.import-not-found"];
             429: components["responses"]["429.caller.too-many-streams"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -8836,7 +8721,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -8874,7 +8758,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -8912,7 +8795,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -8950,7 +8832,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -8988,7 +8869,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -9033,7 +8913,6 @@ export interface operations {
             422: components["responses"]["422.unknown-column.unknown-provider.unreadable-file"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller.too-many-uploads"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -9076,7 +8955,6 @@ export interface operations {
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -9119,7 +8997,6 @@ export interface operations {
             501: components["responses"]["501.platform"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -9159,7 +9036,6 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -9227,7 +9103,6 @@ export interface operations {
             502: components["responses"]["502.upload"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -9274,7 +9149,6 @@ export interface operations {
             502: components["responses"]["502.upload"];
             503: components["responses"]["503.body.caller.platform"];
             504: components["responses"]["504.platform"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -9310,7 +9184,6 @@ export interface operations {
             404: components["responses"]["404.unknown-job"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -9355,7 +9228,6 @@ export interface operations {
             422: components["responses"]["422.job-id-needed"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -9395,7 +9267,6 @@ export interface operations {
             409: components["responses"]["409.former-ids"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -9441,7 +9312,6 @@ export interface operations {
             409: components["responses"]["409.former-ids"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -9483,7 +9353,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -9521,7 +9390,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -9560,7 +9428,6 @@ export interface operations {
             415: components["responses"]["415.body"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.body.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -9592,7 +9459,6 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -9682,7 +9548,6 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -9714,7 +9579,6 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };
@@ -9807,7 +9671,6 @@ export interface operations {
             404: components["responses"]["404"];
             429: components["responses"]["429.caller.too-many-streams"];
             503: components["responses"]["503.caller"];
-            507: components["responses"]["507.caller"];
             default: components["responses"]["others"];
         };
     };

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { DEMO_DATA, noteFile, ROOT } from './settings.js';
+import { dataOf, noteFile, ROOT } from './settings.js';
 import { tell, title } from './stage.js';
 
 /** Prints what a reader can try next. */
@@ -14,7 +14,7 @@ export function lookNext(url: string, simulatorUrl: string, key: string): void {
     `curl --header "Authorization: Bearer $NOTEBRIDGE_KEY" "$NOTEBRIDGE_URL/v1/clients/C-1002"`,
     '',
     'Next, docs/first-day.md shows how to create your own provider, client, session and note.',
-    `Keys: ${shortened(noteFile())}. Logs: ${shortened(DEMO_DATA)}/*.log.`,
+    `Keys: ${shortened(noteFile())}. Logs: ${shortened(dataOf('demo'))}/*.log.`,
   );
   title('In a browser:');
   tell(

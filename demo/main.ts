@@ -9,7 +9,7 @@ import { lookNext } from './look-next.js';
 import { Platform } from './platform.js';
 import { type ProgramPlan, startProgram } from './program.js';
 import { readNotes } from './session-step.js';
-import { CALLS_PER_MINUTE, DEMO_DATA, type DemoSettings, demoSettings, leaveNote, USUAL_PORT } from './settings.js';
+import { CALLS_PER_MINUTE, dataOf, type LocalSettings, leaveNote, localSettings, USUAL_PORT } from './settings.js';
 import { type Stage, tell, title } from './stage.js';
 
 /** The steps of the demo, in order. */
@@ -32,7 +32,7 @@ async function main(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => stopping.abort(new CliFault('Stopped.', 130)));
   }
-  const settings = await demoSettings();
+  const settings = await localSettings(dataOf('demo'));
   const { url, simulatorUrl } = await startAll(settings);
   const key = settings.service.ADMIN_API_KEY ?? '';
   const stage: Stage = {
@@ -51,16 +51,16 @@ async function main(): Promise<void> {
   await untilStopped();
 }
 
-async function startAll(settings: DemoSettings): Promise<{ url: string; simulatorUrl: string }> {
+async function startAll(settings: LocalSettings): Promise<{ url: string; simulatorUrl: string }> {
   title('Starting PostgreSQL, a simulated platform and notebridge.');
-  const database = await freshDatabase();
+  const database = await freshDatabase(dataOf('demo'));
   undo.push(database.stop);
   settings.service.DATABASE_URL = database.url;
   const simulator = await start('The simulator', 'simulator', 'simulator/main.js', settings.simulator);
   const service = await start('notebridge', 'service', 'src/main.js', settings.service);
   const url = String(service.address);
   const simulatorUrl = String(simulator.url);
-  leaveNote(url, settings.service);
+  leaveNote(url, { ...settings.service, DATABASE_OWNER_URL: database.ownerUrl });
   tell(
     'PostgreSQL  embedded, with an empty database, because the simulated platform loses its users when it stops',
     `platform    ${simulatorUrl}, limited to ${CALLS_PER_MINUTE} user-management calls in any 60 seconds`,
@@ -80,7 +80,7 @@ async function start(
     name,
     file,
     environment,
-    log: path.join(DEMO_DATA, `${log}.log`),
+    log: path.join(dataOf('demo'), `${log}.log`),
     onDeath: (fault) => stopping.abort(fault),
   };
   const { program, ready } = await startProgram(plan);

@@ -3,16 +3,16 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { DEMO_NOTE, type DemoNote } from '../src/cli/api/connection.js';
-import { makeDataFolder } from '../src/embedded-postgres/data-folder.js';
+import { makeDataFolder } from './embedded-postgres/data-folder.js';
 
 /** The project's folder. */
 export const ROOT = path.resolve(__dirname, '../..');
 
-/** The clone's data folder. */
+/** The folder of this clone's demo and development. */
 const DATA = path.resolve(ROOT, process.env.DATA_DIR ?? '.data');
 
-/** The demo's own data: its database, its keys, its logs. */
-export const DEMO_DATA = path.join(DATA, 'demo');
+/** The data of one command: its database and its logs. */
+export const dataOf = (command: 'demo' | 'dev'): string => path.join(DATA, command);
 
 /** The platform's limit in the specification: user-management calls in any 60 seconds. */
 export const CALLS_PER_MINUTE = 300;
@@ -20,15 +20,20 @@ export const CALLS_PER_MINUTE = 300;
 /** The service's default port. */
 export const USUAL_PORT = '3000';
 
-/** The settings of the demo's two programs. */
-export interface DemoSettings {
+/** The settings of the service and of the platform's simulator. */
+export interface LocalSettings {
   service: Record<string, string>;
   simulator: Record<string, string>;
 }
 
-/** The demo's settings. The first run creates and stores its keys. @throws {Error} naming DATA_DIR */
-export async function demoSettings(): Promise<DemoSettings> {
-  for (const folder of [DATA, DEMO_DATA]) makeDataFolder(folder);
+/**
+ * The settings of a service and a simulator on this machine. The first run creates and stores its secrets.
+ *
+ * @param folder of `dataOf`
+ * @throws {Error} naming DATA_DIR
+ */
+export async function localSettings(folder: string): Promise<LocalSettings> {
+  for (const place of [DATA, folder]) makeDataFolder(place);
   const kept = keptEnvironment();
   const secret = (name: string) => kept[name] ?? randomBytes(24).toString('base64url');
   const simulatorPort = await freePort(4010);
@@ -50,7 +55,6 @@ export async function demoSettings(): Promise<DemoSettings> {
     // The platform runs on this machine, too: if it is busy, an answer is late but not lost.
     PLATFORM_TIMEOUT_SECONDS: '30',
     UNKNOWN_OUTCOME_GRACE_SECONDS: '2',
-    DATA_DIR: DEMO_DATA,
   };
   const simulator = {
     SIMULATOR_PORT: String(simulatorPort),

@@ -10,9 +10,6 @@ const ROOT = path.resolve(__dirname, '..');
 /** The text of a file of the project. */
 export const readProjectFile = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
 
-/** Every setting of the service. */
-export const SETTINGS = Object.keys(new Env());
-
 /** The variables of an environment file. */
 export const settingsIn = (text: string): Record<string, string> =>
   Object.fromEntries([...text.matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]));
@@ -111,7 +108,7 @@ export class InstalledSecrets {
 }
 
 const longestSeconds = (setting: string): number =>
-  Number(new RegExp(` ${setting}: is\\.seconds\\([\\d.]+, (\\d+)\\)`).exec(readProjectFile('src/config/env.ts'))?.[1]);
+  Number(new RegExp(`@Seconds\\([\\d.]+, (\\d+)\\)\\n +${setting} =`).exec(readProjectFile('src/config/env.ts'))?.[1]);
 
 /** How long a shutdown may take. @param hasDelay false if the deployment sets SHUTDOWN_DELAY_SECONDS to 0 */
 export function longestShutdownSeconds(hasDelay: boolean): number {

@@ -5,7 +5,7 @@ import type { Deployment } from 'kubernetes-types/apps/v1';
 import type { Job } from 'kubernetes-types/batch/v1';
 import type { NetworkPolicy } from 'kubernetes-types/networking/v1';
 import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1';
-import { validateEnv } from '../src/config/env.js';
+import { validateEnv } from '../src/config/env.validation.js';
 import { InstalledSecrets, longestShutdownSeconds, settingsIn } from './deployment-files.js';
 import { schemaFaults } from './kubernetes-schemas.js';
 

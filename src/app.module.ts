@@ -3,7 +3,7 @@ import { AccessModule } from './access/access.module.js';
 import { AuditModule } from './audit/audit.module.js';
 import { ClientRecordsModule } from './client-records/client-records.module.js';
 import { ComplianceModule, ComplianceWorkerModule } from './compliance/compliance.module.js';
-import { ConfigModule } from './config/config.module.js';
+import { SettingsModule } from './config/config.module.js';
 import type { Env } from './config/env.js';
 import { ConsoleModule } from './console/console.module.js';
 import { DatabaseModule } from './database/database.module.js';
@@ -64,9 +64,9 @@ const WORKERS = [
 /** The whole service. ROLES decides which parts run. */
 @Module({})
 export class AppModule {
-  /** @param env validated, with the database and the data keys settled (`prepare`) */
+  /** @param env validated, with its stores prepared (`prepare`) */
   static with(env: Env): DynamicModule {
     const workers = env.hasRole('worker') ? WORKERS : [];
-    return { module: AppModule, imports: [ConfigModule.with(env), ...MODULES, ...workers] };
+    return { module: AppModule, imports: [SettingsModule.with(env), ...MODULES, ...workers] };
   }
 }

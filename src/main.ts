@@ -5,7 +5,8 @@ import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type Logger, pino } from 'pino';
 import { AppModule } from './app.module.js';
-import { type Env, readEnv } from './config/env.js';
+import type { Env } from './config/env.js';
+import { misspelledSettings, readEnv } from './config/env.validation.js';
 import { Stopping } from './config/stopping.js';
 import { PinoLogger, pinoOptions } from './pino-logger.js';
 import { calledAddresses } from './platform/contract/addresses.js';
@@ -35,37 +36,41 @@ function limitMemory(): void {
   }, MEMORY_CHECK_MS).unref();
 }
 
+/** The purpose of this process. @throws {Error} for an unknown argument, because a misspelt one would be ignored */
+function taskOf([task, ...more]: readonly string[]): 'serve' | 'migrate' {
+  const unknown = task === undefined || task === 'migrate' ? more[0] : task;
+  if (unknown !== undefined)
+    throw new Error(`Unknown argument ${unknown}. Use migrate, or none; settings are in the environment.`);
+  return task === 'migrate' ? 'migrate' : 'serve';
+}
+
 async function main(): Promise<void> {
   limitMemory();
-  const task = process.argv[2] === 'migrate' ? 'migrate' : 'serve';
-  const { env, notes, warnings, release } = await prepare(readEnv(), task);
+  const task = taskOf(process.argv.slice(2));
+  const env = readEnv();
+  const { notes, warnings } = await prepare(env, task);
+  warnings.push(...misspelledSettings());
   if (task === 'migrate') {
     for (const line of [...notes, ...warnings]) process.stdout.write(`${line}\n`);
-    return release();
+    return;
   }
   const logger = pino(pinoOptions(env.LOG_LEVEL));
   for (const note of notes) logger.info(note);
   for (const warning of warnings) logger.warn(warning);
   const stopTracing = await startTracing(env, (sentence) => logger.warn(sentence));
-  try {
-    const app = await NestFactory.create<NestFastifyApplication>(AppModule.with(env), httpAdapter(env), {
-      logger: new PinoLogger(logger),
-      abortOnError: false,
-    });
-    await setupApp(app);
-    logAddresses(logger, app.get(Contract), env);
-    stopOnSignal(logger, env.shutdownDeadlineMs, () =>
-      drain(app, env)
-        .then(() => stop(app))
-        .then(stopTracing)
-        .then(release),
-    );
-    await listen(app, env);
-    logger.info({ address: await app.getUrl(), roles: env.ROLES, ready: true }, 'notebridge is ready');
-  } catch (error) {
-    await release();
-    throw error;
-  }
+  const app = await NestFactory.create<NestFastifyApplication>(AppModule.with(env), httpAdapter(env), {
+    logger: new PinoLogger(logger),
+    abortOnError: false,
+  });
+  await setupApp(app);
+  logAddresses(logger, app.get(Contract), env);
+  stopOnSignal(logger, env.shutdownDeadlineMs, () =>
+    drain(app, env)
+      .then(() => stop(app))
+      .then(stopTracing),
+  );
+  await listen(app, env);
+  logger.info({ address: await app.getUrl(), roles: env.ROLES, ready: true }, 'notebridge is ready');
 }
 
 /** By now the workers run: what they have begun ends before the process does. */

@@ -1,17 +1,9 @@
-import path from 'node:path';
 import type pg from 'pg';
 import type { Env } from './config/env.js';
-import { Random } from './config/random.js';
 import { withConnectHint } from './database/connect/connect-fault.js';
 import { inSchema, withClient } from './database/connect/session.js';
 import { applyMigrations, missingMigrations } from './database/migrations.js';
-import {
-  checkRuntimeRights,
-  mayChangeAuditLog,
-  OWNER_URL_ONLY,
-  UNPROTECTED_AUDIT_LOG,
-} from './database/runtime-role.js';
-import { startEmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
+import { checkRuntimeRights, mayChangeAuditLog, UNPROTECTED_AUDIT_LOG } from './database/runtime-role.js';
 import { connectionFault, readConnectionLimits } from './operations/start/connection-limits.js';
 import {
   creationFault,
@@ -22,46 +14,30 @@ import {
 } from './operations/start/database-faults.js';
 import { weakSecretWarnings } from './operations/start/weak-secrets.js';
 import { prepareQueueStore } from './queue/backend/queue-store.js';
-import { KEY_SETTINGS, keptKeys } from './vault/keys.js';
 
-/** The prepared environment of a process before Nest starts. */
+/** What a start has done, in sentences. */
 interface Prepared {
-  env: Env;
-  /** Sentences for the log. */
+  /** For the log. */
   notes: string[];
   /** Those that need action. */
   warnings: string[];
-  /** Releases everything that was started. */
-  release(): Promise<void>;
 }
 
 /**
- * Prepares a process before Nest starts: the database (the embedded one without DATABASE_URL), its migrations, the
- * queue's store and the keys. Writes the resulting settings into the environment.
+ * Prepares the stores of a process before Nest starts: the migrations of the database and the store of the queues.
  *
+ * @param env gets the URL with the schema of its role, and loses that of the owner
  * @param task the purpose of the process
  * @throws {Error} naming the setting to fix
  */
 export async function prepare(env: Env, task: 'serve' | 'migrate' = 'serve'): Promise<Prepared> {
-  const notes: string[] = [];
-  const warnings = weakSecretWarnings(env);
-  let release = async () => {};
-  if (!env.DATABASE_URL && env.DATABASE_OWNER_URL) throw new Error(OWNER_URL_ONLY);
-  if (!env.DATABASE_URL) {
-    const folder = path.resolve(env.DATA_DIR);
-    const embedded = await startEmbeddedPostgres(folder);
-    env.DATABASE_URL = embedded.servingUrl;
-    env.DATABASE_OWNER_URL = embedded.url;
-    release = () => embedded.release();
-    notes.push('PostgreSQL is the embedded one; set DATABASE_URL for production');
-    for (const name of KEY_SETTINGS) env[name] ??= await keptKeys(folder, name, new Random());
-  } else if (env.DATABASE_OWNER_URL && task === 'serve') warnings.push(OWNER_AT_HAND);
-  for (const name of KEY_SETTINGS) if (!env[name]) throw new Error(noKey(name));
   const { DATABASE_URL: url, DATABASE_OWNER_URL: ownerUrl } = env;
+  const warnings = weakSecretWarnings(env);
+  if (ownerUrl && task === 'serve') warnings.push(OWNER_AT_HAND);
   env.DATABASE_OWNER_URL = undefined; // nothing that serves needs it
-  notes.push(...(await prepareStores(env, url, ownerUrl)));
+  const notes = await prepareStores(env, url, ownerUrl);
   warnings.push(...(await withClient(env.DATABASE_URL, (client) => warningsOf(client, env))));
-  return { env, notes, warnings, release };
+  return { notes, warnings };
 }
 
 async function warningsOf(client: pg.Client, { DATABASE_CONNECTIONS: connections }: Env): Promise<string[]> {
@@ -71,9 +47,6 @@ async function warningsOf(client: pg.Client, { DATABASE_CONNECTIONS: connections
 }
 
 const UP_TO_DATE = 'the database is up to date: it has all migrations';
-
-const noKey = (name: string) =>
-  `${name} is not set. It is required unless the embedded PostgreSQL is used: set it to id:base64 of 32 bytes (openssl rand -base64 32).`;
 
 const OWNER_AT_HAND =
   'DATABASE_OWNER_URL is set for a process that serves requests. An attacker who takes over the process could change the ' +

@@ -2,7 +2,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { AppModule } from '../../src/app.module.js';
 import { Clock } from '../../src/config/clock.js';
-import { validateEnv } from '../../src/config/env.js';
+import { validateEnv } from '../../src/config/env.validation.js';
 import { Random } from '../../src/config/random.js';
 import { Database } from '../../src/database/database.js';
 import { DueRowsModule } from '../../src/due-rows/due-rows.module.js';

@@ -5,7 +5,6 @@ import { RequestGate } from '../http/server/edge-hooks.js';
 import { AuditController } from './audit.controller.js';
 import { AccessGate, AccessGuard } from './guard/access-gate.js';
 import { Callers } from './guard/callers.js';
-import { DiskReserve } from './guard/disk-reserve.js';
 import { EventStreams } from './guard/event-streams.js';
 import { GrantsHealth } from './guard/grants-health.js';
 import { StreamedAnswers } from './guard/streamed-answers.js';
@@ -30,7 +29,6 @@ import { SignInController } from './sign-in/sign-in.controller.js';
     ApiKeys,
     BrowserSessions,
     Callers,
-    DiskReserve,
     EventStreams,
     GrantsHealth,
     OpenIdConnect,

@@ -1,10 +1,16 @@
-import { validateEnv } from './env.js';
+import { misspellings, validateEnv } from './env.validation.js';
+
+const KEY = Buffer.alloc(32, 7).toString('base64');
 
 const good = {
   PLATFORM_BASE_URL: 'https://platform.example/',
   PLATFORM_API_KEY: 'platform-key',
   PLATFORM_WEBHOOK_SECRET: 'a-webhook-secret-of-the-environment',
   ADMIN_API_KEY: 'first-administrator-key-of-notebridge',
+  DATABASE_URL: 'postgresql://u:p@localhost/notebridge',
+  DATA_KEYS: `k1:${KEY}`,
+  FINGERPRINT_KEYS: `f1:${KEY}`,
+  AUDIT_KEYS: `a1:${KEY}`,
 };
 const onThisMachine = { PLATFORM_BASE_URL: 'http://127.0.0.1:4010' };
 const env = (more: Record<string, string> = {}) => validateEnv({ ...good, ...more });
@@ -17,7 +23,7 @@ const fault = (raw: Record<string, string | undefined>): string => {
   }
 };
 
-test('all settings but four have defaults', () => {
+test('all settings but eight have defaults', () => {
   expect(env()).toMatchObject({
     PLATFORM_BASE_URL: 'https://platform.example',
     PORT: 3000,
@@ -150,8 +156,8 @@ test('a bare host of the partner domain means https', () => {
 });
 
 test('an optional setting that is empty is not set', () => {
-  const empty = env({ DATABASE_URL: '', REDIS_URL: ' ', PLATFORM_PARTNER_DOMAIN: '', DATA_KEYS: '', PUBLIC_URL: '' });
-  expect([empty.DATABASE_URL, empty.REDIS_URL, empty.PLATFORM_PARTNER_DOMAIN, empty.DATA_KEYS]).toEqual([
+  const empty = env({ DATABASE_OWNER_URL: '', REDIS_URL: ' ', PLATFORM_PARTNER_DOMAIN: '', PUBLIC_URL: '' });
+  expect([empty.DATABASE_OWNER_URL, empty.REDIS_URL, empty.PLATFORM_PARTNER_DOMAIN, empty.PUBLIC_URL]).toEqual([
     undefined,
     undefined,
     undefined,
@@ -350,5 +356,35 @@ describe('secrets', () => {
   test.each(weak)('of the platform may be %j', (chosen) => {
     const secrets = { PLATFORM_API_KEY: chosen, PLATFORM_WEBHOOK_SECRET: `${strong},${chosen}` };
     expect(env(secrets).PLATFORM_WEBHOOK_SECRET).toEqual([strong, chosen]);
+  });
+});
+
+describe('a variable that no setting has', () => {
+  test.each([
+    ['DATABASE_URI', 'DATABASE_URL'],
+    ['PLATFORM_APIKEY', 'PLATFORM_API_KEY'],
+    ['PLATFORM_BSAE_URL', 'PLATFORM_BASE_URL'],
+    ['DATA_KEY_FILE', 'DATA_KEYS'],
+    ['AUDIT_KEY', 'AUDIT_KEYS'],
+  ])('is reported with the setting that it resembles: %s', (name, setting) => {
+    const sentence = `${name} is not a setting and is ignored. Did you mean ${setting}?`;
+    expect(misspellings({ ...good, [name]: 'hunter2' })).toEqual([sentence]);
+  });
+
+  test('is named next to the fault that it causes', () => {
+    const { DATABASE_URL, ...others } = good;
+    const said = fault({ ...others, DATABASE_URI: DATABASE_URL });
+    expect(said).toMatch(
+      /DATABASE_URL is not set: it must[\s\S]*\n {2}DATABASE_URI is not a setting.* DATABASE_URL\?$/,
+    );
+  });
+
+  test.each(['PATH', 'HOME', 'HOSTNAME', 'HTTP_PROXY', 'NODE_ENV', 'OTEL_SERVICE_NAME', 'REDIS_PORT', 'DATA_DIR'])(
+    'may be one of other programs: %s',
+    (name) => expect(misspellings({ ...good, [name]: '/x' })).toEqual([]),
+  );
+
+  test('is no misspelling if it is a setting, also by its file', () => {
+    expect(misspellings({ ...good, PORT: '1', REDIS_URL_FILE: '/run/secrets/redis-url' })).toEqual([]);
   });
 });

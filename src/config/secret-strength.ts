@@ -1,5 +1,3 @@
-import { rule, text } from './setting-rules.js';
-
 /** The value of ADMIN_API_KEY that disables it. */
 export const OFF = 'off';
 
@@ -22,11 +20,3 @@ function noveltyBits(values: readonly number[]): number {
   const runs = new Set(values.slice(2).map((value, at) => `${values[at]} ${values[at + 1]} ${value}`));
   return runs.size * Math.log2(new Set(values).size);
 }
-
-/** The first key of this service's API, made by its operator. */
-export const bootstrapKey = text.and(
-  rule(
-    `must hold a first administrator key of at least ${MIN_LENGTH} random characters (openssl rand -hex 24), or off`,
-    (value) => typeof value === 'string' && (value === OFF || isStrongSecret(value)),
-  ),
-);

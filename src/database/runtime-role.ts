@@ -42,9 +42,6 @@ export async function checkRuntimeRights(url: string): Promise<void> {
   );
 }
 
-export const OWNER_URL_ONLY =
-  'DATABASE_OWNER_URL is set and DATABASE_URL is not: set both, or neither for the embedded PostgreSQL.';
-
 /** For the operator of a service that can change its own audit log. */
 export const UNPROTECTED_AUDIT_LOG =
   'The audit log is not protected from the service itself, because the role of DATABASE_URL owns it. Create a role with ' +

@@ -1,5 +1,5 @@
 import type { Env } from '../config/env.js';
-import type { Days } from '../config/setting-rules.js';
+import type { Days } from '../config/setting.decorators.js';
 import { KEPT_CURSORS } from '../feed/feed-reader.js';
 import { IS_NO_HELD_ROW } from '../imports/model/named-rows.js';
 import { HELD_IDS, HELD_PEOPLE, isNotIn } from '../people/store/legal-hold.js';

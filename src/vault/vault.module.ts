@@ -6,7 +6,7 @@ import { Metrics } from '../http/server/metrics.js';
 import { Fingerprints } from './fingerprints.js';
 import { registerKeys, type ServiceKeys } from './key-uses.js';
 import { KeyedHashes } from './keyed-hashes.js';
-import { KEY_SETTINGS, parseKeys } from './keys.js';
+import { parseAllKeys } from './keys.js';
 import { Macs } from './macs.js';
 import { SEALED_PLACES } from './sealed-columns.js';
 import { UNREADABLE_CAUSES, Vault } from './vault.js';
@@ -15,7 +15,7 @@ import { UNREADABLE_CAUSES, Vault } from './vault.js';
 const KEYS = Symbol('keys');
 
 async function openKeys(env: Env, { pool }: Database): Promise<ServiceKeys> {
-  const keys = Object.fromEntries(KEY_SETTINGS.map((name) => [name, parseKeys(env[name] ?? [])])) as ServiceKeys;
+  const keys = parseAllKeys(env);
   await registerKeys(pool, keys);
   return keys;
 }

@@ -16,7 +16,7 @@ const read = readPage;
 const requirements = read('docs/security-requirements.md');
 const shellBlocks = (page: string) => blocksOf(page, 'sh');
 
-/** The pages for users, in reading order: a page may name what an earlier one has created. */
+/** The pages for users. */
 const pages = [
   'README.md',
   'docs/operations/deployment.md',
@@ -45,7 +45,7 @@ const text = pages.map(read).join('\n');
 /** The first two blocks start the demo and look at it; from the third on it is one script. */
 const [start = '', look = '', ...firstDay] = shellBlocks(read('docs/first-day.md'));
 
-/** All commands in the pages' shell blocks, in order; a command may span several lines. */
+/** All commands in the pages' shell blocks; a command may span several lines. */
 const commands = [start, look, ...shellBlocks(text)].flatMap((block) =>
   block
     .trim()

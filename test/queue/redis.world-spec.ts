@@ -38,7 +38,7 @@ async function withUser({ port }: RedisServer, rules: string): Promise<string> {
   return `redis://app:secret@127.0.0.1:${port}`;
 }
 
-const envOf = (url: string) => ({ REDIS_URL: url, QUEUE_PREFIX: 'test', DATABASE_URL: undefined });
+const envOf = (url: string) => ({ REDIS_URL: url, QUEUE_PREFIX: 'test', DATABASE_URL: '' });
 const prepare = (url: string) => prepareQueueStore(envOf(url), undefined);
 
 /** Queues with one worker. */

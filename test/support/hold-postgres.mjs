@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import readline from 'node:readline';
 
 const { startEmbeddedPostgres } = createRequire(import.meta.url)(
-  '../../dist/src/embedded-postgres/embedded-postgres.js',
+  '../../dist/demo/embedded-postgres/embedded-postgres.js',
 );
 
 const held = await startEmbeddedPostgres(process.argv[2]);

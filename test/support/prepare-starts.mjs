@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
-const { validateEnv } = require('../../dist/src/config/env.js');
+const { validateEnv } = require('../../dist/src/config/env.validation.js');
 const { prepare } = require('../../dist/src/prepare.js');
 
 for (const settings of JSON.parse(process.argv[2])) {

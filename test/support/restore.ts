@@ -71,6 +71,3 @@ export const putBack = (url: string, { dumped, sequences }: Backup): Promise<voi
     for (const { name, last } of sequences) await to.query('SELECT setval($1::regclass, $2)', [name, last]);
     expect(await dump(to)).toEqual(dumped);
   });
-
-/** Copies one database into another with the same empty tables, whose foreign keys are checked. */
-export const restore = async (fromUrl: string, toUrl: string): Promise<void> => putBack(toUrl, await backUp(fromUrl));

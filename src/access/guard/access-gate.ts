@@ -22,7 +22,6 @@ import { ApiKeys } from '../keys/api-keys.js';
 import { bearerToken } from '../keys/key-format.js';
 import { BrowserSessions, refuseForged } from '../sign-in/browser-sessions.js';
 import { sessionToken, signedOut } from '../sign-in/session-cookie.js';
-import { DiskReserve } from './disk-reserve.js';
 import { describeAccess } from './openapi-access.js';
 
 /** Problems of every route that is not public. */
@@ -33,7 +32,6 @@ const OF_CALLERS: ProblemTypes = {
   403: ['forbidden-scope', 'forged-request'],
   429: ['daily-bytes-used'],
   503: ['audit-unavailable'],
-  507: ['disk-full'],
 };
 
 /** The access requirement of a controller's route, and the problems that it answers with. */
@@ -56,7 +54,6 @@ export class AccessGate extends RequestGate {
     private readonly sessions: BrowserSessions,
     private readonly audit: Audit,
     private readonly bytes: DailyBytes,
-    private readonly reserve: DiskReserve,
     private readonly env: Env,
     metrics: Metrics,
   ) {
@@ -71,7 +68,6 @@ export class AccessGate extends RequestGate {
     if (needed === undefined || needed === 'public') return;
     await this.check(request, needed);
     if (request.principal) this.bytes.require(request.principal, method);
-    this.reserve.require(method);
   }
 
   callerOf(request: FastifyRequest): string | undefined {

@@ -4,7 +4,7 @@ import * as oidc from 'openid-client';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
-import { isLoopbackHost } from '../../config/setting-rules.js';
+import { isLoopbackHost } from '../../config/urls.js';
 import { Macs } from '../../vault/macs.js';
 import type { Principal } from '../identity/scopes.js';
 import { type GroupScopes, readGroupScopes, scopesOfGroups } from './group-scopes.js';

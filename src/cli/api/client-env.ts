@@ -1,5 +1,5 @@
+import { type Raw, withFiles } from '../../config/secret-files.js';
 import { OFF } from '../../config/secret-strength.js';
-import { type Raw, withFiles } from '../../config/setting-files.js';
 
 const KEYS = ['NOTEBRIDGE_KEY', 'ADMIN_API_KEY'];
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { isLoopbackHost } from '../../config/setting-rules.js';
+import { isLoopbackHost } from '../../config/urls.js';
 import { CliFault } from './cli-fault.js';
 import type { ClientEnv } from './client-env.js';
 

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
-import { type Env, readEnv, validateEnv } from '../../config/env.js';
+import type { Env } from '../../config/env.js';
+import { readEnv, validateEnv } from '../../config/env.validation.js';
 import { CliFault } from './cli-fault.js';
 import { readClientEnv } from './client-env.js';
 import { type DemoNote, readDemoNote } from './connection.js';
@@ -21,6 +22,5 @@ export function serviceSettings(): { env: Env; demo: DemoNote | undefined; url: 
   const { hasService, dataDir, url } = readClientEnv();
   const demo = hasService ? undefined : readDemoNote(dataDir);
   if (!hasService && url !== undefined && url !== demo?.url) throw new CliFault(elsewhere(url));
-  // The URL of the demo's embedded PostgreSQL is only valid while the demo runs.
-  return { env: demo ? validateEnv({ ...demo.environment, DATABASE_URL: undefined }) : readEnv(), demo, url };
+  return { env: demo ? validateEnv(demo.environment) : readEnv(), demo, url };
 }

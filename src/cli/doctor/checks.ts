@@ -1,22 +1,14 @@
-import { existsSync } from 'node:fs';
-import { statfs } from 'node:fs/promises';
-import path from 'node:path';
 import type { Env } from '../../config/env.js';
-import { checkDataFolder } from '../../embedded-postgres/data-folder.js';
 import { weakSecretWarnings } from '../../operations/start/weak-secrets.js';
 import { calledAddresses } from '../../platform/contract/addresses.js';
 import { capabilitiesOf } from '../../platform/contract/capabilities.js';
 import type { Contract } from '../../platform/contract/contract.js';
 import { readContract } from '../../platform/contract/contract-file.js';
 import { prepareQueueStore } from '../../queue/backend/queue-store.js';
-import { byteSize } from '../output/print.js';
-import { accessFinding, databaseFinding, embeddedFinding, keysFinding, ownerFinding } from './database-checks.js';
+import { accessFinding, databaseFinding, keysFinding, ownerFinding } from './database-checks.js';
 import { type Checks, type Finding, faulty, ok, unknown } from './finding.js';
 import { nodeFinding } from './node-release.js';
 import { platformFinding, publicFinding, serviceFinding } from './reach-checks.js';
-
-/** Bytes; PostgreSQL stops committing when its disk is full. */
-const MIN_FREE_BYTES = 1024 ** 3;
 
 /** Prefix of the settings in the contract file. */
 const IN_CONTRACT = 'PLATFORM_CONTRACT: ';
@@ -27,11 +19,10 @@ export function allChecks(env: Env, serviceUrl: string, starter: string): Checks
   const { DATABASE_CONNECTIONS: connections } = env;
   return {
     Node: () => nodeFinding(process.versions.node, new Date().toISOString()),
-    Disk: () => diskFinding(path.resolve(env.DATA_DIR), !url),
-    Database: () => (url ? databaseFinding(url, { connections, ownerUrl }) : embeddedFinding(env)),
+    Database: () => databaseFinding(url, { connections, ownerUrl }),
     ...(ownerUrl && { Owner: () => ownerFinding(ownerUrl) }),
-    // The keys of the embedded database are stored next to it.
-    ...(url && { Keys: () => keysFinding(url, env), Access: () => accessFinding(url, env.adminKey !== undefined) }),
+    Keys: () => keysFinding(url, env),
+    Access: () => accessFinding(url, env.adminKey !== undefined),
     Queues: () => queueFinding(env),
     Secrets: () => secretsFinding(env),
     Contract: () => contractFinding(env),
@@ -40,17 +31,6 @@ export function allChecks(env: Env, serviceUrl: string, starter: string): Checks
     Service: () => serviceFinding(serviceUrl, starter),
     ...(publicUrl && { Public: () => publicFinding(publicUrl) }),
   };
-}
-
-/** @param isUsed true if the embedded database keeps its data in the folder */
-async function diskFinding(folder: string, isUsed: boolean): Promise<Finding> {
-  if (isUsed) checkDataFolder(folder);
-  let place = folder;
-  while (!existsSync(place)) place = path.dirname(place);
-  const { bavail, bsize } = await statfs(place);
-  const what = `${byteSize(bavail * bsize)} free at ${place}`;
-  if (bavail * bsize >= MIN_FREE_BYTES) return ok(what);
-  return faulty(what, 'Free some space: with a full disk, the database accepts no webhooks.');
 }
 
 async function queueFinding(env: Env): Promise<Finding> {

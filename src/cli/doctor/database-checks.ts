@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import path from 'node:path';
 import type pg from 'pg';
 import type { Env } from '../../config/env.js';
 import { connectFault } from '../../database/connect/connect-fault.js';
@@ -9,10 +7,8 @@ import {
   checkRuntimeRights,
   mayChangeAuditLog,
   mayMigrate,
-  OWNER_URL_ONLY,
   UNPROTECTED_AUDIT_LOG,
 } from '../../database/runtime-role.js';
-import { joinEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js';
 import { codeOf } from '../../http/problem/fault.js';
 import { connectionFault, readConnectionLimits } from '../../operations/start/connection-limits.js';
 import {
@@ -21,36 +17,15 @@ import {
   poolerFault,
   readDatabaseFacts,
 } from '../../operations/start/database-faults.js';
-import { keyFaults, type ServiceKeys } from '../../vault/key-uses.js';
-import { KEY_SETTINGS, parseKeys } from '../../vault/keys.js';
+import { keyFaults } from '../../vault/key-uses.js';
+import { KEY_SETTINGS, parseAllKeys } from '../../vault/keys.js';
 import { causeOf } from '../api/api.js';
 import { type Finding, faultOf, faulty, ok, unknown } from './finding.js';
 
-const NEW_KEY = 'For a new database: echo "k1:$(openssl rand -base64 32)".';
-
-/** Checks the embedded database in a folder of DATA_DIR. */
-export async function embeddedFinding(env: Env): Promise<Finding> {
-  if (env.DATABASE_OWNER_URL) return faulty(OWNER_URL_ONLY);
-  const { DATABASE_CONNECTIONS: connections } = env;
-  const dataRoot = path.resolve(env.DATA_DIR);
-  if (!existsSync(path.join(dataRoot, 'postgres'))) {
-    return ok(`the first start creates the embedded PostgreSQL in ${env.DATA_DIR}`);
-  }
-  const { url, servingUrl, isRunning, release } = await joinEmbeddedPostgres(dataRoot);
-  try {
-    const finding = await (isRunning
-      ? databaseFinding(servingUrl, { connections })
-      : databaseFinding(url, { connections, isServing: false }));
-    return { ...finding, what: `${finding.what}; the embedded one, in ${path.join(dataRoot, 'postgres')}` };
-  } finally {
-    await release();
-  }
-}
-
-/** @param isServing true if this is the runtime role @param ownerUrl of the role that migrates */
+/** @param connections of a process @param ownerUrl of the role that migrates */
 export async function databaseFinding(
   url: string,
-  { connections, isServing = true, ownerUrl }: { connections: number; isServing?: boolean; ownerUrl?: string },
+  { connections, ownerUrl }: { connections: number; ownerUrl?: string },
 ): Promise<Finding> {
   try {
     return await withClient(url, async (client) => {
@@ -69,7 +44,7 @@ export async function databaseFinding(
         await checkRuntimeRights(url);
       }
       const advice = missing.length > 0 ? ['They are applied when the service starts, or by migrate.'] : [];
-      if (isServing && (await mayChangeAuditLog(client))) advice.push(UNPROTECTED_AUDIT_LOG);
+      if (await mayChangeAuditLog(client)) advice.push(UNPROTECTED_AUDIT_LOG);
       return ok(`PostgreSQL ${rows[0]?.version.split(' ')[0]}, ${missing.length} migrations to apply`, ...advice);
     });
   } catch (error) {
@@ -105,9 +80,7 @@ const NAME_OWNER = 'Name the role that owns the tables: SELECT tableowner FROM p
 
 /** Checks that all keys that stored data needs are set. */
 export async function keysFinding(url: string, env: Env): Promise<Finding> {
-  const unset = KEY_SETTINGS.find((name) => !env[name]);
-  if (unset) return faulty(`${unset} is not set`, NEW_KEY);
-  const keys = Object.fromEntries(KEY_SETTINGS.map((name) => [name, parseKeys(env[name] ?? [])])) as ServiceKeys;
+  const keys = parseAllKeys(env);
   const faults = await withClient(url, (client) => keyFaults(client, keys)).catch(() => 'unread' as const);
   if (faults === 'unread') return unknown('not checked: the database cannot be read');
   const given = KEY_SETTINGS.map((name) => `${keys[name].length} in ${name}`).join(', ');

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { parseUrl } from '../../config/setting-rules.js';
+import { parseUrl } from '../../config/urls.js';
 
 /** Timeout for a new connection, and for its settings. */
 const CONNECT_TIMEOUT_MS = 5_000;

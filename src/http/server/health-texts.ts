@@ -33,10 +33,6 @@ export const HEALTH_TEXTS = {
     cause: 'No process with the role api is running.',
     action: 'Start one: its ROLES must contain api. Until then, requests and webhooks are not answered.',
   },
-  'disk-nearly-full': {
-    cause: 'The disk of the database is nearly full, so changes through the API are rejected.',
-    action: 'Free disk space, or raise DATABASE_SIZE_LIMIT. The remaining space is reserved for webhooks.',
-  },
   'queue-unavailable': {
     cause: '{fault} Work continues more slowly, by polling.',
     action: 'Check {setting}, and that the server runs.',

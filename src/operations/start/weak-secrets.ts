@@ -1,6 +1,6 @@
 import type { Env } from '../../config/env.js';
 import { isStrongSecret, MIN_LENGTH } from '../../config/secret-strength.js';
-import { isPlatformHere } from '../../config/setting-rules.js';
+import { isPlatformHere } from '../../config/urls.js';
 
 /**
  * Warnings about short or repetitive secrets that the platform chose. They are no reason not to start, because only the

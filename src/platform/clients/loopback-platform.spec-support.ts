@@ -3,7 +3,8 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { SELF_SIGNED } from '../../../harness/self-signed.js';
 import { Clock } from '../../config/clock.js';
-import { type Env, validateEnv } from '../../config/env.js';
+import type { Env } from '../../config/env.js';
+import { validateEnv } from '../../config/env.validation.js';
 import { Metrics } from '../../http/server/metrics.js';
 import type { Sending } from '../../sending/sending.js';
 import { Contract } from '../contract/contract.js';
@@ -114,6 +115,8 @@ export function json(
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 }
 
+const KEY = Buffer.alloc(32, 7).toString('base64');
+
 /** A validated environment that points at the loopback platform. */
 export function testEnv(baseUrl: string, more: Record<string, string> = {}): Env {
   return validateEnv({
@@ -121,6 +124,10 @@ export function testEnv(baseUrl: string, more: Record<string, string> = {}): Env
     PLATFORM_API_KEY: API_KEY,
     PLATFORM_WEBHOOK_SECRET: 'webhook-secret-of-the-notebridge-tests',
     ADMIN_API_KEY: 'admin-key-of-the-notebridge-tests',
+    DATABASE_URL: 'postgresql://127.0.0.1/none',
+    DATA_KEYS: `k1:${KEY}`,
+    FINGERPRINT_KEYS: `f1:${KEY}`,
+    AUDIT_KEYS: `a1:${KEY}`,
     ...more,
   });
 }

@@ -4,7 +4,7 @@ import { isIP, type Socket } from 'node:net';
 import { urlToHttpOptions } from 'node:url';
 import ipaddr from 'ipaddr.js';
 import type { Env } from '../../config/env.js';
-import { isLoopbackHost } from '../../config/setting-rules.js';
+import { isLoopbackHost } from '../../config/urls.js';
 
 export type ProxySettings = Pick<Env, 'HTTPS_PROXY' | 'NO_PROXY'>;
 

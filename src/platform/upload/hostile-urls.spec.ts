@@ -3,8 +3,7 @@ import dns, { type LookupAddress } from 'node:dns';
 import net from 'node:net';
 import { Readable } from 'node:stream';
 import { Clock } from '../../config/clock.js';
-import { validateEnv } from '../../config/env.js';
-import { LoopbackPlatform } from '../clients/loopback-platform.spec-support.js';
+import { LoopbackPlatform, testEnv } from '../clients/loopback-platform.spec-support.js';
 import { HOSTILE_ANSWERS, hostileUrls } from './hostile-urls.spec-support.js';
 import { UploadStream } from './upload-stream.js';
 
@@ -16,14 +15,8 @@ const sending = new AsyncLocalStorage<true>();
 
 /** Sends a file. @returns `sent`, or the kind of the failure */
 function send(url: string, env: Record<string, string> = {}): Promise<string | undefined> {
-  const usual = {
-    PLATFORM_BASE_URL: 'https://platform.example.com',
-    PLATFORM_API_KEY: 'key',
-    PLATFORM_WEBHOOK_SECRET: 'webhook-secret-of-the-notebridge-tests',
-    ADMIN_API_KEY: 'admin-key-of-the-notebridge-tests',
-  };
   const file = Readable.from([Buffer.from('%PDF-')]);
-  const upload = new UploadStream(validateEnv({ ...usual, ...env }), new Clock());
+  const upload = new UploadStream(testEnv('https://platform.example.com', env), new Clock());
   return sending
     .run(true, () => upload.uploadTo(url, file, { contentLength: 5, headers: { 'content-type': 'application/pdf' } }))
     .then(() => 'sent')

@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net';
 import type { Env } from '../../config/env.js';
-import { isLoopbackHost } from '../../config/setting-rules.js';
+import { isLoopbackHost } from '../../config/urls.js';
 import { checkPublicUrl, guardedLookup } from '../../platform/upload/public-url.js';
 
 /** The settings that decide where events may be pushed to. */

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import type { Program } from '../../harness/program.js';
-import { until } from '../../harness/until.js';
-import { usePrograms } from '../support/programs.js';
+import type { Program } from '../../../harness/program.js';
+import { until } from '../../../harness/until.js';
+import { usePrograms } from '../../support/programs.js';
 
 const startProgram = usePrograms();
 
@@ -33,7 +33,7 @@ const nothingLeft = (output: string) =>
 
 /** The lines of the output in docs/first-day.md; durations differ, and `…` matches any text. */
 function shownInDocs(): RegExp[] {
-  const page = readFileSync(path.resolve(__dirname, '../../docs/first-day.md'), 'utf8');
+  const page = readFileSync(path.resolve(__dirname, '../../../docs/first-day.md'), 'utf8');
   const [, shown = ''] = /^```\n( +\d+ rows[\s\S]*?)^```$/m.exec(page) ?? [];
   const lines = shown.trimEnd().split('\n');
   expect(lines.length).toBeGreaterThan(5);
@@ -80,15 +80,6 @@ describe('the demo', () => {
     for (const text of texts) expect(text).not.toMatch(/@example|Castellan|Lindqvist/);
   });
 
-  it('leaves an audit log that can be verified without settings', async () => {
-    const program = await startProgram({
-      file: 'dist/src/cli/main.js',
-      args: ['audit', 'verify'],
-      env: { DATA_DIR: folder },
-    });
-    expect([await program.ended(), program.output()]).toEqual([0, expect.stringContaining('nothing was changed')]);
-  });
-
   it('keeps its keys readable only by their owner', () => {
     expect(statSync(path.join(folder, 'demo.json')).mode & 0o777).toBe(0o600);
   });
@@ -101,6 +92,9 @@ describe('a demo that ends early', () => {
     const second = await start();
     expect([await second.ended(), second.output()]).toEqual([1, expect.stringContaining('is already running at http')]);
     expect(await stillThere(demo.output())).toHaveLength(3);
+    const verify = { file: 'dist/src/cli/main.js', args: ['audit', 'verify'], env: { DATA_DIR: folder } };
+    const verified = await startProgram(verify);
+    expect([await verified.ended(), verified.output()]).toEqual([0, expect.stringContaining('nothing was changed')]);
     await demo.kill('SIGKILL');
     await nothingLeft(demo.output());
   });

@@ -1,5 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
-import path from 'node:path';
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 
 const WHY: Record<string, string> = {
   EACCES: 'this user may not write to it or to the folder above',
@@ -16,18 +15,6 @@ export function makeDataFolder(folder: string): void {
     mkdirSync(folder, { recursive: true });
     checkAccess(folder);
   });
-}
-
-/**
- * Checks that the folder can be used or created, without creating it, because the caller may be another user than the
- * service.
- *
- * @throws {Error} as `dataFolderFault`
- */
-export function checkDataFolder(folder: string): void {
-  let place = path.resolve(folder);
-  while (!existsSync(place)) place = path.dirname(place);
-  explain(folder, () => checkAccess(place));
 }
 
 /** Explains why a data folder cannot be used. @param error of the file system */

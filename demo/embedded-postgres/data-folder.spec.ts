@@ -1,7 +1,7 @@
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { checkDataFolder, dataFolderFault, makeDataFolder } from './data-folder.js';
+import { dataFolderFault, makeDataFolder } from './data-folder.js';
 
 describe('the data folder', () => {
   const root = mkdtempSync(path.join(tmpdir(), 'data-folder-'));
@@ -22,12 +22,6 @@ describe('the data folder', () => {
     const folder = path.join(root, name);
     const sentence = `The data folder ${folder} cannot be used (a file has its name). Set DATA_DIR to a folder that this user may write to.`;
     expect(() => makeDataFolder(folder)).toThrow(sentence);
-    expect(() => checkDataFolder(folder)).toThrow(sentence);
-  });
-
-  it('is not created by a check', () => {
-    checkDataFolder(path.join(root, 'c/d'));
-    expect(existsSync(path.join(root, 'c'))).toBe(false);
   });
 
   it.each(['EACCES', 'EPERM', 'EROFS'])(

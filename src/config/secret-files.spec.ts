@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { validateEnv } from './env.js';
+import { validateEnv } from './env.validation.js';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-secrets-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -18,6 +18,8 @@ const secrets = {
   PLATFORM_WEBHOOK_SECRET: 'first-webhook-secret-of-notebridge, second-webhook-secret-of-notebridge',
   ADMIN_API_KEY: 'first-administrator-key-of-notebridge',
   DATA_KEYS: `k2:${key},k1:${key}`,
+  FINGERPRINT_KEYS: `f1:${key}`,
+  AUDIT_KEYS: `a1:${key}`,
   DATABASE_URL: 'postgresql://u:p@localhost/notebridge',
   DATABASE_OWNER_URL: 'postgresql://o:p@localhost/notebridge',
   REDIS_URL: 'redis://:p@localhost:6379',
@@ -61,49 +63,10 @@ test('lists every file that cannot be read with the other faults, and no content
     '  PLATFORM_API_KEY_FILE must name a file that holds the value (ENOENT)',
     '  PLATFORM_WEBHOOK_SECRET_FILE must name a file that holds the value (it is too long)',
     '  ADMIN_API_KEY_FILE must be the only source of ADMIN_API_KEY',
-    expect.stringMatching(/^ {2}PORT must/),
     expect.stringMatching(/^ {2}DATABASE_URL must .*sslmode=verify-full/),
-    '  REDIS_URL_FILE must name a file that holds the value (it is empty)',
     '  DATA_KEYS_FILE must name a file that holds the value (EISDIR)',
+    expect.stringMatching(/^ {2}PORT must/),
+    '  REDIS_URL_FILE must name a file that holds the value (it is empty)',
   ]);
   expect(message).not.toMatch(/hunter2|administrator/);
-});
-
-describe('a command for keys', () => {
-  const { DATA_KEYS: _, ...others } = secrets;
-  const read = (command: string) => validateEnv({ ...base, ...others, DATA_KEYS_COMMAND: command });
-
-  test('prints the keys', () => {
-    expect(read(`printf 'k2:%s\\n' '${key}' | cat`).DATA_KEYS).toEqual([`k2:${key}`]);
-    const commands = { FINGERPRINT_KEYS_COMMAND: `echo f1:${key}`, AUDIT_KEYS_COMMAND: `echo a1:${key}` };
-    expect(validateEnv({ ...base, ...secrets, ...commands })).toMatchObject({
-      FINGERPRINT_KEYS: [`f1:${key}`],
-      AUDIT_KEYS: [`a1:${key}`],
-    });
-  });
-
-  test.each([
-    ['fails', `echo k1:${key}; echo hunter2 >&2; exit 3`, 'must name a command that prints the keys (it ended with 3)'],
-    ['does not exist', 'none-of-that-name', 'must name a command that prints the keys (it ended with 127)'],
-    ['prints nothing', 'true', 'must name a command that prints the keys (it is empty)'],
-    ['prints too much', 'yes', 'must name a command that prints the keys (its output is too long)'],
-  ])('that %s is rejected, without its output', (_, command, fault) => {
-    expect(() => read(command)).toThrow(new RegExp(`\\n  DATA_KEYS_COMMAND ${fault.replace(/[()]/g, '\\$&')}$`));
-  });
-
-  test('loses its error output, because it may contain a secret', () => {
-    expect(read(`test /dev/fd/2 -ef /dev/null && echo k1:${key}`).DATA_KEYS).toEqual([`k1:${key}`]);
-  });
-
-  test('may not be next to another source', () => {
-    const both = { ...base, ...others, DATA_KEYS_FILE: files.DATA_KEYS_FILE, DATA_KEYS_COMMAND: `echo k3:${key}` };
-    expect(() => validateEnv(both)).toThrow('DATA_KEYS_COMMAND must be the only source of DATA_KEYS');
-  });
-
-  test('is not a source of other settings', () => {
-    const { ADMIN_API_KEY, ...rest } = secrets;
-    expect(() => validateEnv({ ...base, ...rest, ADMIN_API_KEY_COMMAND: `echo ${ADMIN_API_KEY}` })).toThrow(
-      'ADMIN_API_KEY',
-    );
-  });
 });

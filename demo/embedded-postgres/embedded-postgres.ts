@@ -5,9 +5,9 @@ import * as fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { withConnectHint } from '../database/connect/connect-fault.js';
-import { withClient } from '../database/connect/session.js';
-import { serviceRoleSql } from '../database/runtime-role.js';
+import { withConnectHint } from '../../src/database/connect/connect-fault.js';
+import { withClient } from '../../src/database/connect/session.js';
+import { serviceRoleSql } from '../../src/database/runtime-role.js';
 import { makeDataFolder } from './data-folder.js';
 import { homeIn, programsFor, serverUser, type User } from './programs.js';
 
@@ -88,17 +88,6 @@ export async function startEmbeddedPostgres(
   return { url, servingUrl, home, release };
 }
 
-/** The server of a folder for a command: that of a running process, or one that stops on release. */
-export async function joinEmbeddedPostgres(dataRoot: string): Promise<EmbeddedPostgres & { isRunning: boolean }> {
-  try {
-    return { ...(await startEmbeddedPostgres(dataRoot)), isRunning: false };
-  } catch (error) {
-    if (!(error instanceof EmbeddedPostgresInUse)) throw error;
-    const home = path.join(dataRoot, 'postgres');
-    return { ...addressIn(home), home, release: async () => {}, isRunning: true };
-  }
-}
-
 const SERVICE_ROLE = 'notebridge_service';
 
 /** The connection strings of a server that runs. The password of the service's role does not reveal the owner's. */
@@ -140,7 +129,7 @@ function makeCluster({ home, user, programs }: Run): void {
   const made = spawnSync(path.join(programs, 'initdb'), args, { ...user, cwd: home, env: environment });
   if (made.status !== 0) {
     const cause = made.error?.message ?? complaintIn(made.stderr.toString());
-    throw new Error(`initdb failed (${cause}): fix that, or set DATABASE_URL to use another PostgreSQL.`);
+    throw new Error(`initdb failed (${cause}): fix that, or set DATA_DIR to another folder.`);
   }
   try {
     fs.renameSync(draft, path.join(home, 'cluster'));
@@ -171,12 +160,12 @@ async function startServer(run: Run): Promise<ChildProcess> {
 function startFault(home: string, log: string, said: string): Error {
   if (RUNS_ALREADY.test(said)) {
     const { 0: pid } = pidFile(home);
-    const advice = 'stop that one, or set DATABASE_URL to a PostgreSQL that several may use';
+    const advice = 'stop that one, or name another folder in DATA_DIR';
     return new EmbeddedPostgresInUse(
       `The embedded PostgreSQL in ${home} is in use by another process (${pid}), and has one owner: ${advice}. If ${pid} is not PostgreSQL, delete ${path.join(home, PID_FILE)}.`,
     );
   }
-  const advice = `see ${log}, or set DATA_DIR to another folder or DATABASE_URL to another PostgreSQL`;
+  const advice = `see ${log}, or set DATA_DIR to another folder`;
   return new Error(`The embedded PostgreSQL in ${home} does not start (${complaintIn(said)}): ${advice}.`);
 }
 

@@ -20,7 +20,8 @@ export function serverUser(place: string): User {
   if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
   const accounts = fs.readFileSync('/etc/passwd', 'utf8');
   const account = /^postgres:.*?:(\d+):(\d+):/m.exec(accounts) ?? /^nobody:.*?:(\d+):(\d+):/m.exec(accounts);
-  if (!account) throw new Error('PostgreSQL does not run as root, and there is no user postgres: set DATABASE_URL.');
+  if (!account)
+    throw new Error('PostgreSQL does not run as root, and there is no user postgres: run this as another user.');
   return { uid: Number(account[1]), gid: Number(account[2]) };
 }
 
@@ -64,7 +65,7 @@ function installedPackage(): string {
     return path.resolve(createRequire(entry).resolve(PLATFORM), '../..');
   } catch {
     throw new Error(
-      `There is no embedded PostgreSQL in node_modules (${PLATFORM}): set DATABASE_URL to a PostgreSQL of your own, or install with optional dependencies.`,
+      `There is no embedded PostgreSQL in node_modules (${PLATFORM}): install with optional dependencies (npm ci).`,
     );
   }
 }
