@@ -23,16 +23,36 @@ function take(file) {
   } catch (error) {
     if (error.code !== 'EEXIST') throw error;
   }
-  if (hasEnded(file)) fs.rmSync(file, { force: true });
+  const holder = holderOf(file);
+  if (holder !== undefined && hasEnded(Number(holder))) remove(file, holder);
   return false;
 }
 
-function hasEnded(file) {
+/** Another process may have removed the lock and taken its own meanwhile, which is put back. */
+function remove(file, holder) {
+  const moved = `${file}.${process.pid}`;
   try {
-    const holder = Number(fs.readFileSync(file, 'utf8'));
-    if (holder === process.pid) return true; // left by an earlier process with this number
-    process.kill(holder, 0);
-    return false;
+    fs.renameSync(file, moved);
+    if (holderOf(moved) !== holder) fs.linkSync(moved, file);
+    fs.rmSync(moved);
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error;
+  }
+}
+
+function holderOf(file) {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch {
+    return undefined; // it was released meanwhile
+  }
+}
+
+/** True for the own number, too: an earlier process had it. */
+function hasEnded(holder) {
+  try {
+    if (holder !== process.pid) process.kill(holder, 0);
+    return holder === process.pid;
   } catch (error) {
     return error.code === 'ESRCH';
   }
