@@ -1,12 +1,18 @@
 import 'reflect-metadata';
 import { plainToInstance } from 'class-transformer';
-import { type ValidationError, validateSync } from 'class-validator';
+import { getMetadataStorage, type ValidationError, validateSync } from 'class-validator';
 import { distance } from 'fastest-levenshtein';
 import { Env } from './env.js';
 import { isSet, type Raw, withFiles } from './secret-files.js';
 
-/** The name of every setting. */
-export const SETTINGS: readonly string[] = Object.keys(new Env());
+/** The name of every setting, in the order of `Env`: each has a decorator of class-validator. */
+export const SETTINGS: readonly string[] = [
+  ...new Set(
+    getMetadataStorage()
+      .getTargetValidationMetadatas(Env, '', true, false)
+      .map(({ propertyName }) => propertyName),
+  ),
+];
 
 /**
  * Reads and validates an environment.

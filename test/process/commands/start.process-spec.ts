@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { cpSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { ROOT } from '../support/pages.js';
+import { ROOT } from '../../support/pages.js';
 
 const NOT_BUILT = 'notebridge is not built: run npm ci && npm run build first.';
 const NOT_INSTALLED = 'The packages of notebridge are not installed: run npm ci first.';

@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, write
 import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { ROOT } from '../support/pages.js';
+import { ROOT } from '../../support/pages.js';
 
 const BUILDS = {
   prisma: 'src/generated/prisma/client.ts',
