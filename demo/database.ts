@@ -1,11 +1,8 @@
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { CliFault } from '../src/cli/api/cli-fault.js';
-import type { DemoNote } from '../src/cli/api/connection.js';
 import { withClient } from '../src/database/connect/session.js';
 import { prepareStores } from '../src/prepare.js';
 import { EmbeddedPostgresInUse, startEmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
-import { noteFile } from './settings.js';
 
 interface FreshDatabase {
   /** For a role that owns nothing. */
@@ -25,7 +22,7 @@ export async function freshDatabase(folder: string): Promise<FreshDatabase> {
   const { url, servingUrl, release } = await startEmbeddedPostgres(folder).catch((error: unknown) => {
     if (!(error instanceof EmbeddedPostgresInUse)) throw error;
     throw new CliFault(
-      `npm run ${path.basename(folder)} of this clone is already running${runningAt()}. Use that one, or stop it with Ctrl-C first.`,
+      `npm run ${path.basename(folder)} of this clone is already running. Use that one, or stop it with Ctrl-C first.`,
     );
   });
   // The database itself stays, because default privileges belong to it.
@@ -33,12 +30,4 @@ export async function freshDatabase(folder: string): Promise<FreshDatabase> {
   await withClient(url, (client) => client.query(empty));
   await prepareStores({ DATABASE_URL: servingUrl, QUEUE_PREFIX: 'notebridge' }, servingUrl, url);
   return { url: servingUrl, ownerUrl: url, stop: release };
-}
-
-function runningAt(): string {
-  try {
-    return ` at ${(JSON.parse(readFileSync(noteFile(), 'utf8')) as DemoNote).url}`;
-  } catch {
-    return '';
-  }
 }

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import { SETTINGS } from '../src/config/env.validation.js';
 import { freshDatabase } from './database.js';
-import { startProgram } from './program.js';
+import { STOP_MS, startProgram } from './program.js';
 import { dataOf, leaveNote, localSettings, ROOT } from './settings.js';
 
 /** Clean-up at the end, in reverse order. */
@@ -29,7 +30,7 @@ async function start(
 ): Promise<void> {
   const database = await freshDatabase(folder);
   undo.push(database.stop);
-  const environment = { ...service, DATABASE_URL: database.url, LOG_LEVEL: process.env.LOG_LEVEL ?? 'info' };
+  const environment = { ...settingsGiven(), ...service, DATABASE_URL: database.url };
   const { program } = await startProgram({
     name: 'The simulator',
     file: 'simulator/main.js',
@@ -50,8 +51,9 @@ key         ${service.ADMIN_API_KEY}
 In another terminal, npx notebridge uses this service. Ctrl-C stops everything.
 `);
   const nest = startNest(environment);
-  undo.push(() => stopGroup(nest));
-  nest.once('exit', () => onEnd());
+  const ended = once(nest, 'exit');
+  undo.push(() => stopGroup(nest, ended));
+  nest.once('error', onEnd).once('exit', () => onEnd(new Error('nest start --watch ended: see its output above.')));
 }
 
 /** In a process group of its own, so that the service ends with the command that restarts it. */
@@ -73,10 +75,18 @@ function startNest(environment: Record<string, string>): ChildProcess {
   });
 }
 
-async function stopGroup(child: ChildProcess): Promise<void> {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  process.kill(-child.pid, 'SIGTERM');
-  await once(child, 'exit');
+/** The settings of the service in the environment of this command, such as one that a developer has just added. */
+function settingsGiven(): Record<string, string> {
+  const isSetting = (name: string) => SETTINGS.includes(name.replace(/_FILE$/, ''));
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => isSetting(name))) as Record<string, string>;
+}
+
+async function stopGroup({ pid, exitCode, signalCode }: ChildProcess, ended: Promise<unknown>): Promise<void> {
+  if (pid === undefined || exitCode !== null || signalCode !== null) return;
+  process.kill(-pid, 'SIGTERM');
+  const killing = setTimeout(() => process.kill(-pid, 'SIGKILL'), STOP_MS);
+  await ended;
+  clearTimeout(killing);
 }
 
 main().then(

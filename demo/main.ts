@@ -32,6 +32,8 @@ async function main(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => stopping.abort(new CliFault('Stopped.', 130)));
   }
+  const unknown = process.argv.slice(2).find((argument) => argument !== '--once');
+  if (unknown !== undefined) throw new CliFault(`Unknown argument ${unknown}. Use --once, or none.`);
   const settings = await localSettings(dataOf('demo'));
   const { url, simulatorUrl } = await startAll(settings);
   const key = settings.service.ADMIN_API_KEY ?? '';
@@ -61,10 +63,11 @@ async function startAll(settings: LocalSettings): Promise<{ url: string; simulat
   const url = String(service.address);
   const simulatorUrl = String(simulator.url);
   leaveNote(url, { ...settings.service, DATABASE_OWNER_URL: database.ownerUrl });
+  const isElsewhere = process.env.PORT === undefined && settings.service.PORT !== USUAL_PORT;
   tell(
     'PostgreSQL  embedded, with an empty database, because the simulated platform loses its users when it stops',
     `platform    ${simulatorUrl}, limited to ${CALLS_PER_MINUTE} user-management calls in any 60 seconds`,
-    `notebridge  ${url}${new URL(url).port === USUAL_PORT ? '' : ` (another program uses port ${USUAL_PORT})`}`,
+    `notebridge  ${url}${isElsewhere ? ` (another program uses port ${USUAL_PORT})` : ''}`,
   );
   return { url, simulatorUrl };
 }

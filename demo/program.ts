@@ -8,7 +8,8 @@ const ROOT = path.resolve(__dirname, '../..');
 const POLL_MS = 30;
 /** Far longer than a slow machine needs. */
 const START_MS = 180_000;
-const STOP_MS = 20_000;
+/** How long a program may take to stop before SIGKILL. */
+export const STOP_MS = 20_000;
 const LAST_LINES = 15;
 
 /** A program that the demo has started. */

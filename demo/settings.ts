@@ -36,9 +36,9 @@ export async function localSettings(folder: string): Promise<LocalSettings> {
   for (const place of [DATA, folder]) makeDataFolder(place);
   const kept = keptEnvironment();
   const secret = (name: string) => kept[name] ?? randomBytes(24).toString('base64url');
-  const simulatorPort = await freePort(4010);
+  const simulatorPort = await freePort(Number(process.env.SIMULATOR_PORT ?? 4010));
   const simulatorUrl = `http://127.0.0.1:${simulatorPort}`;
-  const port = String(await freePort(Number(USUAL_PORT)));
+  const port = String(await freePort(Number(process.env.PORT ?? USUAL_PORT)));
   const service = {
     PLATFORM_BASE_URL: simulatorUrl,
     PLATFORM_API_KEY: secret('PLATFORM_API_KEY'),

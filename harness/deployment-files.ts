@@ -4,8 +4,12 @@ import os from 'node:os';
 import path from 'node:path';
 import { load, YAML11_SCHEMA } from 'js-yaml';
 import { Env } from '../src/config/env.js';
+import { SETTINGS } from '../src/config/env.validation.js';
 
 const ROOT = path.resolve(__dirname, '..');
+
+/** True for the name of a setting, or of its file. */
+export const isSetting = (name: string): boolean => SETTINGS.includes(name.replace(/_FILE$/, ''));
 
 /** The text of a file of the project. */
 export const readProjectFile = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');

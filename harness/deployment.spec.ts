@@ -1,10 +1,11 @@
 import path from 'node:path';
-import { SETTINGS, validateEnv } from '../src/config/env.validation.js';
+import { validateEnv } from '../src/config/env.validation.js';
 import {
   type ComposeService,
   compose,
   InstalledSecrets,
   imageCommand,
+  isSetting,
   longestShutdownSeconds,
   readProjectFile as read,
   settingsIn,
@@ -16,7 +17,6 @@ const { services, secrets } = compose();
 const service = (name: string): ComposeService => services[name] ?? {};
 const dockerfile = read('Dockerfile');
 const SERVES = ['node', '--enable-source-maps', 'dist/src/main.js'];
-const isSetting = (name: string) => SETTINGS.includes(name.replace(/_FILE$/, ''));
 
 describe('docker-compose.yml', () => {
   const installed = new InstalledSecrets();

@@ -6,7 +6,7 @@ import type { Job } from 'kubernetes-types/batch/v1';
 import type { NetworkPolicy } from 'kubernetes-types/networking/v1';
 import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1';
 import { validateEnv } from '../src/config/env.validation.js';
-import { InstalledSecrets, longestShutdownSeconds, settingsIn } from './deployment-files.js';
+import { InstalledSecrets, isSetting, longestShutdownSeconds, settingsIn } from './deployment-files.js';
 import { schemaFaults } from './kubernetes-schemas.js';
 
 const FOLDER = path.resolve(__dirname, '../deploy/kubernetes');
@@ -65,6 +65,10 @@ describe('deploy/kubernetes', () => {
       expect.stringContaining("'name' is missing"),
       expect.stringContaining("'number' is not assignable"),
     ]);
+  });
+
+  it.each(workloads)('gives the %s only settings that the service has', (_, manifest) => {
+    expect(Object.keys(settingsOf(manifest)).filter((name) => !isSetting(name))).toEqual([]);
   });
 
   it.each(workloads)('gives the %s settings and secrets that the service accepts', (_, manifest) => {

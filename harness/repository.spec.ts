@@ -20,7 +20,7 @@ const dockerfile = read('Dockerfile');
 
 const examples = [...read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z_]+)=(.*)$/gm)]
   .map(([, name = '', value = '']) => [name, value] as const)
-  .filter(([name]) => !/_(FILE|COMMAND|IMAGE)$/.test(name));
+  .filter(([name]) => !/_(FILE|IMAGE)$/.test(name));
 
 describe('.env.example', () => {
   it('shows every setting that the service has, and no other', () => {

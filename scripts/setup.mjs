@@ -7,12 +7,28 @@ import { takeTurn } from './take-turn.mjs';
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const INSTALLED = 'node_modules/.package-lock.json';
 const [PRISMA, METADATA] = ['dist/.built/prisma', 'dist/.built/metadata'];
-const COMPILED = ['client', 'src', 'simulator', 'demo', 'bench', 'harness', 'faults', '.swcrc', 'nest-cli.json'];
+const COMPILED = [
+  'client',
+  'src',
+  'simulator',
+  'demo',
+  'bench',
+  'harness',
+  'faults',
+  '.swcrc',
+  'nest-cli.json',
+  'tsconfig.build.json',
+];
 
 /** The steps of `npm run build`: its name, an output, its sources. All depend on the installed packages, too. */
 const BUILDS = [
   ['Generating the database client', 'prisma', 'src/generated/prisma', ['prisma/schema.prisma', 'prisma.config.ts']],
-  ['Describing the API', 'metadata', 'src/generated/metadata.ts', ['src', 'scripts/openapi-metadata.mjs']],
+  [
+    'Describing the API',
+    'metadata',
+    'src/generated/metadata.ts',
+    ['src', 'scripts/openapi-metadata.mjs', 'tsconfig.json', 'tsconfig.build.json'],
+  ],
   ['Compiling', 'service', 'dist/src/main.js', [...COMPILED, PRISMA, METADATA]],
   ['Building the console', 'console', 'dist/console/index.html', ['client', 'console']],
   ['Packing the client', 'client', 'dist/client-package', ['client', 'tsconfig.json', 'scripts/pack-client.mjs']],

@@ -40,7 +40,9 @@ function limitMemory(): void {
 function taskOf([task, ...more]: readonly string[]): 'serve' | 'migrate' {
   const unknown = task === undefined || task === 'migrate' ? more[0] : task;
   if (unknown !== undefined)
-    throw new Error(`Unknown argument ${unknown}. Use migrate, or none; settings are in the environment.`);
+    throw new Error(
+      `Unknown argument ${unknown.split('=')[0]}. Use migrate, or none; settings are in the environment.`,
+    );
   return task === 'migrate' ? 'migrate' : 'serve';
 }
 
@@ -48,8 +50,11 @@ async function main(): Promise<void> {
   limitMemory();
   const task = taskOf(process.argv.slice(2));
   const env = readEnv();
-  const { notes, warnings } = await prepare(env, task);
-  warnings.push(...misspelledSettings());
+  const misspelled = misspelledSettings();
+  const { notes, warnings } = await prepare(env, task).catch((error: Error) => {
+    throw new Error([error.message, ...misspelled].join('\n'), { cause: error });
+  });
+  warnings.push(...misspelled);
   if (task === 'migrate') {
     for (const line of [...notes, ...warnings]) process.stdout.write(`${line}\n`);
     return;

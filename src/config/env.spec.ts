@@ -359,6 +359,16 @@ describe('secrets', () => {
   });
 });
 
+test('settings for sign-in are set together or not at all', () => {
+  const said = fault({ ...good, OIDC_CLIENT_ID: 'notebridge' });
+  const lines = said.split('\n').slice(1);
+  expect(lines).toHaveLength(4);
+  for (const line of lines)
+    expect(line).toMatch(
+      /^ {2}OIDC_(ISSUER|CLIENT_SECRET|SCOPES_CLAIM|SCOPES) is not set: it must be set, as OIDC_ISSUER/,
+    );
+});
+
 describe('a variable that no setting has', () => {
   test.each([
     ['DATABASE_URI', 'DATABASE_URL'],

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { plainToInstance } from 'class-transformer';
 import { getMetadataStorage, type ValidationError, validateSync } from 'class-validator';
-import { distance } from 'fastest-levenshtein';
+import { closest, distance } from 'fastest-levenshtein';
 import { Env } from './env.js';
 import { isSet, type Raw, withFiles } from './secret-files.js';
 
@@ -41,8 +41,10 @@ export function validateEnv(raw: Raw): Env {
   );
 }
 
-/** class-validator lists the rule that was declared last first. */
-const wordsOf = ({ constraints = {} }: ValidationError) => [...new Set(Object.values(constraints))].reverse();
+/** In the order of the decorators: class-validator lists the last one first, but `IsDefined` before all others. */
+function wordsOf({ constraints: { isDefined, ...others } = {} }: ValidationError): string[] {
+  return [...new Set([...(isDefined ? [isDefined] : []), ...Object.values(others).reverse()])];
+}
 
 /** Standard variables whose names are close to a setting's. */
 const NO_MISSPELLINGS = ['HTTP_PROXY'];
@@ -57,8 +59,9 @@ export function misspellings(raw: Raw): string[] {
     .flatMap((name) => {
       const bare = name.replace(/_FILE$/, '');
       if (SETTINGS.includes(bare) || NO_MISSPELLINGS.includes(name)) return [];
-      const near = SETTINGS.find((each) => distance(each, bare) <= Math.min(2, bare.length * MAX_CHANGED_SHARE));
-      return near === undefined ? [] : `${name} is not a setting and is ignored. Did you mean ${near}?`;
+      const near = closest(bare, SETTINGS);
+      if (distance(near, bare) > Math.min(2, bare.length * MAX_CHANGED_SHARE)) return [];
+      return `${name} is not a setting and is ignored. Did you mean ${near}?`;
     });
 }
 

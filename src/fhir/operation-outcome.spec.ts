@@ -19,7 +19,6 @@ describe('a problem as an OperationOutcome', () => {
     [501, 'not-configured', 'exception'],
     [503, 'database-unavailable', 'transient'],
     [503, 'data-unreadable', 'exception'],
-    [507, 'disk-full', 'no-store'],
   ])('%i %s has the code %s', (status, type, code) => {
     expect(issueOf(new Problem(status, type, 'Words.'))).toEqual({
       severity: status >= 500 ? 'fatal' : 'error',

@@ -31,7 +31,6 @@ const BY_STATUS: Readonly<Record<number, string>> = {
   431: 'too-long',
   503: 'transient',
   504: 'timeout',
-  507: 'no-store',
 };
 
 /** Renders a problem as an OperationOutcome. `details` holds its stable type, and `diagnostics` its words. */

@@ -24,7 +24,6 @@ const HEALTHY: Record<string, string> = {
   compliance: 'Compliance checks are submitted and looked up.',
   database: 'PostgreSQL answers and accepts writes.',
   decisions: 'Nothing awaits a decision.',
-  disk: 'The database has room.',
   grants: 'API keys and browser sessions have valid MACs, and no key expires soon.',
   inbox: 'Webhooks are stored and acknowledged.',
   people: 'Providers and clients are mirrored.',

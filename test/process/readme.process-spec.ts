@@ -183,7 +183,7 @@ test('the command of a clone that is not built names the command that builds it'
   mkdirSync(path.join(folder, 'bin'));
   const copy = path.join(folder, 'bin/notebridge.js');
   copyFileSync(path.join(ROOT, 'bin/notebridge.js'), copy);
-  const sentence = 'notebridge is not built yet: run npm run build in this clone first.\n';
+  const sentence = 'notebridge is not built yet: run npm run setup in this clone first.\n';
   expect(await run(`node ${copy} status`)).toEqual({ code: 1, output: sentence });
 });
 

@@ -23,5 +23,7 @@ export async function withServiceData<T>(
   const keys = parseAllKeys(env);
   if (role === 'owner' && ownerUrl !== undefined)
     return withConnectHint('DATABASE_OWNER_URL', () => withClient(ownerUrl, (client) => work(client, keys)));
-  return withConnectHint('DATABASE_URL', () => withClient(url, (client) => work(client, keys)));
+  return withConnectHint(demo ? 'that npm run demo or npm run dev still runs' : 'DATABASE_URL', () =>
+    withClient(url, (client) => work(client, keys)),
+  );
 }

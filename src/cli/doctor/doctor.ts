@@ -1,8 +1,9 @@
 import 'reflect-metadata';
 import type { Env } from '../../config/env.js';
+import { misspelledSettings } from '../../config/env.validation.js';
 import { serviceSettings } from '../api/service-settings.js';
 import { allChecks } from './checks.js';
-import { type Checks, faultOf, findingLines, ok } from './finding.js';
+import { type Checks, faultOf, findingLines, ok, unknown } from './finding.js';
 
 /** `notebridge doctor`: reads the environment as the service does, and checks everything that it names. */
 export async function examine({ json }: { json?: boolean }): Promise<void> {
@@ -19,8 +20,9 @@ function checksToMake(): Checks {
   const ofDemo = "complete (the demo's, because none are set here; its platform and service run only with the demo)";
   try {
     const { env, demo, url = demo?.url ?? addressOf(env) } = serviceSettings();
+    const misspelled = misspelledSettings();
     return {
-      Settings: () => ok(demo ? ofDemo : 'complete'),
+      Settings: () => (misspelled.length > 0 ? unknown : ok)(demo ? ofDemo : 'complete', ...misspelled),
       ...allChecks(env, url, demo ? 'npm run demo' : 'npm start'),
     };
   } catch (error) {

@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, rmSync, symlinkSync, utimesSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync, utimesSync } from 'node:fs';
 import path from 'node:path';
 import type { Program } from '../../../harness/program.js';
 import { until } from '../../../harness/until.js';
@@ -21,12 +21,17 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(clone, { recursive: true, force: true }));
 
-const start = (): Promise<Program> => startProgram({ file: path.join(clone, 'dist/demo/dev.js') });
+/** Any free ports, because other commands may look for the usual ones at the same time. */
+const start = (): Promise<Program> =>
+  startProgram({
+    file: path.join(clone, 'dist/demo/dev.js'),
+    env: { PORT: '0', SIMULATOR_PORT: '0', API_DOCS: 'false' },
+  });
 
 const startsIn = (output: string): number => output.split('"ready":true').length - 1;
 
-/** The programs that still answer: the platform and the service. */
-async function answering(output: string): Promise<string[]> {
+/** The programs that still run: the platform, the service and PostgreSQL. */
+async function running(output: string): Promise<string[]> {
   const urls = [...new Set(output.match(/http:\/\/127\.0\.0\.1:\d+/g))];
   const answers = urls.map((url) =>
     fetch(url).then(
@@ -34,24 +39,30 @@ async function answering(output: string): Promise<string[]> {
       () => [],
     ),
   );
-  return (await Promise.all(answers)).flat();
+  const isServed = existsSync(path.join(clone, '.data/dev/postgres/cluster/data/postmaster.pid'));
+  return [...(await Promise.all(answers)).flat(), ...(isServed ? ['PostgreSQL'] : [])];
 }
+
+const nothingRuns = (dev: Program) =>
+  until('no program is left', async () => (await running(dev.output())).length === 0);
 
 describe('npm run dev', () => {
   it('restarts the service after a change of its source, and stops everything', async () => {
     const dev = await start();
     await dev.printed(/"ready":true/);
-    expect(await answering(dev.output())).toHaveLength(2);
+    expect(await running(dev.output())).toHaveLength(3);
     utimesSync(path.join(clone, 'src/main.ts'), new Date(), new Date());
     await until('the service has started again', () => startsIn(dev.output()) === 2);
     expect(await dev.kill('SIGTERM')).toBe(0);
-    expect(await answering(dev.output())).toEqual([]);
+    await nothingRuns(dev);
   });
 
-  it('leaves nothing running after SIGKILL', async () => {
+  it('gives the service the settings of its environment', async () => {
     const dev = await start();
     await dev.printed(/"ready":true/);
+    const [url = ''] = /http:\/\/127\.0\.0\.1:\d+(?=\/console)/.exec(dev.output()) ?? [];
+    expect((await fetch(`${url}/openapi.json`)).status).toBe(404); // by API_DOCS
     await dev.kill('SIGKILL');
-    await until('no program is left', async () => (await answering(dev.output())).length === 0);
+    await nothingRuns(dev);
   });
 });

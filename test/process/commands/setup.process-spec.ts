@@ -39,7 +39,14 @@ function makeClone(engines = '>=20') {
   write('node_modules/.package-lock.json', JSON.stringify({ packages: { 'node_modules/pg': { version: '1.0.0' } } }));
   for (const name of ['client', 'src', 'simulator', 'demo', 'bench', 'harness', 'faults', 'console'])
     write(`${name}/a.ts`, '');
-  for (const file of ['.swcrc', 'nest-cli.json', 'tsconfig.json', 'prisma/schema.prisma', 'prisma.config.ts'])
+  for (const file of [
+    '.swcrc',
+    'nest-cli.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'prisma/schema.prisma',
+    'prisma.config.ts',
+  ])
     write(file, '');
 }
 

@@ -32,7 +32,7 @@ const REQUIRED: Record<string, string> = {
 };
 
 /** The settings of the class `Env`, in its order. */
-export function settingsOfEnv(): Setting[] {
+function settingsOfEnv(): Setting[] {
   const source = readFileSync('src/config/env.ts', 'utf8');
   const file = ts.createSourceFile('env.ts', source, ts.ScriptTarget.Latest, true);
   const env = file.statements.find(ts.isClassDeclaration);
