@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import path from 'node:path';
 import { SETTINGS } from '../src/config/env.validation.js';
 import { freshDatabase } from './database.js';
@@ -30,7 +29,8 @@ async function start(
 ): Promise<void> {
   const database = await freshDatabase(folder);
   undo.push(database.stop);
-  const environment = { ...settingsGiven(), ...service, DATABASE_URL: database.url };
+  const own = { ...service, DATABASE_URL: database.url };
+  const environment = { ...settingsGiven(Object.keys(own)), ...own };
   const { program } = await startProgram({
     name: 'The simulator',
     file: 'simulator/main.js',
@@ -51,7 +51,7 @@ key         ${service.ADMIN_API_KEY}
 In another terminal, npx notebridge uses this service. Ctrl-C stops everything.
 `);
   const nest = startNest(environment);
-  const ended = once(nest, 'exit');
+  const ended = new Promise((resolve) => nest.once('exit', resolve));
   undo.push(() => stopGroup(nest, ended));
   nest.once('error', onEnd).once('exit', () => onEnd(new Error('nest start --watch ended: see its output above.')));
 }
@@ -75,10 +75,10 @@ function startNest(environment: Record<string, string>): ChildProcess {
   });
 }
 
-/** The settings of the service in the environment of this command, such as one that a developer has just added. */
-function settingsGiven(): Record<string, string> {
-  const isSetting = (name: string) => SETTINGS.includes(name.replace(/_FILE$/, ''));
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => isSetting(name))) as Record<string, string>;
+/** The settings in the environment of this command, such as one that a developer has just added. @param own are not taken */
+function settingsGiven(own: readonly string[]): Record<string, string> {
+  const taken = SETTINGS.filter((name) => !own.includes(name)).flatMap((name) => [name, `${name}_FILE`]);
+  return Object.fromEntries(taken.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
 }
 
 async function stopGroup({ pid, exitCode, signalCode }: ChildProcess, ended: Promise<unknown>): Promise<void> {
