@@ -128,3 +128,19 @@ test('a provider is not deleted while a client that names it is being put', asyn
     await world.sql('SELECT FROM client_providers cp JOIN people q ON q.id = cp.provider_id WHERE NOT q.wanted'),
   ).toEqual([]);
 });
+
+test('a PUT that meets a rename of its person is accepted or answered 409, never 500', async () => {
+  const ids = Array.from({ length: 30 }, (_, number) => `p-met-${number}`);
+  const put = (id: string, firstName: string) =>
+    world.call('PUT', `/v1/providers/${id}`, { body: { email: `${id}@example.org`, firstName, lastName: 'Ruiz' } });
+  await Promise.all(ids.map((id) => put(id, 'First')));
+  const answers = await Promise.all(
+    ids.flatMap((id) => [
+      put(id, 'Second'),
+      world.call('POST', `/v1/providers/${id}/rename`, { body: { externalId: `${id}-new` } }),
+      put(id, 'Third'),
+      put(id, 'Fourth'),
+    ]),
+  );
+  expect(answers.map(({ status }) => status).filter((status) => ![200, 202, 409].includes(status))).toEqual([]);
+});

@@ -98,9 +98,9 @@ export class PeopleRepository extends PeopleReader {
   async wantPerson(tx: PoolClient, key: PersonKey, profile: Profile, id?: string): Promise<string> {
     const { kind, externalId } = key;
     if (!id) await this.upcoming.start(tx, kind, [externalId]);
-    const { person } = await this.prisma.in(tx);
-    const where = { kind_externalId: { kind, externalId } };
-    const known = id ?? (await person.findUnique({ where, select: { id: true } }))?.id ?? randomUUID();
+    // Locked, so that no rename in between leaves the id to a person with another external id.
+    const lock = 'SELECT id FROM people WHERE kind = $1 AND external_id = $2 FOR UPDATE';
+    const known = id ?? (await tx.query<{ id: string }>(lock, [kind, externalId])).rows[0]?.id ?? randomUUID();
     const { rows } = await tx.query<{ id: string }>(
       `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, lane)
        VALUES ($1, $2, $3, $4, $5, $6, 'interactive')
