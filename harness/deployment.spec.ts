@@ -28,7 +28,7 @@ describe('docker-compose.yml', () => {
     expect(files.sort()).toEqual([...(service(name).secrets ?? [])].sort());
     const env = validateEnv({ ...settingsIn(read('.env.example')), ...installed.mountedIn(settings) });
     expect(env.ROLES).toEqual(name === 'migrate' ? ['api', 'worker'] : [name]);
-    expect(new URL(env.DATABASE_URL ?? '').username).toBe('notebridge_service');
+    expect(new URL(env.DATABASE_URL).username).toBe('notebridge_service');
     expect(env.DATABASE_OWNER_URL === undefined).toBe(name !== 'migrate');
   });
 

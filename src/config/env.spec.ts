@@ -376,6 +376,7 @@ describe('a variable that no setting has', () => {
     ['PLATFORM_BSAE_URL', 'PLATFORM_BASE_URL'],
     ['DATA_KEY_FILE', 'DATA_KEYS'],
     ['AUDIT_KEY', 'AUDIT_KEYS'],
+    ['LOG_LEVLE', 'LOG_LEVEL'],
   ])('is reported with the setting that it resembles: %s', (name, setting) => {
     const sentence = `${name} is not a setting and is ignored. Did you mean ${setting}?`;
     expect(misspellings({ ...good, [name]: 'hunter2' })).toEqual([sentence]);

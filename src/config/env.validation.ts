@@ -49,8 +49,8 @@ function wordsOf({ constraints: { isDefined, ...others } = {} }: ValidationError
 /** Standard variables whose names are close to a setting's. */
 const NO_MISSPELLINGS = ['HTTP_PROXY'];
 
-/** Letters that may differ in a misspelling, per letter of its name: `DATABASE_URI`, but not `PATH` for `PORT`. */
-const MAX_CHANGED_SHARE = 1 / 5;
+/** Letters that may differ in a misspelling. Two that are swapped are two, and in a short name two make another word. */
+const mayDiffer = (name: string) => (name.length < 8 ? 1 : 2);
 
 /** @returns a sentence for each variable that looks like a misspelled setting, which would otherwise be ignored */
 export function misspellings(raw: Raw): string[] {
@@ -60,7 +60,7 @@ export function misspellings(raw: Raw): string[] {
       const bare = name.replace(/_FILE$/, '');
       if (SETTINGS.includes(bare) || NO_MISSPELLINGS.includes(name)) return [];
       const near = closest(bare, SETTINGS);
-      if (distance(near, bare) > Math.min(2, bare.length * MAX_CHANGED_SHARE)) return [];
+      if (distance(near, bare) > mayDiffer(bare)) return [];
       return `${name} is not a setting and is ignored. Did you mean ${near}?`;
     });
 }

@@ -42,7 +42,7 @@ const poolOf = (type: Parameters<typeof world.get>[0], field: string) =>
 const CONNECTIONS: Record<string, (query: (client: Pick<pg.Pool, 'query'>) => Promise<unknown>) => Promise<unknown>> = {
   'short statements': (query) => query(world.get(Database).pool),
   'many rows': (query) => query(world.get(Database).bulkPool),
-  commands: (query) => withClient(world.get(Env).DATABASE_URL ?? '', query),
+  commands: (query) => withClient(world.get(Env).DATABASE_URL, query),
   heartbeats: (query) => query(poolOf(WorkerProcess, 'own')),
   uploads: (query) => query(poolOf(UploadConnectionPool, 'pool')),
   webhooks: (query) => query(poolOf(InboxWriterRepository, 'pool')),

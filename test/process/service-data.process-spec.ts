@@ -47,7 +47,8 @@ beforeAll(async () => {
 });
 
 test('commands work on the database of a running service', async () => {
-  service = await world.start();
+  service = await world.start({ LOG_LEVLE: 'debug' });
+  expect(service.output()).toContain('LOG_LEVLE is not a setting and is ignored. Did you mean LOG_LEVEL?');
   await withClient(world.database.url, (database) =>
     runWorkload({ simulator: world.simulator, adminKey: ADMIN_KEY, service, database }, 'a', 3, 3),
   );
@@ -68,7 +69,8 @@ test('commands work on the database of a running service', async () => {
   expect(signed).toEqual([0, expect.stringMatching(/audit_links\.mac +\w+: \d+[\s\S]*All values are by \w+\./)]);
   const rotated = await run('keys rotate data');
   expect(rotated).toEqual([0, expect.stringMatching(/people\.profile +k1: \d+[\s\S]*All values are by k1\./)]);
-  const [, diagnosis] = await run('doctor', { ...settings, NOTEBRIDGE_URL: service.url });
+  const [, diagnosis] = await run('doctor', { ...settings, LOG_LEVLE: 'debug', NOTEBRIDGE_URL: service.url });
+  expect(diagnosis).toMatch(/^– Settings +complete\n +LOG_LEVLE is not a setting.* LOG_LEVEL\?$/m);
   expect(diagnosis).toMatch(/✓ Database {3}PostgreSQL \d+\S*, 0 migrations to apply/);
 });
 

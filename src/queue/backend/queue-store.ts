@@ -47,7 +47,7 @@ export const openBackend = ({ REDIS_URL, DATABASE_URL = '', QUEUE_PREFIX }: Stor
  */
 export async function prepareQueueStore(env: StoreEnv, ownerUrl: string | undefined): Promise<string[]> {
   if (env.REDIS_URL) return checkRedis(env);
-  await (ownerUrl === undefined ? checkQueueTables(env.DATABASE_URL ?? '') : createQueueTables(ownerUrl));
+  await (ownerUrl === undefined ? checkQueueTables(env.DATABASE_URL) : createQueueTables(ownerUrl));
   return [];
 }
 
