@@ -3,7 +3,6 @@ import type { PoolClient } from 'pg';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
 import { RELEASE } from '../due-rows/lease.js';
-import { joinTraces, tracesNow } from '../due-rows/traces.js';
 import { Feed } from '../feed/feed.js';
 import { SubjectIds } from '../feed/subject-ids.js';
 import { Contract } from '../platform/contract/contract.js';
@@ -109,10 +108,10 @@ export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
   /** Stores the end that an event reports, of a job known or not, and makes its result due. */
   async recordEnd(tx: PoolClient, jobId: string, end: JobEnd, canReadEnds: boolean): Promise<void> {
     const { rows } = await tx.query<JobRow>(
-      `INSERT INTO compliance_jobs AS t (id, shown_id, job_id, state, traceparents)
-       SELECT id, id, $1, 'Submitted', $2 FROM (SELECT gen_random_uuid() AS id) AS new
-       ON CONFLICT (job_id) DO UPDATE SET ${joinTraces('t', 'excluded.traceparents')} RETURNING ${JOB_TABLE.columns}`,
-      [jobId, tracesNow()],
+      `INSERT INTO compliance_jobs AS t (id, shown_id, job_id, state)
+       SELECT id, id, $1, 'Submitted' FROM (SELECT gen_random_uuid() AS id) AS new
+       ON CONFLICT (job_id) DO UPDATE SET job_id = excluded.job_id RETURNING ${JOB_TABLE.columns}`,
+      [jobId],
     );
     const [row] = rows as [JobRow];
     const news = afterEvent(factsOf(row), end, canReadEnds);

@@ -36,7 +36,6 @@ export class JobSender extends SendOnce<Submission, { jobId: string }> {
         counter: { name: 'compliance_submissions_total', help: 'Attempts to submit a compliance job by outcome' },
         concurrency: MAX_SUBMISSIONS,
         timeoutMs: env.PLATFORM_TIMEOUT_SECONDS * 1_000,
-        traced: ({ id }) => ({ 'notebridge.compliance_job': id }),
         isConfigured: () => contract.canCall('submitComplianceJob'),
         send: ({ id, request }) => platform.submitComplianceJob(submissionOf(seal.request.open(id, request))),
       },

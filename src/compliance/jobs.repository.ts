@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit, BEGUN } from '../audit/audit.js';
 import { Database } from '../database/database.js';
-import { tracesNow } from '../due-rows/traces.js';
 import { decodeCursor, type Page, pageOf } from '../http/request/page.js';
 import { UUID } from '../http/request/uuid-param.js';
 import { platformKey } from '../platform/contract/wire-types.js';
@@ -47,9 +46,9 @@ export class JobsRepository {
   keep(id: string, request: ComplianceRequest): Promise<JobRow> {
     return this.database.transaction(async (tx) => {
       await tx.query(
-        `INSERT INTO compliance_jobs (id, shown_id, state, request, lane, due_at, traceparents)
-         VALUES ($1, $1, 'Requested', $2, ${LANES.submissions}, clock_timestamp(), $3) ON CONFLICT DO NOTHING`,
-        [id, this.seal.request.seal(id, request), tracesNow()],
+        `INSERT INTO compliance_jobs (id, shown_id, state, request, lane, due_at)
+         VALUES ($1, $1, 'Requested', $2, ${LANES.submissions}, clock_timestamp()) ON CONFLICT DO NOTHING`,
+        [id, this.seal.request.seal(id, request)],
       );
       this.audit.about('compliance-job', id);
       await this.audit.store(tx, BEGUN);

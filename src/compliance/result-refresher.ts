@@ -38,7 +38,6 @@ export class ResultRefresher extends FetchLoop<DueJob, ComplianceJob> {
         table: { ...JOB_TABLE, key: 'id', lanes: [{ lane: LANES.lookups }], effectMs: 0 },
         counter: { name: 'compliance_fetches_total', help: 'Lookups of compliance jobs by outcome' },
         concurrency: MAX_LOOKUPS,
-        traced: ({ id }) => ({ 'notebridge.compliance_job': id }),
         isConfigured: () => contract.canCall('getComplianceJob'),
         fetch: (row, signal) => platform.getComplianceJob(row.jobId, { signal }),
         async storeAnswer(tx, { row }, { state, raw }) {

@@ -9,27 +9,22 @@ import type { QueueName } from '../queue/backend/queue-names.js';
 import type { QueueStore } from '../queue/backend/queue-store.js';
 import { type Bind, Poller } from '../queue/notifier/poller.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
-import { type Attributes, inSpan, type Traceparent } from '../tracing/trace.js';
 import type { DueRows, Leased } from './due-rows.js';
 import { TriggeredLoop } from './triggered-loop.js';
 
 /** Columns of due rows that every loop reads. */
 export interface DueColumns {
-  /** The traces that made the row due, newest first. */
-  traceparents: Traceparent[];
   /** The number of consecutive faults. */
   failures: number;
   dueAt: Date | null;
 }
 
 /** The work on the due rows of one table. */
-export interface DueWork<Row> {
-  /** For logs, spans and the poller. */
+export interface DueWork {
+  /** For logs and the poller. */
   readonly name: string;
   /** Maximum rows in progress per process. */
   readonly concurrency: number;
-  /** Attributes of a row's spans. Only ids that this service made. */
-  readonly traced?: (row: Row) => Attributes;
   /** False while the contract does not define the call. The rows stay due for a later start. */
   isConfigured(): boolean;
 }
@@ -51,7 +46,7 @@ export class DueLoopDeps {
 /** Claims and processes the due rows of a table, several at a time, until none is due. */
 export abstract class DueLoop<Row extends DueColumns> extends TriggeredLoop {
   protected constructor(
-    private readonly declared: DueWork<Row>,
+    private readonly declared: DueWork,
     protected readonly due: Pick<DueRows<Row>, 'claim' | 'done' | 'nextDue' | 'lock' | 'settle'>,
     protected readonly deps: DueLoopDeps,
   ) {
@@ -81,11 +76,8 @@ export abstract class DueLoop<Row extends DueColumns> extends TriggeredLoop {
       if (!claim) this.nothingClaimed();
     }
     if (!claim) return false;
-    const { row, lease } = claim;
     claimed();
-    const { name, traced } = this.declared;
-    const work = () => this.work({ row, lease }, claimingMs);
-    await inWorkSpan(name, row, this.deps.clock, traced?.(row), work).finally(() => this.due.done(lease));
+    await this.work(claim, claimingMs).finally(() => this.due.done(claim.lease));
     return true;
   }
 
@@ -97,22 +89,6 @@ export abstract class DueLoop<Row extends DueColumns> extends TriggeredLoop {
   }
 
   protected nothingClaimed(): void {}
-}
-
-/** Does the work on a row in a span that continues the traces that made the row due. */
-export function inWorkSpan<Result>(
-  name: string,
-  { traceparents: causes, failures, dueAt }: DueColumns,
-  clock: Clock,
-  more: Attributes | undefined,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const attributes = {
-    ...more,
-    'notebridge.attempt': failures + 1,
-    ...(dueAt && { 'notebridge.waited_ms': Math.max(0, clock.now().getTime() - dueAt.getTime()) }),
-  };
-  return inSpan(`process ${name}`, { kind: 'CONSUMER', causes, attributes }, work);
 }
 
 /** Triggers loops when their queue is notified, or when the poller finds a due row whose notification was lost. */

@@ -7,8 +7,6 @@ import { codeOf } from '../http/problem/fault.js';
 import { ProblemFilter } from '../http/problem/problem.filter.js';
 import { Problem } from '../http/problem/problem.js';
 import { AnswerCounts } from '../http/server/answer-counts.js';
-import { requestSpan } from '../http/server/request-spans.js';
-import { traceparentOf } from '../tracing/trace.js';
 import { Vault } from '../vault/vault.js';
 import { WEBHOOK_PATH } from './described-webhook.js';
 import { InboxAppender } from './receive/inbox-appender.js';
@@ -36,7 +34,6 @@ const NOT_KEPT = new Problem(503, 'not-kept', UNKNOWN, { retryAfterSeconds: 1 })
 export class WebhooksController {
   private readonly problems = new ProblemFilter();
   private readonly rules;
-  private readonly isTraced;
 
   constructor(
     private readonly env: Env,
@@ -48,7 +45,6 @@ export class WebhooksController {
     private readonly answers: AnswerCounts,
   ) {
     this.rules = { secrets: env.PLATFORM_WEBHOOK_SECRET, maxAgeSeconds: env.WEBHOOK_MAX_AGE_SECONDS };
-    this.isTraced = env.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined;
   }
 
   /** Registers the route. @param fastify an instance without the hooks of the edge */
@@ -80,8 +76,7 @@ export class WebhooksController {
     if (typeof verified === 'string') return this.reject(verified, request, reply);
     const { signature, sentAt, secretIndex } = verified;
     const body = this.vault.seal(bodyPlace(signature), request.body);
-    const traceparent = this.isTraced ? traceparentOf(requestSpan(request, reply, [])) : null;
-    this.inbox.append({ signature: Buffer.from(signature, 'hex'), body, sentAt, secretIndex, traceparent }).then(
+    this.inbox.append({ signature: Buffer.from(signature, 'hex'), body, sentAt, secretIndex }).then(
       () => {
         this.answers.count(204);
         void reply.code(204).send();

@@ -89,16 +89,6 @@ describe('a session that the platform does not know', () => {
     expect(await rows()).toMatchObject([{ fault: 'maybe-gone' }]);
   });
 
-  it('has no traces of earlier causes after a failed lookup', async () => {
-    const session = done();
-    await read(session, 1);
-    world.platform.simulator.state.sessions.remove(session);
-    await world.sql(`UPDATE sessions SET traceparents = '{former}'`);
-    await refresh(session);
-    await fetchAnother();
-    expect((await rows())[0]).toMatchObject({ fault: 'gone', traceparents: [] });
-  });
-
   it('is looked up again by its processing id', async () => {
     world.platform.set({ hiddenLookUps: 2 });
     const session = unheard(done);

@@ -55,7 +55,6 @@ CREATE TABLE "people" (
     "lease_owner" UUID,
     "lease_no" INTEGER NOT NULL DEFAULT 0,
     "lease_safe_at" TIMESTAMPTZ(3),
-    "traceparent" TEXT,
     "merged_into" UUID,
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
@@ -474,7 +473,6 @@ CREATE TABLE "sessions" (
     "lease_owner" UUID,
     "lease_no" INTEGER NOT NULL DEFAULT 0,
     "lease_safe_at" TIMESTAMPTZ(3),
-    "traceparents" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "reopened_at" TIMESTAMPTZ(3),
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
@@ -561,7 +559,6 @@ CREATE TABLE "processing_sessions" (
     "lease_owner" UUID,
     "lease_no" INTEGER NOT NULL DEFAULT 0,
     "lease_safe_at" TIMESTAMPTZ(3),
-    "traceparents" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "processing_sessions_pkey" PRIMARY KEY ("processing_id")
 );
@@ -591,7 +588,6 @@ CREATE TABLE "compliance_jobs" (
     "lease_owner" UUID,
     "lease_no" INTEGER NOT NULL DEFAULT 0,
     "lease_safe_at" TIMESTAMPTZ(3),
-    "traceparents" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "compliance_jobs_pkey" PRIMARY KEY ("id")
@@ -615,7 +611,6 @@ CREATE TABLE "webhook_deliveries" (
     "secret_index" SMALLINT NOT NULL,
     "event_type" TEXT,
     "subject" TEXT,
-    "traceparent" TEXT,
     "state" "delivery_state" NOT NULL DEFAULT 'received',
     "reason" TEXT,
     "attempts" INTEGER NOT NULL DEFAULT 0,

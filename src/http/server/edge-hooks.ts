@@ -16,7 +16,6 @@ import { AnswerCounts } from './answer-counts.js';
 import { boundConnections } from './connections.js';
 import { Metrics } from './metrics.js';
 import { MinuteCounts } from './minute-counts.js';
-import { installRequestSpans } from './request-spans.js';
 import { isWaiting, RequestsInFlight } from './requests-in-flight.js';
 
 /** Decides by its headers whether a request may continue. */
@@ -61,7 +60,6 @@ export function installEdge(fastify: FastifyInstance, env: Env, parts: EdgeParts
     const leave = inFlight.enter(gate.callerOf(request) ?? source, isWaiting(request));
     whenOver(reply.raw, () => leave(reply.raw.writableFinished));
   });
-  installRequestSpans(fastify, (request) => gate.callerOf(request) !== undefined && !isOfOperations(request));
 }
 
 /** How long requests in flight may take to finish when the service stops. */

@@ -11,7 +11,6 @@ import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { HELD } from '../../sending/hold-code.js';
 import { Sending } from '../../sending/sending.js';
-import { traceparentOf } from '../../tracing/trace.js';
 import { becameAssignable, type Person, type PersonKind, RESET_ON_WRITE } from '../model/person.js';
 import { LEGAL_HOLD } from '../model/person-codes.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
@@ -202,7 +201,7 @@ export class PeopleService {
     const changed = await this.database.transaction(async (tx) => {
       const before = key.kind === 'provider' ? await this.people.find(key, tx) : undefined;
       const { row, person = row.person, fields } = await work(tx);
-      await this.people.update(tx, row, person, { ...fields, traceparent: traceparentOf() });
+      await this.people.update(tx, row, person, fields);
       if (row.kind === 'client') await this.dependents.expediteProvidersOf(tx, row.id);
       else if (becameAssignable(before?.person, person)) await this.dependents.scheduleClientsOf(tx, row.id);
       const view = this.view(await this.mustFind(tx, row.id));

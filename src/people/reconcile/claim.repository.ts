@@ -6,7 +6,6 @@ import { Env } from '../../config/env.js';
 import { Stopping } from '../../config/stopping.js';
 import { Database } from '../../database/database.js';
 import { retryUntilStored } from '../../database/retries.js';
-import type { DueColumns } from '../../due-rows/due-loop.js';
 import type { Leased } from '../../due-rows/due-rows.js';
 import { type Lease, safeAtOf } from '../../due-rows/lease.js';
 import { type CallLimit, type CallWindow, earliest, nextBulkAt } from '../../platform/rate-limit/pacing.js';
@@ -30,7 +29,7 @@ import type { PersonRow } from '../store/person-row.js';
 import { CallResultsRepository, isAboutClient } from './results.repository.js';
 
 /** A claimed person with its next call, and the permit for it. */
-export interface ClaimedCall extends DueColumns {
+export interface ClaimedCall {
   person: PersonRow;
   step: CallStep;
   grant: CallGrant;
@@ -211,9 +210,7 @@ export class ClaimRepository {
       if (!breakerOf(row.context.breakers, probed).block) continue;
       await this.breakers.markProbe(tx, probed, { id: grant.id, person: row.id }, grantedAt, this.callMs);
     }
-    const causes = { traceparents: row.traceparent === null ? [] : [row.traceparent], dueAt: row.dueAt };
-    const { failures } = row;
-    const call = { person: { ...row, person }, step, grant, sendBeforeMs, nextInMs, failures, ...causes };
+    const call = { person: { ...row, person }, step, grant, sendBeforeMs, nextInMs };
     return { row: call, lease: { key: row.id, owner, no } };
   }
 

@@ -1,8 +1,7 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { retryUntilStored } from '../../database/retries.js';
-import { DueLoopDeps, inWorkSpan } from '../../due-rows/due-loop.js';
+import { DueLoopDeps } from '../../due-rows/due-loop.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
-import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { type Claim, ClaimRepository } from './claim.repository.js';
 import { NOT_SENT, PlatformPeople } from './platform-people.js';
@@ -72,16 +71,10 @@ export class Reconciler implements OnModuleInit {
       this.notifyIn(0);
       return undefined;
     }
-    const { person, step, nextInMs } = claim.row;
+    const { person, nextInMs } = claim.row;
     if (nextInMs === undefined) this.notifyIn(0);
     else if (nextInMs !== null) this.deps.notifier.planAt(USER_MANAGEMENT_QUEUE, nextInMs);
-    const attributes = {
-      'notebridge.person': person.id,
-      'notebridge.operation': step.operation,
-      'notebridge.lane': person.lane,
-    };
-    const work = () => this.work(claim).finally(() => this.claims.done(claim.lease));
-    const pauseMs = await inWorkSpan('people', claim.row, this.deps.clock, attributes, work);
+    const pauseMs = await this.work(claim).finally(() => this.claims.done(claim.lease));
     this.notifyIn(person.lane === 'bulk' ? BULK_WAIT_MS : 0);
     return { pauseMs };
   }
@@ -91,12 +84,8 @@ export class Reconciler implements OnModuleInit {
     const { person, step, sendBeforeMs } = claim.row;
     const left = sendBeforeMs - this.deps.clock.monotonicMs();
     const result = left > 0 ? await this.platform.perform(person, step, left) : NOT_SENT;
-    const { state, code, pauseMs } = await inSpan('store people', {}, () =>
-      retryUntilStored(() => this.results.record(claim, result), this.deps.clock),
-    );
+    const { state, code, pauseMs } = await retryUntilStored(() => this.results.record(claim, result), this.deps.clock);
     const { outcome } = result.outcome;
-    annotate({ 'notebridge.outcome': outcome, 'notebridge.state': state });
-    if (result.errorCode !== undefined) markFailed(result.errorCode);
     this.log.debug({ person: person.id, operation: step.operation, outcome, state, code });
     if (person.kind === 'provider') await this.requeueClients();
     return pauseMs;

@@ -247,7 +247,7 @@ export class PeopleRepository extends PeopleReader {
       step: step.do === 'call' ? queueOf(step, person) : null,
       errorCode: code,
       ...(!isInPlace && { dueAt: step.do === 'call' ? (step.notBefore ?? now) : step.until }),
-      ...(hasNoNextStep && step.state !== 'waiting' && { lane: 'bulk' as const, traceparent: null }),
+      ...(hasNoNextStep && step.state !== 'waiting' && { lane: 'bulk' as const }),
       ...((code === null || ['synced', 'waiting', 'deleted'].includes(step.state)) && { errorText: null }),
       ...(row.state !== step.state && { updatedAt: now }),
       ...(step.state === 'deleted' && { attemptProfile: null }),

@@ -56,7 +56,6 @@ class Rows implements FetchWork {
       fault: null,
       refusedAt: null,
       dueAt: null,
-      traceparents: [],
       stored: [],
     }));
   }

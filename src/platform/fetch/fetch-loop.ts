@@ -2,10 +2,8 @@ import type { PoolClient } from 'pg';
 import { backoffMs } from '../../due-rows/backoff.js';
 import { type DueColumns, DueLoop, type DueLoopDeps, type DueWork } from '../../due-rows/due-loop.js';
 import { DueRows, type DueTable, type Leased } from '../../due-rows/due-rows.js';
-import { leaveTraces } from '../../due-rows/traces.js';
 import { errorTrace } from '../../http/problem/error-trace.js';
 import type { Metrics } from '../../http/server/metrics.js';
-import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { UnreadableValue } from '../../vault/unreadable-value.js';
 import { PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';
 import { FetchPause, isPauseCause, isRefusal, type PauseCause } from './fetch-pause.js';
@@ -52,7 +50,7 @@ export interface Fetched<Row> {
 }
 
 /** Rows of one kind that are updated by fetches. Their table has the `FetchColumns`. */
-interface FetchWork<Row extends FetchColumns, Answer> extends DueWork<Row> {
+interface FetchWork<Row extends FetchColumns, Answer> extends DueWork {
   readonly table: DueTable;
   /** Counts fetches by outcome. */
   readonly counter: { name: string; help: string };
@@ -79,9 +77,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
 
   /** Stores an answer, unless the lease is lost. */
   storeAnswer(claim: Leased<Row>, answer: Answer): Promise<void> {
-    return inSpan(`store ${this.rows.name}`, {}, () =>
-      this.store(claim, (tx, fetched) => this.rows.storeAnswer(tx, fetched, answer)),
-    );
+    return this.store(claim, (tx, fetched) => this.rows.storeAnswer(tx, fetched, answer));
   }
 
   /** Stores that the platform does not know a row, unless the lease is lost. @param waitMs until the next fetch */
@@ -125,7 +121,6 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
       return this.failed(claim, error);
     }
     this.fetches.inc({ outcome: 'answer' });
-    annotate({ 'notebridge.outcome': 'answer' });
     this.pause.succeeded(this.deps.clock.monotonicMs());
     try {
       await this.storeAnswer(claim, answer);
@@ -137,7 +132,6 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
         return;
       }
       // Without a backoff, an answer that cannot be stored would be fetched continuously.
-      markFailed('not-storable');
       this.log.error({ msg: `an answer could not be stored (${this.rows.name})`, ...errorTrace(error) });
       await this.scheduleRetry(claim, 'not-storable');
     }
@@ -149,8 +143,6 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     const isGone = error instanceof PlatformError && error.kind === 'not-found' && this.isKnownGone(claim, fault);
     const code = isGone ? 'gone' : fault;
     this.fetches.inc({ outcome: code });
-    annotate({ 'notebridge.outcome': code });
-    markFailed(code);
     if (isPauseCause(code)) return this.begin(claim, code, (error as PlatformError).retryAfterMs);
     // A 404 shows that a server answers, but not that it is the platform.
     if (fault === 'maybe-gone') this.pause.end();
@@ -164,7 +156,6 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     return claim.row.fault === 'gone' || this.isOnlyThisRow(claim, fault);
   }
 
-  /** Stores an outcome, and removes the causes from before the claim. */
   private async store(
     { row: claimed, lease }: Leased<Row>,
     store: (tx: PoolClient, fetched: Fetched<Row>) => Promise<Outcome>,
@@ -173,11 +164,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
       const row = await this.due.lock(tx, lease);
       if (!row) return undefined;
       const stored = await store(tx, { claimed, row });
-      const { set, values } = stored;
-      await this.due.settle(tx, lease, {
-        set: `${set}, ${leaveTraces(`$${values.length + 1}`)}`,
-        values: [...values, claimed.traceparents[0] ?? null],
-      });
+      await this.due.settle(tx, lease, stored);
       return stored;
     });
     await outcome?.afterCommit?.();

@@ -3,7 +3,6 @@ import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { Sending } from '../../sending/sending.js';
-import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { Contract } from '../contract/contract.js';
 import type { JsonValue } from '../contract/contract-schema.js';
 import { factsOf, OPERATION_NAMES, type OperationName } from '../contract/operations.js';
@@ -89,10 +88,6 @@ export class PlatformHttp implements OnApplicationShutdown {
    * @throws {PlatformError} if there is no readable 2xx answer
    */
   async call<T>(call: PlatformCall & CallOptions, read: (answer: PlatformAnswer) => T): Promise<T> {
-    return inSpan(call.operation, { kind: 'CLIENT' }, () => this.measured(call, read));
-  }
-
-  private async measured<T>(call: PlatformCall & CallOptions, read: (answer: PlatformAnswer) => T): Promise<T> {
     const { operation } = call;
     const begun = this.clock.monotonicMs();
     const measure = (outcome: (typeof OUTCOMES)[number]) => {
@@ -101,7 +96,6 @@ export class PlatformHttp implements OnApplicationShutdown {
     };
     try {
       const answer = await this.attempt(call);
-      annotate({ 'http.response.status_code': answer.status });
       await answer.prepare();
       const result = read(answer);
       measure('ok');
@@ -112,8 +106,6 @@ export class PlatformHttp implements OnApplicationShutdown {
       if (error instanceof PlatformError) {
         if (error.isUnreadable) await this.report(operation, error);
         measure(error.isUnreadable ? 'unreadable' : error.kind);
-        markFailed(error.kind);
-        if (error.status !== undefined) annotate({ 'http.response.status_code': error.status });
       }
       throw error;
     }

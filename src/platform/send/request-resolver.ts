@@ -2,7 +2,6 @@ import type { PoolClient } from 'pg';
 import { type Audit, BEGUN } from '../../audit/audit.js';
 import type { Database } from '../../database/database.js';
 import { RELEASE } from '../../due-rows/lease.js';
-import { joinTraces, tracesNow } from '../../due-rows/traces.js';
 import { Problem } from '../../http/problem/problem.js';
 import { platformKey } from '../contract/wire-types.js';
 import type { SpellingsRepository } from '../http/spellings.repository.js';
@@ -68,9 +67,9 @@ export class RequestResolver<Row extends { id: string; state: string }> {
     const { table, unsettled, resendable = 'true', onResend } = this.requests;
     const { rowCount } = await tx.query(
       `UPDATE ${table.name} t SET state = 'Requested', lane = ${table.lane}, due_at = clock_timestamp(), attempted_at = NULL,
-         failures = 0, fault = NULL, refused_at = NULL, lease_no = lease_no + 1, ${RELEASE}, ${joinTraces('t', '$2')}, ${onResend}
+         failures = 0, fault = NULL, refused_at = NULL, lease_no = lease_no + 1, ${RELEASE}, ${onResend}
        WHERE id = $1 AND ${unsettled} AND ${resendable}`,
-      [id, tracesNow()],
+      [id],
     );
     return rowCount === 1;
   }

@@ -8,7 +8,6 @@ import { Problem } from '../../http/problem/problem.js';
 import type { Metrics } from '../../http/server/metrics.js';
 import type { Bind } from '../../queue/notifier/poller.js';
 import { Sending } from '../../sending/sending.js';
-import { annotate } from '../../tracing/trace.js';
 import { PlatformError } from '../contract/platform-errors.js';
 import { FetchPause, type PauseCause } from '../fetch/fetch-pause.js';
 import type { OutcomeWriter } from './outcome-writer.js';
@@ -42,7 +41,7 @@ export interface RequestOutcomes<Row, Answer> {
 }
 
 /** Requests that are sent at most once per attempt. */
-interface SendWork<Row, Answer> extends DueWork<Row> {
+interface SendWork<Row, Answer> extends DueWork {
   readonly table: Pick<DueTable, 'name' | 'columns'> & {
     readonly lane: number;
     /** SQL assignments when a late answer shows that an attempt had no effect. */
@@ -226,7 +225,6 @@ export class SendOnce<Row extends RequestColumns, Answer> extends DueLoop<Row> {
   }
 
   private async save({ lease }: Leased<Row>, outcome: string, write: () => Promise<unknown>): Promise<void> {
-    annotate({ 'notebridge.outcome': outcome });
     const isStored = await this.outcomeWriter.writeUntilStored({ request: lease.key }, write);
     this.attempts.inc({ outcome });
     if (isStored) this.requests.afterCommit?.();

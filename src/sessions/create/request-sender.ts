@@ -43,7 +43,6 @@ export class RequestSender extends SendOnce<OpenRequest, { sessionId: string }> 
         counter: { name: 'session_requests_total', help: 'Attempts to create a session by outcome' },
         concurrency: MAX_CREATES,
         timeoutMs: env.PLATFORM_TIMEOUT_SECONDS * 1_000,
-        traced: ({ id }) => ({ 'notebridge.session': id }),
         isConfigured: () => contract.canCall('createSession'),
         send: async ({ id, shownId, clientUserIds, request }) => {
           const body = seal.request.open(id, request);

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { tracesNow } from '../../due-rows/traces.js';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import { NO_FACTS } from '../model/session-facts.js';
 import { LANES, shownAppointment } from '../model/session-row.js';
@@ -45,9 +44,9 @@ export class SessionRequestsRepository {
       if (blocking && !allowDuplicate) return blocking;
       const { rowCount } = await tx.query(
         `INSERT INTO sessions (id, shown_id, state, lane, due_at, requested_at, provider_user_id, correlation_id, input_kind,
-           request, client_user_ids, note_template_ids, partner_appointment_id, facts, traceparents, earlier_unknown)
+           request, client_user_ids, note_template_ids, partner_appointment_id, facts, earlier_unknown)
          VALUES ($1, $1, 'Requested', ${LANES.requests}, clock_timestamp(), clock_timestamp(), $2, $3, $4, $5, $6, $7, $8,
-           $9, $10, EXISTS (SELECT FROM sessions
+           $9, EXISTS (SELECT FROM sessions
              WHERE correlation_id = $3 AND provider_user_id = $2 AND abandoned
                AND (attempted_at IS NOT NULL OR earlier_unknown)))
          ON CONFLICT DO NOTHING`,
@@ -61,7 +60,6 @@ export class SessionRequestsRepository {
           'noteTemplateIds' in body ? body.noteTemplateIds : [],
           shownAppointment(partnerAppointmentId),
           this.seal.sealFacts(id, { ...NO_FACTS, date: body.date ?? null }),
-          tracesNow(),
         ],
       );
       // No row: another request was stored after the look at what blocks this one. Look again.

@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
-import { joinTraces, tracesNow } from '../../due-rows/traces.js';
 import { UUID } from '../../http/request/uuid-param.js';
 import { DEBOUNCE_MS, type FetchTicket } from '../model/apply-fetch.js';
 import { IS_NAMED } from '../model/session-columns.js';
@@ -67,9 +66,9 @@ export class RefreshScheduler {
   /** Makes one session due immediately. @returns the number of sessions: 0 if the platform's id is unknown */
   async scheduleRefresh(id: string): Promise<number> {
     const { rowCount } = await this.database.pool.query(
-      `UPDATE sessions t SET ${MAKE_DUE}, lane = ${LANES.events}, ${joinTraces('t', '$2')}
+      `UPDATE sessions SET ${MAKE_DUE}, lane = ${LANES.events}
        WHERE id = $1 AND session_id IS NOT NULL`,
-      [id, tracesNow()],
+      [id],
     );
     return rowCount ?? 0;
   }

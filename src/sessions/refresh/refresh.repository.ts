@@ -8,7 +8,6 @@ import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
 import { type Fetched, FetchLoop, type Outcome } from '../../platform/fetch/fetch-loop.js';
-import { annotate } from '../../tracing/trace.js';
 import {
   answeredEventAt,
   applyFetch,
@@ -67,7 +66,6 @@ export class RefreshRepository {
     const eventAt = answeredEventAt(claimed);
     const stored = await this.store(tx, row, { ticket: takeTicket(claimed), session }, eventAt);
     if (!stored) return released(row.now);
-    annotate({ 'notebridge.notes_changed': stored.notesChanged });
     return {
       set: 'lane = $1',
       values: [LANES.events],
@@ -228,7 +226,6 @@ export class SessionRefresher extends FetchLoop<SessionRow, SessionAnswer> {
         },
         counter: { name: 'session_fetches_total', help: 'Fetches of sessions by outcome' },
         concurrency: MAX_FETCHES,
-        traced: ({ id }) => ({ 'notebridge.session': id }),
         isConfigured: () => contract.canCall('getSession'),
         fetch: ({ sessionId }, signal) => {
           if (sessionId === null) throw new Error('A session without the platform’s id was due to be fetched.');

@@ -1,9 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { joinTraces, tracesNow } from '../../due-rows/traces.js';
 import { Contract } from '../../platform/contract/contract.js';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
-import { annotate } from '../../tracing/trace.js';
 import { SESSION_COLUMNS, updateSession } from '../model/session-columns.js';
 import { feedEventsOf, SessionFeed } from '../model/session-feed.js';
 import {
@@ -20,13 +18,13 @@ import { DUE_AFTER_EVENT, dueSoon } from './refresh-scheduler.repository.js';
  * "look again".
  */
 const FIND_OR_CREATE = `
-  INSERT INTO sessions AS t (id, shown_id, session_id, state, wanted_generation, last_event_at, due_at, traceparents)
-  SELECT id, id, $1, 'Processing', 1, coalesce($2, clock_timestamp()), clock_timestamp(), $3
+  INSERT INTO sessions AS t (id, shown_id, session_id, state, wanted_generation, last_event_at, due_at)
+  SELECT id, id, $1, 'Processing', 1, coalesce($2, clock_timestamp()), clock_timestamp()
   FROM (SELECT gen_random_uuid() AS id) AS new
   ON CONFLICT (session_id) DO UPDATE SET
     wanted_generation = t.wanted_generation + 1, rechecks = 0,
     last_event_at = greatest(t.last_event_at, excluded.last_event_at), lane = excluded.lane,
-    due_at = ${DUE_AFTER_EVENT}, ${joinTraces('t', 'excluded.traceparents')}
+    due_at = ${DUE_AFTER_EVENT}
   RETURNING ${SESSION_COLUMNS}, (t.xmax = 0) AS "isNew"`;
 
 type FoundRow = SessionRow & { isNew: boolean };
@@ -55,7 +53,6 @@ export class SessionEventsRepository {
     const failurePublished = row.failurePublished || events.some(({ type }) => type === 'session.failed');
     const notesAwaited = awaitedAfterEvent(row.notesAwaited, event);
     await this.store(tx, row, { ...applyEvent(row, event), notesAwaited, failurePublished }, event.eventType);
-    annotate({ 'notebridge.session': row.id });
     await this.feed.publish(tx, row.id, events);
   }
 
@@ -76,17 +73,16 @@ export class SessionEventsRepository {
   /** Makes a processing id due for a lookup, known or not. */
   async recordProcessing(tx: PoolClient, processingId: string): Promise<void> {
     await tx.query(
-      `INSERT INTO processing_sessions AS known (processing_id, wanted_generation, due_at, traceparents)
-       VALUES ($1, 1, clock_timestamp(), $2)
+      `INSERT INTO processing_sessions AS known (processing_id, wanted_generation, due_at)
+       VALUES ($1, 1, clock_timestamp())
        ON CONFLICT (processing_id) DO UPDATE SET wanted_generation = known.wanted_generation + 1,
-         updated_at = clock_timestamp(), due_at = ${dueSoon('known')},
-         ${joinTraces('known', 'excluded.traceparents')}`,
-      [processingId, tracesNow()],
+         updated_at = clock_timestamp(), due_at = ${dueSoon('known')}`,
+      [processingId],
     );
   }
 
   private async findOrCreate(tx: PoolClient, sessionId: string, since: Date | null): Promise<FoundRow> {
-    const { rows } = await tx.query<FoundRow>(FIND_OR_CREATE, [sessionId, since, tracesNow()]);
+    const { rows } = await tx.query<FoundRow>(FIND_OR_CREATE, [sessionId, since]);
     const [row] = rows;
     if (!row) throw new Error('A session was neither found nor created.');
     return row;

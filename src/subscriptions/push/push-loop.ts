@@ -9,7 +9,6 @@ import { isCursorGone, positionOf } from '../../feed/feed-cursor.js';
 import { FeedReader } from '../../feed/feed-reader.js';
 import type { Metrics } from '../../http/server/metrics.js';
 import { Sending } from '../../sending/sending.js';
-import { annotate } from '../../tracing/trace.js';
 import { Endpoint, PUSH_FAULTS, PUSH_TIMEOUT_MS, type PushAnswer } from './endpoint.js';
 import { messageOf } from './message.js';
 import { afterFailure, MAX_SUBSCRIPTIONS, type PauseReason } from './push-rules.js';
@@ -71,7 +70,6 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
       {
         name: PUSHES,
         concurrency: MAX_SUBSCRIPTIONS,
-        traced: ({ id }) => ({ 'notebridge.subscription': id }),
         isConfigured: () => true,
       },
       new DueRows<SubscriptionRow>(table, deps.database, deps.worker),
@@ -108,9 +106,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
       if (!this.deps.worker.hasFreshHeartbeat()) return this.settle(claim, dueUnlessPaused(NOW));
       const answer = await this.endpoint.deliver({ url: row.url, secrets }, messageOf(event), this.shutdown.signal);
       if (!answer) return this.settle(claim, dueUnlessPaused(NOW));
-      const outcome = answer.fault ?? 'delivered';
-      this.pushes.inc({ outcome });
-      annotate({ 'notebridge.outcome': outcome });
+      this.pushes.inc({ outcome: answer.fault ?? 'delivered' });
       if (answer.fault) return this.failed(claim, answer);
       if (event === page.items.at(-1)) return this.rest(claim, reached, page, answer);
       if (!(await this.deliver(claim, reached, event.cursor, answer))) return;

@@ -53,7 +53,7 @@ export const SUBSCRIPTION_COLUMNS = `id, url, types, description, secret, secret
   former_hash AS "formerHash", former_until AS "formerUntil", mac, epoch::text, position::text, version, paused,
   paused_at AS "pausedAt", failures, failing_since AS "failingSince", answered_at AS "answeredAt",
   answer_status AS "answerStatus", answer_fault AS "answerFault", delivered_at AS "deliveredAt", due_at AS "dueAt",
-  created_at AS "createdAt", ARRAY[]::text[] AS traceparents, clock_timestamp() AS now`;
+  created_at AS "createdAt", clock_timestamp() AS now`;
 
 export const STATES = codesOf(WORDS.subscriptionState);
 export type State = CodeOf<'subscriptionState'>;

@@ -7,7 +7,6 @@ import { TriggeredLoop } from '../../due-rows/triggered-loop.js';
 import { errorTrace, failureCode } from '../../http/problem/error-trace.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { SpellingsRepository } from '../../platform/http/spellings.repository.js';
-import { annotate, inSpan, markFailed } from '../../tracing/trace.js';
 import { MissingDataKey } from '../../vault/unreadable-value.js';
 import { Vault } from '../../vault/vault.js';
 import { bodyPlace } from '../receive/inbox-writer.repository.js';
@@ -138,21 +137,9 @@ export class InboxLoop extends TriggeredLoop {
     }
   }
 
-  private handle(tx: pg.PoolClient, delivery: TakenDelivery, understood: UnderstoodEvent): Promise<Outcome> {
-    const { id, traceparent, attempts } = delivery;
-    const { eventType } = understood.event;
-    const attributes = {
-      'notebridge.delivery': id,
-      'notebridge.event_type': eventType,
-      'notebridge.attempt': attempts + 1,
-    };
-    const causes = traceparent === null ? [] : [traceparent];
-    return inSpan('process webhook', { kind: 'CONSUMER', causes, attributes }, async () => {
-      const outcome = await this.handleInSavepoint(tx, delivery, understood);
-      annotate({ 'notebridge.outcome': outcome.state });
-      if (outcome.state === 'failed' || outcome.state === 'dead') markFailed(outcome.reason ?? outcome.state);
-      return { ...outcome, eventType, subject: understood.subject };
-    });
+  private async handle(tx: pg.PoolClient, delivery: TakenDelivery, understood: UnderstoodEvent): Promise<Outcome> {
+    const outcome = await this.handleInSavepoint(tx, delivery, understood);
+    return { ...outcome, eventType: understood.event.eventType, subject: understood.subject };
   }
 
   private async handleInSavepoint(

@@ -17,8 +17,6 @@ export interface TakenDelivery {
   takes: number;
   /** When other workers may take it; identifies the take. */
   takenUntil: Date;
-  /** Of the request that brought it. */
-  traceparent: string | null;
 }
 
 /** The result of an attempt. An event type or subject that is not given stays as stored. */
@@ -63,7 +61,7 @@ const TAKE = `
     RETURNING d.*, placed.due_at AS was_due_at
   )
   SELECT id::text AS id, signature, body, received_at AS "receivedAt", attempts, takes, due_at AS "takenUntil",
-    CASE WHEN processed_at IS NULL THEN received_at ELSE was_due_at END AS "waitingSince", traceparent
+    CASE WHEN processed_at IS NULL THEN received_at ELSE was_due_at END AS "waitingSince"
   FROM taken, no_wait ORDER BY taken.id`;
 
 /** Skips deliveries that were sent again, replayed or taken by another worker since the take: they remain due. */

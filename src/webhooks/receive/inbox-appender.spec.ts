@@ -21,7 +21,7 @@ afterEach(() => jest.useRealTimers());
 
 /** Appends deliveries, each in a separate commit. */
 async function append(times: number): Promise<void> {
-  const row = { signature: Buffer.alloc(0), body: Buffer.alloc(0), sentAt: '0', secretIndex: 0, traceparent: null };
+  const row = { signature: Buffer.alloc(0), body: Buffer.alloc(0), sentAt: '0', secretIndex: 0 };
   for (let i = 0; i < times; i += 1) await appender.append(row);
 }
 

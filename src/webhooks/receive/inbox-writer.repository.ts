@@ -16,8 +16,6 @@ export interface IncomingRow {
   /** The timestamp header: milliseconds since the Unix epoch. */
   sentAt: string;
   secretIndex: number;
-  /** Of the request that brought it. */
-  traceparent: string | null;
 }
 
 /** The place of an encrypted body. Unlike its id, the signature is known before the commit. @param signature in hex */
@@ -28,8 +26,8 @@ export function bodyPlace(signature: string): SealedPlace {
 /** How long a statement may take before its connection counts as stuck and is destroyed. */
 const STUCK_MS = 2_000;
 
-const ARRIVED = 'unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::smallint[], $5::text[])';
-const COLUMNS = 'signature, body, sent_at, secret_index, traceparent';
+const ARRIVED = 'unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::smallint[])';
+const COLUMNS = 'signature, body, sent_at, secret_index';
 
 /** Stores new deliveries: the usual case, at two thirds of the cost of `INSERT_OR_REPEAT`. */
 const INSERT = `INSERT INTO webhook_deliveries (${COLUMNS}) SELECT * FROM ${ARRIVED}`;
@@ -86,7 +84,6 @@ export class InboxWriterRepository implements OnModuleInit, OnApplicationShutdow
       byteaArray(rows.map((row) => row.body)),
       rows.map((row) => row.sentAt),
       rows.map((row) => row.secretIndex),
-      rows.some((row) => row.traceparent !== null) ? rows.map((row) => row.traceparent) : null,
     ];
     const client = await this.pool.connect();
     let isUsable = false; // a connection that failed or is stuck is destroyed
