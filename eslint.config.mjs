@@ -59,7 +59,7 @@ const boundaries = {
   },
   tracing: {
     regex: '^@opentelemetry/',
-    message: 'OpenTelemetry belongs to src/tracing: use its spans instead.',
+    message: 'OpenTelemetry belongs to src/tracing.',
   },
   prisma: {
     regex: '(^|/)generated/prisma/',

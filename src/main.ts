@@ -1,3 +1,4 @@
+import './tracing/instrument.js'; // first, because it patches modules as they are loaded
 import 'reflect-metadata';
 import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';

@@ -9,6 +9,9 @@ export type Raw = Record<string, string | undefined>;
 /** False for a blank value, too. */
 export const isSet = (value: string | undefined): value is string => value !== undefined && value.trim() !== '';
 
+/** True if this process has a setting, also as a file. Unlike `readEnv`, it needs no package. */
+export const isGiven = (name: string): boolean => isSet(process.env[name]) || isSet(process.env[`${name}_FILE`]);
+
 /**
  * Reads the settings that variables with `_FILE` at the end of their names take from files, as orchestrators mount secrets.
  * A line break at the end of a value is removed.

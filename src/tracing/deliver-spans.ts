@@ -6,12 +6,18 @@ import { detectResources, envDetector, resourceFromAttributes } from '@opentelem
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { version } from '../config/version.js';
 import { withTimeout } from '../config/with-timeout.js';
+import { PlainSpans } from './plain-spans.js';
 
 /** Ends tracing, after a short wait for the delivery of the last spans. */
 export type StopTracing = () => Promise<void>;
 
 /** How long a stopping process waits for the delivery of its last spans. */
 const SHUTDOWN_MS = 2_000;
+
+/** Joins the traces of callers, and adds no header to calls, because the platform and subscribers need none. */
+class CallersTraces extends W3CTraceContextPropagator {
+  override inject(): void {}
+}
 
 /**
  * Delivers spans in batches, in the background, from a bounded queue. Spans that a slow collector does not accept in time
@@ -32,11 +38,11 @@ export function deliverSpans(url: string, headers: string | undefined, warn: (se
   const own = resourceFromAttributes({ 'service.name': 'notebridge', 'service.version': version() });
   const provider = new BasicTracerProvider({
     resource: own.merge(detectResources({ detectors: [envDetector] })),
-    spanProcessors: [new BatchSpanProcessor(exporter)],
+    spanProcessors: [new BatchSpanProcessor(new PlainSpans(exporter))],
   });
   trace.setGlobalTracerProvider(provider);
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
-  propagation.setGlobalPropagator(new W3CTraceContextPropagator());
+  propagation.setGlobalPropagator(new CallersTraces());
   return async () => {
     await withTimeout(provider.shutdown(), SHUTDOWN_MS, () => undefined).catch(() => undefined);
   };

@@ -12,7 +12,6 @@ export interface CollectedSpan {
   readonly name: string;
   readonly kind: number;
   readonly attributes: Readonly<Record<string, string | number | boolean>>;
-  readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
   readonly failed: boolean;
   /** Attributes of the resource. */
   readonly service: string;
@@ -24,9 +23,8 @@ interface Export {
   resourceSpans: {
     resource: { attributes: Attributes };
     scopeSpans: {
-      spans: (Omit<CollectedSpan, 'attributes' | 'links'> & {
+      spans: (Omit<CollectedSpan, 'attributes'> & {
         attributes?: Attributes;
-        links?: CollectedSpan['links'];
         status?: { code?: number };
       })[];
     }[];
@@ -87,10 +85,9 @@ function read({ resourceSpans }: Export): CollectedSpan[] {
   return resourceSpans.flatMap(({ resource, scopeSpans }) => {
     const service = String(valuesOf(resource.attributes)['service.name']);
     return scopeSpans.flatMap(({ spans }) =>
-      spans.map(({ attributes = [], links = [], status, ...span }) => ({
+      spans.map(({ attributes = [], status, ...span }) => ({
         ...span,
         attributes: valuesOf(attributes),
-        links,
         failed: status?.code === 2,
         service,
       })),

@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Clock } from '../../config/clock.js';
 import type { Env } from '../../config/env.js';
 import type { Stopping } from '../../config/stopping.js';
+import { installSpanNames } from '../../tracing/span-names.js';
 import type { BodyMemory } from '../body/body-memory.js';
 import { installBodyPolicy } from '../body/body-policy.js';
 import { BROWSER_HEADERS } from '../problem/browser-headers.js';
@@ -45,6 +46,7 @@ interface EdgeParts {
 /** Installs what precedes the routes; call it before they exist. The gate decides before a body is read. */
 export function installEdge(fastify: FastifyInstance, env: Env, parts: EdgeParts): void {
   const { stopping, gate, bodies, clock } = parts;
+  installSpanNames(fastify, env);
   boundConnections(fastify.server, env);
   installClosing(fastify, stopping);
   installBrowserHeaders(fastify);
