@@ -2548,7 +2548,6 @@ export interface components {
             externalId: string;
         };
         PlatformUserResponse: {
-            /** @description In lower case, if it is a UUID */
             platformUserId: string;
             /** @description Client, HealthcareProvider or OrgAdmin; null if neither an event nor a call showed it */
             role: string | null;

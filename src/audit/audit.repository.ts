@@ -71,7 +71,7 @@ export function namedSubjects({ client, provider, session, subject }: AuditFilte
   const named: [NamedSubject[0], string | undefined][] = [
     [['client'], client],
     // The platform's ids may be UUIDs, as ours are.
-    [isUuid ? ['session', 'platform-session'] : ['platform-session'], isUuid ? session.toLowerCase() : session],
+    [isUuid ? ['session', 'platform-session'] : ['platform-session'], session],
     [['provider'], provider],
     [SUBJECT_KINDS, subject],
   ];

@@ -6,7 +6,6 @@ import { Problem } from '../http/problem/problem.js';
 import type { Page } from '../http/request/page.js';
 import { afterCommit, pollUntil, type Wait } from '../http/request/waiting.js';
 import { Contract } from '../platform/contract/contract.js';
-import { SpellingsRepository } from '../platform/http/spellings.repository.js';
 import { RequestResolver, type ResolveAction } from '../platform/send/request-resolver.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { HELD, HELD_MESSAGE } from '../sending/hold-code.js';
@@ -69,7 +68,6 @@ export class ComplianceJobs {
     private readonly audit: Audit,
     private readonly sending: Sending,
     database: Database,
-    spellings: SpellingsRepository,
     outcomes: JobOutcomes,
     contract: Contract,
   ) {
@@ -88,7 +86,6 @@ export class ComplianceJobs {
         abandon: (tx, row) => outcomes.abandon(tx, row),
       },
       database,
-      spellings,
       audit,
     );
   }

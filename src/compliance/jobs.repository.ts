@@ -4,7 +4,6 @@ import { Audit, BEGUN } from '../audit/audit.js';
 import { Database } from '../database/database.js';
 import { decodeCursor, type Page, pageOf } from '../http/request/page.js';
 import { UUID } from '../http/request/uuid-param.js';
-import { platformKey } from '../platform/contract/wire-types.js';
 import type { ComplianceJobsQuery } from './compliance.dto.js';
 import { type ComplianceRequest, ComplianceSeal, JOB_TABLE, type JobRow, LANES } from './job.js';
 
@@ -24,7 +23,7 @@ export class JobsRepository {
     const { rows } = await tx.query<JobRow>(
       `SELECT ${COLUMNS} FROM compliance_jobs t WHERE id = $1 OR shown_id = $1 OR job_id = $2
        ORDER BY job_id IS NOT DISTINCT FROM $2 LIMIT 1`,
-      [UUID.test(id) ? id : null, platformKey(id)],
+      [UUID.test(id) ? id : null, id],
     );
     return rows[0];
   }

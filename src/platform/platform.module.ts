@@ -6,7 +6,6 @@ import { UsersClient } from './clients/users-client.js';
 import { Contract } from './contract/contract.js';
 import { readContract } from './contract/contract-file.js';
 import { PlatformHttp } from './http/platform-http.js';
-import { SpellingsRepository } from './http/spellings.repository.js';
 import { UnreadableAnswers } from './http/unreadable-answers.repository.js';
 import { CallsHealth } from './rate-limit/calls-health.js';
 import { RateLimiterRepository } from './rate-limit/rate-limiter.repository.js';
@@ -20,7 +19,7 @@ const contract = {
   useFactory: (env: Env) => readContract(env.PLATFORM_CONTRACT).contract,
   inject: [Env],
 };
-const clients = [UsersClient, PlatformClient, FileUploads, HandedOutUrls, SpellingsRepository, OutcomeWriter, SentData];
+const clients = [UsersClient, PlatformClient, FileUploads, HandedOutUrls, OutcomeWriter, SentData];
 
 /** Access to the therapy-notes platform. */
 @Module({

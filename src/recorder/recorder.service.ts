@@ -7,7 +7,6 @@ import { PlatformClient, type RecorderToken } from '../platform/clients/platform
 import { requireCapability } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
 import { platformProblem } from '../platform/contract/platform-errors.js';
-import { SpellingsRepository } from '../platform/http/spellings.repository.js';
 import type { LaunchRequest } from './recorder.dto.js';
 import { recorderUrl, redirectFault } from './recorder-url.js';
 
@@ -19,7 +18,6 @@ export class RecorderService {
     private readonly contract: Contract,
     private readonly people: ResolvedPartiesRepository,
     private readonly platform: PlatformClient,
-    private readonly spellings: SpellingsRepository,
     private readonly audit: Audit,
   ) {}
 
@@ -38,7 +36,7 @@ export class RecorderService {
     const people = await this.people.require({ provider, client });
     this.audit.about('client', client);
     const token = await this.token(provider, people.provider.platformUserId, signal);
-    const contractId = await this.spellings.restore(people.client?.platformUserId);
+    const contractId = people.client?.platformUserId;
     return recorderUrl(domain, 'recorder', token, { variant, contractId, redirectUrl });
   }
 

@@ -6,7 +6,6 @@ import { Problem } from '../http/problem/problem.js';
 import { UUID } from '../http/request/uuid-param.js';
 import { ImportsRepository } from '../imports/model/imports.repository.js';
 import { PeopleLookup } from '../people/api/people-lookup.service.js';
-import { platformKey } from '../platform/contract/wire-types.js';
 import { SessionReader } from '../sessions/read/session-reader.js';
 import { DeliveriesService } from '../webhooks/admin/deliveries.service.js';
 import type { FindResponse, FoundResponse } from './search.dto.js';
@@ -61,7 +60,7 @@ export class Search {
     const session = await this.sessions.show(text).catch(undefinedIfUnknown);
     if (!session) return [];
     const { id, sessionId, state, updatedAt } = session;
-    const matched = platformKey(text) === sessionId ? 'platform-id' : 'id';
+    const matched = text === sessionId ? 'platform-id' : 'id';
     return [{ kind: 'session', id, matched, state, updatedAt }];
   }
 
@@ -77,7 +76,7 @@ export class Search {
     if (!job) return [];
     const { shownId: id, jobId, state, updatedAt } = job;
     this.audit.about('compliance-job', id);
-    const matched = platformKey(text) === jobId ? 'platform-id' : 'id';
+    const matched = text === jobId ? 'platform-id' : 'id';
     return [{ kind: 'compliance-job', id, matched, state, updatedAt }];
   }
 

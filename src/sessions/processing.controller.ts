@@ -5,7 +5,6 @@ import { Audit } from '../audit/audit.js';
 import { PrismaService } from '../database/prisma.service.js';
 import { Problems } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
-import { platformKey } from '../platform/contract/wire-types.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingSessionResponse } from './model/session-view.js';
 
@@ -23,8 +22,7 @@ export class ProcessingController {
   /** Get the platform's answer about a processing id, and its session */
   @Get('processing-sessions/:processingId')
   @Problems({ 404: ['unknown-processing-session'] })
-  async session(@Param('processingId') id: string): Promise<ProcessingSessionResponse> {
-    const processingId = platformKey(id);
+  async session(@Param('processingId') processingId: string): Promise<ProcessingSessionResponse> {
     const found = await this.prisma.processingSession.findUnique({
       where: { processingId },
       include: { session: { select: { sessionId: true, shownId: true } } },

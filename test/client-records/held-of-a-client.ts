@@ -61,7 +61,6 @@ export const NOT_LISTED: Record<string, string> = {
   ...because('It is counted in its delivery within a moment.', 'webhook_repeats'),
   ...because('It is a keyed fingerprint.', 'handed_out_urls'),
   ...because('It names operations and places in answers.', 'unreadable_answers'),
-  ...because('It spells the id of a user, a session or a job, which is in the export.', 'platform_spellings'),
 };
 
 /** The values at a place of an export, of every item of a list. */

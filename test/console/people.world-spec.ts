@@ -40,7 +40,7 @@ describeInBrowser('people and the audit log in the console', () => {
     await dialog.locator('input:invalid').waitFor();
     await user.fill('6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b');
     await dialog.getByText('This service does not know this platform user').waitFor();
-    await user.fill(world.platform.usersOf('C-1')[0]?.userId.toUpperCase() ?? '');
+    await user.fill(world.platform.usersOf('C-1')[0]?.userId ?? '');
     await dialog.getByText('Already linked to client C-1').waitFor();
     await dialog.getByRole('button', { name: 'Link' }).click();
     await dialog.getByText('This platform user is linked to another person').waitFor();

@@ -44,12 +44,11 @@ describe('platformUserId', () => {
     expect([calls, (await get('providers/p-1')).platformUserId]).toEqual([[], userId]);
   });
 
-  test('is compared in lower case, but sent as it was written', async () => {
+  test('is stored as it was written', async () => {
     await put('providers/home');
-    const spelling = randomUUID().toUpperCase();
-    await prepared('', [clients(`c-1,,Ann,Ash,home,${spelling}`)]);
-    expect((await get('clients/c-1')).platformUserId).toBe(spelling.toLowerCase());
-    expect(await world.sql('SELECT spelling FROM platform_spellings')).toEqual([{ spelling }]);
+    const userId = randomUUID().toUpperCase();
+    await prepared('', [clients(`c-1,,Ann,Ash,home,${userId}`)]);
+    expect((await get('clients/c-1')).platformUserId).toBe(userId);
   });
 
   test('must be a UUID', async () => {
@@ -62,7 +61,7 @@ describe('platformUserId', () => {
     await put('providers/home');
     const { platformUserId } = await put('clients/c-1');
     const calls = await callsDuring(async () => {
-      const view = await imported('', [clients(`c-1,,Pia,Ruiz,home,${platformUserId?.toUpperCase()}`)]);
+      const view = await imported('', [clients(`c-1,,Pia,Ruiz,home,${platformUserId}`)]);
       expect(view.counts.unchanged).toBe(1);
     });
     expect([calls, (await get('clients/c-1')).origin]).toEqual([[], 'created']);
@@ -86,7 +85,7 @@ describe('platformUserId', () => {
   test('is rejected if an earlier row names the user', async () => {
     await put('providers/home');
     const userId = addUser('Client');
-    const lines = [`c-1,,Ann,Ash,home,${userId}`, `c-2,,Ben,Bay,home,${userId.toUpperCase()}`];
+    const lines = [`c-1,,Ann,Ash,home,${userId}`, `c-2,,Ben,Bay,home,${userId}`];
     const { id } = await imported('', [clients(...lines)]);
     expect(await outcomes(id)).toEqual([
       ['c-1', 'linked', null],

@@ -2,7 +2,6 @@ import type pg from 'pg';
 import { DueLoopDeps } from '../../src/due-rows/due-loop.js';
 import { Metrics } from '../../src/http/server/metrics.js';
 import { Contract } from '../../src/platform/contract/contract.js';
-import { SpellingsRepository } from '../../src/platform/http/spellings.repository.js';
 import { Vault } from '../../src/vault/vault.js';
 import { EventHandlers, type Handled, type InboxEvent } from '../../src/webhooks/process/event-handlers.js';
 import { InboxRepository } from '../../src/webhooks/process/inbox.repository.js';
@@ -31,14 +30,10 @@ const received = { state: 'received', attempts: 0, takes: 1 };
 
 /** The inbox worker of another process. */
 const newWorker = () =>
-  new InboxLoop(
-    world.get(InboxRepository),
-    world.get(EventHandlers),
-    world.get(Vault),
-    world.get(SpellingsRepository),
-    Contract.of({}),
-    { ...world.get(DueLoopDeps), metrics: new Metrics() },
-  );
+  new InboxLoop(world.get(InboxRepository), world.get(EventHandlers), world.get(Vault), Contract.of({}), {
+    ...world.get(DueLoopDeps),
+    metrics: new Metrics(),
+  });
 
 /** Deliveries whose handler does not return until the test ends: to other workers, its process was killed. */
 describe('a killed worker', () => {

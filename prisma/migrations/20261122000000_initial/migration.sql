@@ -725,12 +725,6 @@ CREATE TABLE "unreadable_answers" (
     CONSTRAINT "unreadable_answers_pkey" PRIMARY KEY ("operation")
 );
 
-CREATE TABLE "platform_spellings" (
-    "id" TEXT NOT NULL,
-    "spelling" TEXT NOT NULL,
-    CONSTRAINT "platform_spellings_pkey" PRIMARY KEY ("id")
-);
-
 CREATE TABLE "handed_out_urls" (
     "fingerprint" BYTEA NOT NULL,
     "handed_out_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),

@@ -132,8 +132,8 @@ export class PlanRepository {
     const [otherwise, taken] = [rejection('linked-otherwise'), rejection('platform-user-taken')];
     await tx.query(
       `WITH links AS MATERIALIZED (
-         SELECT r.row_no, r.kind, r.external_id, lower(r.platform_user_id) AS user_id,
-           row_number() OVER (PARTITION BY lower(r.platform_user_id) ORDER BY r.row_no) AS place
+         SELECT r.row_no, r.kind, r.external_id, r.platform_user_id AS user_id,
+           row_number() OVER (PARTITION BY r.platform_user_id ORDER BY r.row_no) AS place
          FROM import_rows r WHERE r.import_id = $1 AND r.outcome = 'pending' AND r.platform_user_id IS NOT NULL),
        faults AS (
          SELECT l.row_no, CASE

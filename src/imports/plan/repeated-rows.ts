@@ -68,7 +68,7 @@ export class RepeatedRows {
        kept AS MATERIALIZED (SELECT * FROM rows WHERE CASE WHEN has_versions THEN by_version ELSE by_place END = 1),
        others AS MATERIALIZED (
          SELECT r.row_no, k.row_no AS kept_row, k.line AS kept_line, r.has_versions, r.providers,
-           r.content = k.content AND coalesce(lower(r.user_id) = lower(k.user_id), true) AS is_equal
+           r.content = k.content AND coalesce(r.user_id = k.user_id, true) AS is_equal
          FROM rows r JOIN kept k USING (kind, external_id) WHERE r.row_no <> k.row_no),
        named AS (
          SELECT row_no AS kept_row, row_no, providers FROM kept WHERE NOT has_versions

@@ -8,8 +8,6 @@ import { DependentsRepository } from '../../people/store/dependents.repository.j
 import { linkedFields, PeopleRepository } from '../../people/store/people.repository.js';
 import { RESET_ASSIGNMENTS } from '../../people/store/person-row.js';
 import { PlatformUsersRepository } from '../../people/store/platform-users.repository.js';
-import { platformKey } from '../../platform/contract/wire-types.js';
-import { SpellingsRepository } from '../../platform/http/spellings.repository.js';
 import type { PlannedOutcome } from '../model/import.js';
 import { type Rejection, rejection } from '../parse/row/rejection.js';
 import { IS_LINKED_BY_EMAIL } from '../plan/guards.repository.js';
@@ -70,7 +68,6 @@ export class RowStarter {
     private readonly people: PeopleRepository,
     private readonly dependents: DependentsRepository,
     private readonly users: PlatformUsersRepository,
-    private readonly spellings: SpellingsRepository,
     private readonly seal: ProfileSeal,
     private readonly restored: RestoredImports,
   ) {}
@@ -148,8 +145,8 @@ export class RowStarter {
 
   /** Why a row cannot be linked to its platform user by now. */
   private async linkFault(tx: PoolClient, row: Row): Promise<Rejection | undefined> {
-    if (row.platformUserId === null) return undefined;
-    const platformUserId = platformKey(row.platformUserId);
+    const { platformUserId } = row;
+    if (platformUserId === null) return undefined;
     if (row.mappedUserId === platformUserId) return undefined;
     const field = 'platformUserId';
     if (row.mappedUserId !== null) return rejection('linked-otherwise', { field });
@@ -259,16 +256,10 @@ export class RowStarter {
     );
   }
 
-  private async link(tx: PoolClient, { id }: DesiredPerson, spelling: string): Promise<void> {
+  private async link(tx: PoolClient, { id }: DesiredPerson, platformUserId: string): Promise<void> {
     const person = await this.people.mustLock(tx, id);
     if (person.platformUserId !== null) return;
-    await this.spellings.learnIfNew(tx, spelling);
-    await this.people.update(
-      tx,
-      person,
-      applyLink(person.person, platformKey(spelling), 'linked'),
-      linkedFields(person),
-    );
+    await this.people.update(tx, person, applyLink(person.person, platformUserId, 'linked'), linkedFields(person));
   }
 
   /** The platform has no operation for a changed name or email, so that such a row is finished. */

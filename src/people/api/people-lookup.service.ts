@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { Audit } from '../../audit/audit.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
-import { platformKey } from '../../platform/contract/wire-types.js';
 import { openIfReadable } from '../../vault/unreadable-value.js';
 import { openBlocks } from '../model/circuit-breaker.js';
 import { PERSON_KINDS } from '../model/person.js';
@@ -50,8 +49,8 @@ export class PeopleLookup {
    *
    * @throws {Problem} 404 `unknown-platform-user` if neither an event nor a call has named it
    */
-  async platformUser(spelling: string): Promise<PlatformUserResponse> {
-    const user = await this.users.describe(platformKey(spelling));
+  async platformUser(platformUserId: string): Promise<PlatformUserResponse> {
+    const user = await this.users.describe(platformUserId);
     if (!user.person && user.seenAt === null) {
       const detail = 'This service does not know this platform user. Check on the platform who it is.';
       throw new Problem(404, 'unknown-platform-user', detail);
@@ -78,7 +77,7 @@ export class PeopleLookup {
       const successor = (await this.formerIds.find(kind, [text])).get(text);
       if (successor) add('former-id', await this.current({ kind, externalId: successor.current }));
     }
-    const { person } = await this.users.describe(platformKey(text));
+    const { person } = await this.users.describe(text);
     if (person) add('platform-id', await this.current(person));
     return found;
   }

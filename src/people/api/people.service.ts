@@ -5,8 +5,7 @@ import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { afterCommit, pollUntil } from '../../http/request/waiting.js';
-import { isPlatformUuid, platformKey } from '../../platform/contract/wire-types.js';
-import { SpellingsRepository } from '../../platform/http/spellings.repository.js';
+import { isPlatformUuid } from '../../platform/contract/wire-types.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { HELD } from '../../sending/hold-code.js';
@@ -54,7 +53,6 @@ export class PeopleService {
     private readonly users: PlatformUsersRepository,
     private readonly upcoming: UpcomingPeople,
     private readonly formerIds: FormerIdsRepository,
-    private readonly spellings: SpellingsRepository,
     private readonly platform: PlatformPeople,
     private readonly seal: ProfileSeal,
     private readonly notifier: QueueNotifier,
@@ -172,13 +170,12 @@ export class PeopleService {
     });
   }
 
-  private async link(tx: PoolClient, row: PersonRow, spelling: string): Promise<Change> {
+  private async link(tx: PoolClient, row: PersonRow, platformUserId: string): Promise<Change> {
     const pointer = '/platformUserId';
-    if (!isPlatformUuid(spelling)) {
+    if (!isPlatformUuid(platformUserId)) {
       const detail = 'platformUserId must be an id of the platform, which is a UUID. Copy it from there.';
       throw new Problem(422, 'bad-platform-user-id', detail, { pointer });
     }
-    const platformUserId = platformKey(spelling);
     const user = await this.users.describe(platformUserId, tx);
     // The user of a merged client is kept for its survivor.
     const holder = user.person ?? ((await this.users.isKept(tx, platformUserId)) ? user.formerPerson : null);
@@ -187,7 +184,6 @@ export class PeopleService {
       const detail = 'This platform user is linked to another person. Find out which of the two it belongs to.';
       throw new Problem(409, 'platform-user-taken', detail, { pointer, extensions: holder });
     }
-    await this.spellings.learnIfNew(tx, spelling);
     return { row, person: applyLink(row.person, platformUserId, 'resolved'), fields: linkedFields(row) };
   }
 

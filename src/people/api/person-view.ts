@@ -117,7 +117,6 @@ export class PlatformUserPersonResponse {
 
 /** A platform user, as far as this service knows it. */
 export class PlatformUserResponse {
-  /** In lower case, if it is a UUID */
   platformUserId!: string;
   /** Client, HealthcareProvider or OrgAdmin; null if neither an event nor a call showed it */
   role!: string | null;

@@ -221,11 +221,6 @@ describe('the platform client', () => {
         expect(error.message).toContain("(another session's id at /sessionId)");
         expect(inspect(error)).not.toContain(B);
       });
-
-      it.each(calls)('%s accepts the same id in another case', async (_operation, call) => {
-        answering({ ...session, sessionId: A.toUpperCase() });
-        expect(await call()).toMatchObject({ sessionId: A.toLowerCase() });
-      });
     });
 
     it('reads a session of several megabytes', async () => {

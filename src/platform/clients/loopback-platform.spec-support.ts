@@ -10,7 +10,6 @@ import type { Sending } from '../../sending/sending.js';
 import { Contract } from '../contract/contract.js';
 import type { ContractFile } from '../contract/contract-schema.js';
 import { PlatformHttp } from '../http/platform-http.js';
-import type { SpellingsRepository } from '../http/spellings.repository.js';
 import type { UnreadableAnswers } from '../http/unreadable-answers.repository.js';
 
 export const API_KEY = 'key-that-must-never-show';
@@ -144,11 +143,9 @@ export function httpTo(
   more: Record<string, string> = {},
   metrics = new Metrics(),
 ): PlatformHttp {
-  const spellings = { learnFromAnswer: () => {}, restore: async <T>(value: T) => value };
-  const repository = spellings as unknown as SpellingsRepository;
   const sending = { isAllowed: async () => true } as Sending;
   const unreadable = { note: async () => false, answered: async () => {} } as unknown as UnreadableAnswers;
-  return new PlatformHttp(testEnv(baseUrl, more), contract, new Clock(), repository, unreadable, sending, metrics);
+  return new PlatformHttp(testEnv(baseUrl, more), contract, new Clock(), unreadable, sending, metrics);
 }
 
 /**

@@ -5,7 +5,6 @@ import { Contract } from '../contract/contract.js';
 import { readSession, type SessionAnswer } from '../contract/session-answer.js';
 import {
   type CreateTherapySessionRequest,
-  platformKey,
   type SubmitComplianceJobRequest,
   type UpdateTherapySessionRequest,
 } from '../contract/wire-types.js';
@@ -170,5 +169,5 @@ export class PlatformClient {
 
 /** Otherwise the notes of one client could be stored for another. @throws {PlatformError} that shows no id */
 function requireSession(answer: PlatformAnswer, id: string, expectedId: string | undefined, place: string): void {
-  if (expectedId !== undefined && platformKey(expectedId) !== id) answer.unreadable(`another session's id at ${place}`);
+  if (expectedId !== undefined && expectedId !== id) answer.unreadable(`another session's id at ${place}`);
 }

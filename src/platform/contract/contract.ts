@@ -1,6 +1,5 @@
 import type { ContractFile, OperationSettings } from './contract-schema.js';
 import { factsOf, OPERATION_NAMES, type OperationName } from './operations.js';
-import { platformKey } from './wire-types.js';
 
 /** The way to call an operation; `{name}` in its path, headers, query or body is a parameter of the call. */
 type OperationRule = OperationSettings & Required<Pick<OperationSettings, 'headers' | 'query' | 'response'>>;
@@ -19,13 +18,13 @@ export class Contract {
   /** @param file a contract file without faults; the empty one adds nothing to the spec */
   static of({ apiKey, operations, events = {}, noteTemplates = {} }: ContractFile): Contract {
     const rules = OPERATION_NAMES.map((name) => [name, mergedRule(name, operations?.[name])]);
-    const templateNames = Object.entries(noteTemplates).map(([id, name]) => [platformKey(id), name.trim()] as const);
+    const templateNames = Object.entries(noteTemplates).map(([id, name]) => [id, name.trim()] as const);
     return new Contract(apiKey, Object.fromEntries(rules), events, new Map(templateNames));
   }
 
   /** The name of a note template; null if the contract file does not name it. */
   templateName(id: string): string | null {
-    return this.templateNames.get(platformKey(id)) ?? null;
+    return this.templateNames.get(id) ?? null;
   }
 
   canCall(operation: OperationName): boolean {

@@ -80,15 +80,15 @@ export function objectOf<Required extends Readers, Optional extends Readers>(
   };
 }
 
-/** An object with any keys, without its unreadable values. @param keyOf the key to store */
-export function mapOf<T>(item: Read<T>, keyOf: (key: string) => string = (key) => key): Read<Record<string, T>> {
+/** An object with any keys, without its unreadable values. */
+export function mapOf<T>(item: Read<T>): Read<Record<string, T>> {
   return (map, lost) => {
     if (!isObject(map)) return undefined;
     const entries: [string, T][] = [];
     for (const [key, value] of Object.entries(map)) {
       const readable = item(value, lost);
       if (readable === undefined) lost();
-      else entries.push([keyOf(key), readable]);
+      else entries.push([key, readable]);
     }
     return Object.fromEntries(entries);
   };

@@ -224,18 +224,6 @@ describe('a Session', () => {
   it.each([null, 'Done', 7, [], [whole()]])('is not %j', (value) => {
     expect(faultOf(value)).toBe('');
   });
-
-  it('has ids as their keys, and leaves texts as they are', () => {
-    const session = JSON.stringify({ ...whole(), sessionId: USER, clientUserIds: [USER] }).replaceAll(
-      USER,
-      USER.toUpperCase(),
-    );
-    const { sessionId, clientUserIds, transcript, analyticsSummary } = read(JSON.parse(session));
-    expect([sessionId, clientUserIds, transcript?.speakerMapping]).toEqual([USER, [USER], { A: USER, B: USER }]);
-    expect(Object.keys(analyticsSummary?.sentiment ?? {})).toContain(USER);
-    const named = changed('/notes/0/notes/0/category', USER.toUpperCase());
-    expect(read(named).notes?.[0]?.notes[0]?.category).toBe(USER.toUpperCase());
-  });
 });
 
 describe('reading', () => {

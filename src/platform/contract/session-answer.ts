@@ -1,22 +1,17 @@
 import { isObject, listOf, listOrNone, mapOf, number, objectOf, orElse, type Read, text } from './read-parts.js';
-import { isPlatformId, platformKey, SESSION_STATES, type SessionState } from './wire-types.js';
+import { isPlatformId, SESSION_STATES, type SessionState } from './wire-types.js';
 
-/** An id of the platform that a database can store, as its `platformKey`. */
-const id: Read<string> = (value) => (isPlatformId(value) && value.trim() !== '' ? platformKey(value) : undefined);
+/** An id of the platform that a database can store. */
+const id: Read<string> = (value) => (isPlatformId(value) && value.trim() !== '' ? value : undefined);
 
 /** A text that a database can store and index. */
 const storableText: Read<string> = (value) => (value === '' || isPlatformId(value) ? value : undefined);
-
-const userId: Read<string> = (value) => (typeof value === 'string' ? platformKey(value) : undefined);
 
 const span = { start: number, end: number };
 
 /** Numbers by user id. */
 const measure = <Name extends string>(...names: Name[]) =>
-  mapOf(
-    objectOf({}, Object.fromEntries(names.map((name) => [name, number])) as Record<Name, Read<number>>),
-    platformKey,
-  );
+  mapOf(objectOf({}, Object.fromEntries(names.map((name) => [name, number])) as Record<Name, Read<number>>));
 
 /** A line. Without a category it still has its text. */
 const line = objectOf(
@@ -76,7 +71,7 @@ const OPTIONAL_PARTS = {
         objectOf({ ...span, text, speaker: text, words: listOf(objectOf({ ...span, text }, {})) }, {}),
       ),
       /** User ids by speaker label; a user may have several labels. */
-      speakerMapping: mapOf(userId),
+      speakerMapping: mapOf(text),
     },
   ),
   topics: listOf(objectOf({ ...span, headline: text, gist: text }, {})),
@@ -107,8 +102,8 @@ export type Session = Required<Values<typeof REQUIRED_PARTS>> &
 type SessionPart = 'state' | keyof typeof REQUIRED_PARTS | keyof typeof OPTIONAL_PARTS;
 
 /**
- * The readable part of a Session (spec, Resources), with ids as their `platformKey`. A field that is absent although the
- * spec requires it is unreadable: what is known of it stays.
+ * The readable part of a Session (spec, Resources). A field that is absent although the spec requires it is unreadable:
+ * what is known of it stays.
  */
 export interface SessionAnswer extends Values<typeof REQUIRED_PARTS>, OrNull<Values<typeof OPTIONAL_PARTS>> {
   sessionId: string;

@@ -98,28 +98,6 @@ export function isPlatformUuid(value: unknown): value is string {
   return typeof value === 'string' && UUID.test(value);
 }
 
-/** The form in which an id of the platform is stored and compared: UUIDs are in lower case. */
-export function platformKey(id: string): string {
-  return isPlatformUuid(id) ? id.toLowerCase() : id;
-}
-
-/** Fields that hold texts or ids of the EHR. */
-const WITHOUT_IDS = /^(partner.*|utterances|topics|namedEntities|text|error)$/;
-
-/** Replaces every UUID in a body of the platform, also as the name of a field. */
-export function mapIds<T>(value: T, change: (id: string) => string): T {
-  const mapped = (item: unknown): unknown => {
-    if (isPlatformUuid(item)) return change(item);
-    if (Array.isArray(item)) return item.map(mapped);
-    if (typeof item !== 'object' || item === null) return item;
-    const entries = Object.entries(item).map(([name, below]) =>
-      WITHOUT_IDS.test(name) ? [name, below] : [mapped(name), mapped(below)],
-    );
-    return Object.fromEntries(entries);
-  };
-  return mapped(value) as T;
-}
-
 export const WEBHOOK_SIGNATURE_HEADER = 'x-service-signature';
 /** Milliseconds since the Unix epoch. */
 export const WEBHOOK_TIMESTAMP_HEADER = 'x-service-timestamp';

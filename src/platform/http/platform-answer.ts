@@ -3,7 +3,7 @@ import { decodeText, jsonShapeFault } from '../../http/body/json-text.js';
 import { readPointer, typeAt } from '../contract/json-pointer.js';
 import type { OperationName } from '../contract/operations.js';
 import { PlatformError } from '../contract/platform-errors.js';
-import { isPlatformId, platformKey } from '../contract/wire-types.js';
+import { isPlatformId } from '../contract/wire-types.js';
 
 /** The bytes of an answer, and the charset that it names for them. */
 export interface AnswerBytes {
@@ -18,8 +18,6 @@ const LARGE_BYTES = 1024 * 1024;
 export class PlatformAnswer {
   #text: string | undefined;
   #parsed: { value: unknown } | undefined;
-  /** The ids that were read, in the platform's own spelling. */
-  readonly ids: string[] = [];
 
   /** @param pointers the locations of values, from the contract */
   constructor(
@@ -66,11 +64,9 @@ export class PlatformAnswer {
     return this.required(name, 'text', () => true);
   }
 
-  /** Reads an id that a database can store. @returns its `platformKey` */
+  /** Reads an id that a database can store. */
   requiredId(name: string): string {
-    const id = this.required(name, 'id', isPlatformId);
-    this.ids.push(id);
-    return platformKey(id);
+    return this.required(name, 'id', isPlatformId);
   }
 
   requiredUrl(name: string): string {

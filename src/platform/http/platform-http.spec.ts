@@ -403,7 +403,6 @@ describe('one HTTP attempt', () => {
         ended = true;
       });
       await connected;
-      // The time that it takes to restore the spelling of ids counts, too.
       jest.advanceTimersByTime(withinMs - 100);
       await turnOfLoop();
       expect(ended).toBe(false);

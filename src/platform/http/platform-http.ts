@@ -10,7 +10,6 @@ import { PLATFORM_ERROR_KINDS, PlatformError } from '../contract/platform-errors
 import { resettableAgents } from './connections.js';
 import { exchange } from './exchange.js';
 import { PlatformAnswer } from './platform-answer.js';
-import { SpellingsRepository } from './spellings.repository.js';
 import { UnreadableAnswers } from './unreadable-answers.repository.js';
 
 /** Options of a call. */
@@ -60,7 +59,6 @@ export class PlatformHttp implements OnApplicationShutdown {
     private readonly env: Env,
     private readonly contract: Contract,
     private readonly clock: Clock,
-    private readonly spellings: SpellingsRepository,
     private readonly unreadable: UnreadableAnswers,
     private readonly sending: Sending,
     metrics: Metrics,
@@ -100,7 +98,6 @@ export class PlatformHttp implements OnApplicationShutdown {
       const result = read(answer);
       measure('ok');
       await this.unreadable.answered(operation).catch(() => undefined);
-      for (const id of answer.ids) this.spellings.learnFromAnswer(id);
       return result;
     } catch (error) {
       if (error instanceof PlatformError) {
@@ -125,12 +122,12 @@ export class PlatformHttp implements OnApplicationShutdown {
     const { operation } = call;
     const platform = { base: this.env.PLATFORM_BASE_URL, apiKey: this.env.PLATFORM_API_KEY };
     const started = this.clock.monotonicMs();
-    const prepared = Promise.all([this.spellings.restore(call), factsOf(operation).reads || this.sending.isAllowed()]);
-    const [spelled, isAllowed] = await prepared.catch(() => []);
+    const isAllowed = factsOf(operation).reads || (await this.sending.isAllowed().catch(() => undefined));
     const connectMs = connectWithinMs - (this.clock.monotonicMs() - started);
-    if (!spelled || connectMs <= 0) throw new PlatformError('unreachable', operation, { reason: 'database' });
+    if (isAllowed === undefined || connectMs <= 0)
+      throw new PlatformError('unreachable', operation, { reason: 'database' });
     if (!isAllowed) throw new PlatformError('held', operation);
-    const request = platformRequest(this.contract, platform, spelled);
+    const request = platformRequest(this.contract, platform, call);
     const agents = factsOf(operation).creates ? this.fresh : this.kept;
     const answer = await exchange(operation, request, { env: this.env, clock: this.clock, agents, connectMs, signal });
     const { status, content } = answer;

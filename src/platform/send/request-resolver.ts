@@ -3,8 +3,6 @@ import { type Audit, BEGUN } from '../../audit/audit.js';
 import type { Database } from '../../database/database.js';
 import { RELEASE } from '../../due-rows/lease.js';
 import { Problem } from '../../http/problem/problem.js';
-import { platformKey } from '../contract/wire-types.js';
-import type { SpellingsRepository } from '../http/spellings.repository.js';
 import { type RequestTable, retryWhenTaken } from './request-rows.js';
 
 /** The ways to resolve a request whose outcome is unknown. */
@@ -36,7 +34,6 @@ export class RequestResolver<Row extends { id: string; state: string }> {
   constructor(
     private readonly requests: ResolvableRequests<Row>,
     private readonly database: Database,
-    private readonly spellings: SpellingsRepository,
     private readonly audit: Audit,
   ) {}
 
@@ -74,17 +71,16 @@ export class RequestResolver<Row extends { id: string; state: string }> {
     return rowCount === 1;
   }
 
-  private async link(id: string, spelling: string | undefined, signal: AbortSignal): Promise<void> {
+  private async link(id: string, platformId: string | undefined, signal: AbortSignal): Promise<void> {
     const { problems, unsettled, check, settle } = this.requests;
-    if (spelling === undefined) throw problems.idNeeded;
+    if (platformId === undefined) throw problems.idNeeded;
     const known = await this.read(this.database.pool, id, unsettled);
     if (!known) throw await this.wrongState(id);
-    await check?.(known, spelling, signal);
+    await check?.(known, platformId, signal);
     const link = async (tx: PoolClient) => {
-      await this.spellings.learnIfNew(tx, spelling);
       const row = await this.lock(tx, id, unsettled);
       if (!row) return 'wrong-state';
-      if (!(await settle(tx, row, platformKey(spelling)))) return 'taken';
+      if (!(await settle(tx, row, platformId))) return 'taken';
       await this.audit.store(tx);
       return 'linked';
     };

@@ -10,7 +10,6 @@ import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
-import { SpellingsRepository } from '../../platform/http/spellings.repository.js';
 import { RequestResolver } from '../../platform/send/request-resolver.js';
 import { HandedOutUrls } from '../../platform/upload/handed-out-urls.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
@@ -47,7 +46,6 @@ export class SessionRequests {
     private readonly notifier: QueueNotifier,
     private readonly handedOut: HandedOutUrls,
     private readonly audit: Audit,
-    spellings: SpellingsRepository,
     outcomes: RequestOutcomes,
   ) {
     this.resolver = new RequestResolver(
@@ -62,7 +60,6 @@ export class SessionRequests {
         abandon: (tx, row) => outcomes.abandon(tx, row, 'An operator abandoned the request.'),
       },
       database,
-      spellings,
       audit,
     );
   }

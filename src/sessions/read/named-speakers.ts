@@ -4,7 +4,7 @@ import { Database } from '../../database/database.js';
 import type { PersonKey } from '../../people/model/profile.js';
 import { peopleOf } from '../../people/store/person-users.js';
 import type { Transcript } from '../../platform/contract/session-answer.js';
-import { isPlatformId, platformKey } from '../../platform/contract/wire-types.js';
+import { isPlatformId } from '../../platform/contract/wire-types.js';
 import { SessionReader } from './session-reader.js';
 
 /** A platform user with the EHR's current id of its person. */
@@ -35,12 +35,11 @@ export class NamedSpeakers {
 
   /** The people behind these users, by key. Unknown users are absent. Adds the people to the audit entry. */
   private async named(users: [key: string, user: string][]): Promise<Record<string, NamedUser>> {
-    const keys = users.map(([, user]) => platformKey(user)).filter(isPlatformId);
+    const keys = users.map(([, user]) => user).filter(isPlatformId);
     const people = await peopleOf(this.database.pool, [...new Set(keys)]);
     for (const { kind, externalId } of people.values()) this.audit.about(kind, externalId);
     return Object.fromEntries(
-      users.flatMap(([key, user]) => {
-        const platformUserId = platformKey(user);
+      users.flatMap(([key, platformUserId]) => {
         const person = people.get(platformUserId);
         return person ? [[key, { ...person, platformUserId }]] : [];
       }),

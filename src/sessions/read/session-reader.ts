@@ -11,7 +11,6 @@ import { usersOf } from '../../people/store/person-users.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
-import { platformKey } from '../../platform/contract/wire-types.js';
 import { HELD } from '../../sending/hold-code.js';
 import { Sending } from '../../sending/sending.js';
 import { openIfReadable, openUnlessDamaged } from '../../vault/unreadable-value.js';
@@ -69,7 +68,7 @@ export class SessionReader {
     const read = () =>
       (tx ?? this.database.pool).query<ReadSession>(
         `SELECT ${WITH_PEOPLE} FROM sessions t WHERE ${IS_NAMED} ORDER BY session_id IS NOT DISTINCT FROM $2 LIMIT 1`,
-        [UUID.test(id) ? id : null, platformKey(id)],
+        [UUID.test(id) ? id : null, id],
       );
     let { rows } = await read();
     // A request that waits to be sent is not locked here, because its claim would skip it.
@@ -141,7 +140,7 @@ export class SessionReader {
       `SELECT id, note_template_id AS "noteTemplateId" FROM session_documents d WHERE session = $1 AND (id::text = $2
          OR EXISTS (SELECT FROM document_revisions WHERE document = d.id AND session_document_id = $3))
        ORDER BY id::text = $2 DESC LIMIT 1`,
-      [session.id, documentId, platformKey(documentId)],
+      [session.id, documentId, documentId],
     );
     const [found] = rows;
     if (!found) throw new Problem(404, 'unknown-document', 'This session has no such document. List its notes first.');

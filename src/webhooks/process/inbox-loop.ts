@@ -6,13 +6,12 @@ import { DueLoopDeps } from '../../due-rows/due-loop.js';
 import { TriggeredLoop } from '../../due-rows/triggered-loop.js';
 import { errorTrace, failureCode } from '../../http/problem/error-trace.js';
 import { Contract } from '../../platform/contract/contract.js';
-import { SpellingsRepository } from '../../platform/http/spellings.repository.js';
 import { MissingDataKey } from '../../vault/unreadable-value.js';
 import { Vault } from '../../vault/vault.js';
 import { bodyPlace } from '../receive/inbox-writer.repository.js';
 import { EventHandlers, type Handled } from './event-handlers.js';
 import { InboxRepository, type Outcome, type Outcomes, type TakenDelivery } from './inbox.repository.js';
-import { parseEvent, type UnderstoodEvent } from './parse-event.js';
+import { type PlatformEvent, parseEvent, type UnderstoodEvent } from './parse-event.js';
 
 /** Deliveries per transaction. */
 const MAX_BATCH = 10;
@@ -58,7 +57,6 @@ export class InboxLoop extends TriggeredLoop {
     private readonly inbox: InboxRepository,
     private readonly handlers: EventHandlers,
     private readonly vault: Vault,
-    private readonly spellings: SpellingsRepository,
     private readonly contract: Contract,
     private readonly deps: DueLoopDeps,
   ) {
@@ -137,21 +135,20 @@ export class InboxLoop extends TriggeredLoop {
     }
   }
 
-  private async handle(tx: pg.PoolClient, delivery: TakenDelivery, understood: UnderstoodEvent): Promise<Outcome> {
-    const outcome = await this.handleInSavepoint(tx, delivery, understood);
-    return { ...outcome, eventType: understood.event.eventType, subject: understood.subject };
-  }
-
-  private async handleInSavepoint(
+  private async handle(
     tx: pg.PoolClient,
     delivery: TakenDelivery,
-    { event, spellings }: UnderstoodEvent,
+    { event, subject }: UnderstoodEvent,
   ): Promise<Outcome> {
+    const outcome = await this.handleInSavepoint(tx, delivery, event);
+    return { ...outcome, eventType: event.eventType, subject };
+  }
+
+  private async handleInSavepoint(tx: pg.PoolClient, delivery: TakenDelivery, event: PlatformEvent): Promise<Outcome> {
     const { id: deliveryId, receivedAt, waitingSince } = delivery;
     const handler = this.handlers.of(event.eventType);
     await tx.query('SAVEPOINT delivery');
     try {
-      for (const id of spellings) await this.spellings.learnIfNew(tx, id);
       const handled = await handler.handle({ ...event, deliveryId, receivedAt, waitingSince }, tx);
       await tx.query(handled === 'waiting' ? UNDO : 'RELEASE SAVEPOINT delivery');
       if (handler.afterCommit && handled !== 'waiting') this.deps.database.afterCommit(tx, handler.afterCommit);

@@ -12,7 +12,6 @@ test('session fields are read at the top level', () => {
   expect(parse(event)).toEqual({
     event: { ...event, partnerAppointmentId: null },
     subject: 's-1',
-    spellings: ['s-1', 'p-1'],
   });
 });
 
@@ -21,28 +20,14 @@ test('the fields of every other event are read in its payload', () => {
   expect(parse({ eventType: 'USER_CREATED', payload })).toEqual({
     event: { eventType: 'USER_CREATED', ...payload },
     subject: 'u-1',
-    spellings: ['u-1'],
   });
   expect(parse({ eventType: 'COMPLIANCE_JOB_FAILED', payload: { jobId: 'j-1' } })).toMatchObject({ subject: 'j-1' });
 });
 
-const ID = '6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b';
-
-test('UUIDs of the platform are read in lower case, and the ids of the EHR as they are', () => {
-  const spelling = ID.toUpperCase();
-  const session = { sessionId: spelling, providerUserId: spelling, partnerAppointmentId: spelling };
-  expect(parse({ eventType: 'SESSION_CREATED', ...session })).toMatchObject({
-    subject: ID,
-    spellings: [spelling, spelling],
-    event: { sessionId: ID, providerUserId: ID, partnerAppointmentId: spelling },
-  });
-  const payload = { userId: spelling, role: 'Client', externalUserId: spelling };
-  expect(parse({ eventType: 'USER_CREATED', payload })).toMatchObject({
-    subject: ID,
-    spellings: [spelling],
-    event: { userId: ID, externalUserId: spelling },
-  });
-  expect(parse({ eventType: 'SESSION_CREATED', sessionId: 'S-1' })).toMatchObject({ subject: 'S-1' });
+test('ids are read as they are written', () => {
+  const id = '6F1C2A34-5b6d-4e7f-8a9b-0c1d2e3f4a5b';
+  const session = { sessionId: id, providerUserId: id, partnerAppointmentId: id };
+  expect(parse({ eventType: 'SESSION_CREATED', ...session })).toMatchObject({ subject: id, event: session });
 });
 
 const session = { sessionId: 's-1', providerUserId: 'p-1', partnerAppointmentId: 'visit-17', aiNotesEnabled: true };
@@ -145,27 +130,23 @@ describe('ids that the contract locates', () => {
 
   test('are not read without pointers', () => {
     const payload = { sessionId: 's-1', processingId: 'p-1', deep: { sessionId: 's-2' } };
-    expect(read(payload)).toEqual({ event: { eventType, ...NOTHING }, subject: null, spellings: [] });
+    expect(read(payload)).toEqual({ event: { eventType, ...NOTHING }, subject: null });
   });
 
   test('are read only there', () => {
     const payload = { session: { id: 's-1' }, processingId: 'p-1', audit: { sessionId: 's-other' } };
     const both = { sessionId: 's-1', processingId: 'p-1' };
-    expect(read(payload, RULE)).toMatchObject({ event: both, subject: 's-1', spellings: ['s-1', 'p-1'] });
+    expect(read(payload, RULE)).toMatchObject({ event: both, subject: 's-1' });
     expect(read({ audit: { sessionId: 's-other' } }, RULE)).toMatchObject({ event: NOTHING });
     const { sessionId, processingId } = RULE;
     expect(read(payload, { sessionId })).toMatchObject({ event: { sessionId: 's-1', processingId: null } });
     expect(read(payload, { processingId })).toMatchObject({ event: { sessionId: null }, subject: 'p-1' });
   });
 
-  test('are read in lower case if they are UUIDs, and the subject is the session in any order of the pointers', () => {
-    const payload = { session: { id: ID.toUpperCase() }, processingId: 'p-1' };
+  test('are about the session, in any order of the pointers', () => {
+    const payload = { session: { id: 's-1' }, processingId: 'p-1' };
     const { sessionId, processingId } = RULE;
-    expect(read(payload, { processingId, sessionId })).toMatchObject({
-      event: { sessionId: ID },
-      subject: ID,
-      spellings: [ID.toUpperCase(), 'p-1'],
-    });
+    expect(read(payload, { processingId, sessionId })).toMatchObject({ subject: 's-1' });
   });
 
   test.each([[''], [7], [null], [{}], ['x'.repeat(513)], ['a\0b'], ['\ud800'], [undefined]])(

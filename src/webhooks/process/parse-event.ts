@@ -5,7 +5,6 @@ import {
   EVENT_TYPES,
   type EventType,
   isPlatformId,
-  platformKey,
   type SessionEvent,
   USER_ROLES,
   type UserRole,
@@ -26,8 +25,6 @@ export interface UnderstoodEvent {
   event: PlatformEvent;
   /** The id that the event is about, if any. It is the first id of the platform in the event. */
   subject: string | null;
-  /** The ids of the platform in the event, as the platform spells them. */
-  spellings: readonly string[];
 }
 
 /** The fields of an event (spec, Events). */
@@ -91,17 +88,15 @@ export function parseEvent(
   const { at, required, optional = [] } = FIELDS[eventType];
   const locations: Record<string, string | undefined> = located.PROCESSING_SESSION_NOTES_FINISHED ?? {};
   const event: Record<string, unknown> = { eventType };
-  const spellings: string[] = [];
+  let subject: string | null = null;
   for (const name of [...required, ...optional]) {
     const pointer = at === undefined ? locations[name] : `${at}/${name}`;
     const value = readField(name, pointer === undefined ? undefined : readPointer(body, pointer));
     if (value === null && required.includes(name)) return { eventType, reason: `bad-field ${pointer}` };
-    const isPlatforms = typeof value === 'string' && PLATFORM_IDS.includes(name);
-    event[name] = isPlatforms ? platformKey(value) : value;
-    if (isPlatforms) spellings.push(value);
+    event[name] = value;
+    if (typeof value === 'string' && PLATFORM_IDS.includes(name)) subject ??= value;
   }
-  const [subject] = spellings.map(platformKey);
-  return { event: event as unknown as PlatformEvent, subject: subject ?? null, spellings };
+  return { event: event as unknown as PlatformEvent, subject };
 }
 
 /** A field's value, or null if it is missing or invalid. */
