@@ -70,8 +70,7 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
       connectionTimeoutMillis: BEAT_TIMEOUT_MS,
       query_timeout: BEAT_TIMEOUT_MS,
       statement_timeout: BEAT_TIMEOUT_MS,
-      // Tells others how many connections this process may open.
-      application_name: `notebridge-heartbeat ${env.DATABASE_CONNECTIONS}`,
+      application_name: 'notebridge-heartbeat',
     });
   }
 
