@@ -1,6 +1,9 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { freePort } from './free-port.js';
 
+/** How long TCP keep-alive takes to end a lost connection: Node asks after 5 s, then ten times, once a second. */
+export const KEEP_ALIVE_ENDS_MS = 15_000;
+
 /** A proxy that can make a server unavailable to its clients. */
 export interface TcpProxy {
   port: number;
@@ -10,8 +13,12 @@ export interface TcpProxy {
   stall(): void;
   /** Ends a stall. Data sent during it arrives. */
   resume(): void;
-  /** As after a failover: current connections stay open but never carry data again; new ones reach the server. */
-  silence(): void;
+  /**
+   * As after a failover: current connections stay open but never carry data again; new ones reach the server.
+   *
+   * @param endMs ends them later, as TCP keep-alive does; the kernel of this machine answers it, so it notices nothing here
+   */
+  silence(endMs?: number): void;
   /** Makes the server available again after `cut` or `stall`. Old connections end. */
   restore(): Promise<void>;
   /** Leads new connections to another server; current ones stay. */
@@ -69,8 +76,13 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
       stalled = false;
       for (const pair of pairs) connectPair(pair);
     },
-    silence: () => {
-      for (const pair of pairs) pausePair(pair);
+    silence: (endMs) => {
+      const silent = [...pairs];
+      for (const pair of silent) pausePair(pair);
+      if (endMs === undefined) return;
+      setTimeout(() => {
+        for (const socket of silent.flat()) socket.destroy();
+      }, endMs).unref();
     },
     restore: async () => {
       stalled = false;

@@ -1,15 +1,12 @@
-import type pg from 'pg';
 import type { Env } from './config/env.js';
 import { withConnectHint } from './database/connect/connect-fault.js';
 import { inSchema, withClient } from './database/connect/session.js';
 import { applyMigrations, missingMigrations } from './database/migrations.js';
 import { checkRuntimeRights, mayChangeAuditLog, UNPROTECTED_AUDIT_LOG } from './database/runtime-role.js';
-import { connectionFault, readConnectionLimits } from './operations/start/connection-limits.js';
 import {
   creationFault,
   type DatabaseFacts,
   databaseFault,
-  poolerFault,
   readDatabaseFacts,
 } from './operations/start/database-faults.js';
 import { weakSecretWarnings } from './operations/start/weak-secrets.js';
@@ -36,14 +33,8 @@ export async function prepare(env: Env, task: 'serve' | 'migrate' = 'serve'): Pr
   if (ownerUrl && task === 'serve') warnings.push(OWNER_AT_HAND);
   env.DATABASE_OWNER_URL = undefined; // nothing that serves needs it
   const notes = await prepareStores(env, url, ownerUrl);
-  warnings.push(...(await withClient(env.DATABASE_URL, (client) => warningsOf(client, env))));
+  if (await withClient(env.DATABASE_URL, mayChangeAuditLog)) warnings.push(UNPROTECTED_AUDIT_LOG);
   return { notes, warnings };
-}
-
-async function warningsOf(client: pg.Client, { DATABASE_CONNECTIONS: connections }: Env): Promise<string[]> {
-  const isUnprotected = await mayChangeAuditLog(client);
-  const fault = connectionFault(await readConnectionLimits(client), connections);
-  return [...(isUnprotected ? [UNPROTECTED_AUDIT_LOG] : []), ...(fault ? [fault] : [])];
 }
 
 const UP_TO_DATE = 'the database is up to date: it has all migrations';
@@ -95,7 +86,7 @@ async function usableDatabase(url: string, setting: string): Promise<UsableDatab
   return withConnectHint(setting, () =>
     withClient(url, async (client) => {
       const facts = await readDatabaseFacts(client);
-      const fault = databaseFault(facts, setting) ?? (await poolerFault(client, url));
+      const fault = databaseFault(facts, setting);
       if (fault) throw new Error(fault);
       const schema = facts.schema as string;
       return { url: inSchema(url, schema), setting, schema, facts };

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { KEEP_ALIVE_ENDS_MS } from '../../harness/tcp-proxy.js';
 import type { Scenario } from '../scenario.js';
 import { faultsUnderWork } from '../workload/everyday-work.js';
 import type { World } from '../world.js';
@@ -44,6 +45,6 @@ function faultsOf(world: World): (() => Promise<void>)[] {
       await delay(random.between([500, 5_000]));
       await databaseProxy.restore();
     },
-    async () => databaseProxy.silence(),
+    async () => databaseProxy.silence(KEEP_ALIVE_ENDS_MS),
   ];
 }

@@ -23,8 +23,8 @@ export function postgresPrograms(version: string): string {
   return path.join(home, 'native/bin');
 }
 
-/** Starts PgBouncer in front of a PostgreSQL. */
-export async function startPgBouncer(behind: PostgresServer, mode: string, place: string): Promise<PostgresServer> {
+/** Starts PgBouncer in session mode in front of a PostgreSQL. */
+export async function startPgBouncer(behind: PostgresServer, place: string): Promise<PostgresServer> {
   const port = await freePort();
   const file = path.join(serverFolder(path.join(place, 'pgbouncer')), 'pgbouncer.ini');
   const target = new URL(behind.url).port;
@@ -32,7 +32,7 @@ export async function startPgBouncer(behind: PostgresServer, mode: string, place
     '[databases]',
     `* = host=127.0.0.1 port=${target}`,
     '[pgbouncer]',
-    `listen_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =\nauth_type = any\npool_mode = ${mode}`,
+    `listen_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =\nauth_type = any\npool_mode = session`,
     'max_client_conn = 200\ndefault_pool_size = 80',
   ];
   writeFileSync(file, lines.join('\n').replace('* = ', `postgres = user=owner `));

@@ -60,7 +60,6 @@ export class World {
   private isAltered = false;
   private moving: Promise<unknown> = Promise.resolve();
   private lastBeatMs = 0;
-  private databaseBehindMs = 0;
   private readonly others: WorldService[] = [];
   private readonly running = new RunningWork();
 
@@ -200,12 +199,6 @@ export class World {
     if (this.lastBeatMs !== this.clock.monotonicMs()) await this.beat();
   }
 
-  /** Sets the database's clock back until the test ends, as a correction of its server's clock would. */
-  async setDatabaseBack(span: Span): Promise<void> {
-    this.databaseBehindMs += msOf(span);
-    await this.move(STEP_MS);
-  }
-
   /** Shuts the service down and starts it again. Changed settings last until the test ends. */
   async restart(settings: Variables = {}): Promise<void> {
     await this.service.app.close();
@@ -231,7 +224,6 @@ export class World {
     if (this.isAltered) await this.restart().then(() => this.database.empty());
     this.platform.simulator.state.reset();
     this.random.restart();
-    this.databaseBehindMs = 0;
     forgetEarlierTests(this.service.app);
     this.registerWebhook();
     await this.advance(BETWEEN_TESTS);
@@ -283,7 +275,7 @@ export class World {
   /** Moves time, one step after the other: two sessions cannot replace the database's functions at the same time. */
   private move(ms: number): Promise<void> {
     const moved = this.moving.then(async () => {
-      await this.database.pool.query(timeSql(new Date(this.now().getTime() + ms - this.databaseBehindMs)));
+      await this.database.pool.query(timeSql(new Date(this.now().getTime() + ms)));
       this.clock.advance(ms);
       if (this.clock.monotonicMs() - this.lastBeatMs > BEAT_MS) await this.beat();
     });

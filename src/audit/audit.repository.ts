@@ -51,10 +51,10 @@ export const IN_ORDER_OF_INDEX =
   'SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off; SET LOCAL enable_hashagg = off';
 
 /**
- * How much older an entry may be than one with a lower id, because a clock was set back or another server took over. A
- * search by time also reads the entries of this interval before its start and after its end.
+ * How much older an entry may be than one with a lower id, because the clocks of processes differ. A search by time also
+ * reads the entries of this interval before its start and after its end.
  */
-const SLACK = `interval '1 day'`;
+const SLACK = `interval '15 minutes'`;
 
 /** An id that a query names, and the kinds of subjects that it may be an id of. */
 type NamedSubject = [kinds: readonly [SubjectKind, ...SubjectKind[]], id: string];

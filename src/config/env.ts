@@ -317,8 +317,8 @@ export class Env {
   DATABASE_OWNER_URL?: string;
 
   /**
-   * Maximum connections of one process to PostgreSQL, at least 12. The start and doctor compare the total of all processes
-   * with the limits of the server, the database and the role.
+   * Maximum connections of one process to PostgreSQL, at least 12. The total of all processes must stay below the limits of
+   * the server (max_connections), the database and the role.
    */
   @WholeNumber(12, 1_000)
   DATABASE_CONNECTIONS = 18;

@@ -4,7 +4,6 @@ import pg from 'pg';
 import { codeOf } from '../http/problem/fault.js';
 import type { ConnectionShares } from './connect/connection-shares.js';
 import { newPool } from './connect/pools.js';
-import { SilenceWatch } from './connect/silence-watch.js';
 
 /** How long a request waits for a free connection before it fails. */
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -26,9 +25,6 @@ export const ANSWER_TIMEOUT_MS = USUAL.statementMs + SILENT_AFTER_MS;
 /** Idle time before the first TCP keep-alive probe. */
 const KEEP_ALIVE_MS = 5_000;
 
-/** Interval of the search for lost bulk connections, which are cut when found twice. */
-const CHECK_INTERVAL_MS = 3_000;
-
 /** SQLSTATEs of transactions that had no effect and can run again: serialization_failure, deadlock_detected. */
 const RETRIED = ['40001', '40P01'];
 const MAX_TRIES = 4;
@@ -37,17 +33,14 @@ const MAX_TRIES = 4;
 export const isRetried = (error: unknown): boolean => RETRIED.includes(codeOf(error));
 
 /**
- * PostgreSQL for the workers and the API. A silently lost connection delays a statement by `ANSWER_TIMEOUT_MS`, or a
- * statement over many rows by two checks, and is not used again. The server then ends its locks.
+ * PostgreSQL for the workers and the API. A connection that is lost silently fails its statement by TCP keep-alive, or at
+ * the latest by the timeout of its pool, and is not used again. The server then ends its locks.
  */
 @Injectable()
 export class Database implements OnApplicationShutdown {
   readonly pool: pg.Pool;
   /** For statements over many rows, which may take minutes, such as those of imports. */
   readonly bulkPool: pg.Pool;
-  /** Watches the bulk connections. */
-  readonly silence: SilenceWatch;
-  private readonly checking: NodeJS.Timeout;
   private readonly beforeEnds = new WeakMap<pg.PoolClient, () => Promise<void>>();
   private readonly afterCommits = new WeakMap<pg.PoolClient, Set<() => void>>();
 
@@ -58,10 +51,6 @@ export class Database implements OnApplicationShutdown {
   ) {
     this.pool = poolOf(url, { max: shares.usual, ...USUAL });
     this.bulkPool = poolOf(url, { max: shares.bulk, ...BULK });
-    this.silence = new SilenceWatch(this.pool);
-    this.bulkPool.on('connect', (client) => this.silence.follow(client as pg.ClientBase as pg.Client));
-    // Users of the pool report its errors.
-    this.checking = setInterval(() => void this.silence.look().catch(() => undefined), CHECK_INTERVAL_MS).unref();
   }
 
   /**
@@ -121,7 +110,6 @@ export class Database implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    clearInterval(this.checking);
     await Promise.all([this.pool.end(), this.bulkPool.end()]);
   }
 }

@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
 import { Env, type Role } from '../config/env.js';
 import { withTimeout } from '../config/with-timeout.js';
-import { discardConnections, writeFault } from '../database/connect/pools.js';
+import { discardConnections } from '../database/connect/pools.js';
 import { Database } from '../database/database.js';
 import { mayChangeAuditLog } from '../database/runtime-role.js';
-import { isDatabaseUnavailable, lackOf } from '../http/problem/fault.js';
+import { isDatabaseUnavailable } from '../http/problem/fault.js';
 import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
 import { Metrics } from '../http/server/metrics.js';
 import { GONE_SECONDS, WorkerProcess } from '../processes/worker-process.js';
@@ -49,7 +49,7 @@ export class PartHealth {
 
   /** Not vital: while every connection of the API waits, the inbox, which has its own, may still commit. */
   @HealthIndicator({ name: 'database' })
-  async writes(): Promise<Health> {
+  async databaseHealth(): Promise<Health> {
     try {
       return await withTimeout(this.readDatabase(), ANSWER_MS, () => UNAVAILABLE, this.clock);
     } catch (error) {
@@ -66,9 +66,6 @@ export class PartHealth {
       discardConnections(this.database.pool);
       return { status: 'down', reasons: [{ code: 'database-read-only' }] };
     }
-    const code = (await writeFault(this.database.pool)) ?? (await writeFault(this.database.bulkPool));
-    if (code !== undefined)
-      return { status: 'down', reasons: [{ code: 'database-no-room', values: { lack: lackOf(code) } }] };
     return { status: 'ok', facts: { auditLogProtected: !(await mayChangeAuditLog(this.database.pool)) } };
   }
 

@@ -70,8 +70,7 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
       connectionTimeoutMillis: BEAT_TIMEOUT_MS,
       query_timeout: BEAT_TIMEOUT_MS,
       statement_timeout: BEAT_TIMEOUT_MS,
-      // Tells others how many connections this process may open.
-      application_name: `notebridge-heartbeat ${env.DATABASE_CONNECTIONS}`,
+      application_name: 'notebridge-heartbeat',
     });
   }
 
@@ -145,17 +144,14 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
     }, BEAT_MS);
   }
 
-  /** Sends one heartbeat. It also cuts off heartbeats that others sent before the database clock was set back. */
+  /** Sends one heartbeat. */
   async beat(): Promise<void> {
     // Measured before sending, so that this process stops before its leases end in the database.
     const sentAtMs = this.clock.monotonicMs();
     const before = this.marks;
     try {
       const { rows } = await this.own.query<{ no: number; marks: number; holds: boolean }>(
-        `WITH clock_set_back AS (
-           UPDATE workers SET alive_until = now() + $2 * interval '1 second'
-           WHERE id <> $1 AND alive_until > now() + 2 * $2 * interval '1 second')
-         INSERT INTO workers (id, roles, no, marks, alive_until)
+        `INSERT INTO workers (id, roles, no, marks, alive_until)
          VALUES ($1, $3, (SELECT coalesce(max(no), 0) + 1 FROM workers), 1, now() + $2 * interval '1 second')
          ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until, marks = workers.marks + 1
          RETURNING no, marks, ${this.watched.condition} AS holds`,

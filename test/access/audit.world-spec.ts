@@ -435,9 +435,9 @@ describe('a search of the audit log by time', () => {
        SELECT gen_random_uuid(), '', 'k', 'k', 'a', 'ok', ${at} FROM generate_series(1, ${count}) AS n ORDER BY n`,
     );
 
-  it.each(['5 minutes', '5 hours', '23 hours'])('is complete although the clock was set back by %s', async (step) => {
+  it('is complete although the clocks of two processes differ by ten minutes', async () => {
     await store(20, `'2026-03-01T10:00:00Z'::timestamptz + n * interval '10 seconds'`);
-    await store(40, `'2026-03-01T10:03:20Z'::timestamptz - interval '${step}' + n * interval '20 seconds'`);
+    await store(40, `'2026-03-01T10:03:20Z'::timestamptz - interval '10 minutes' + n * interval '20 seconds'`);
     const rows = await world.sql<{ id: string; at: Date }>(
       'SELECT id::text, at FROM audit_entries e ORDER BY e.id DESC',
     );
@@ -450,7 +450,7 @@ describe('a search of the audit log by time', () => {
     }
   });
 
-  it('reads only the entries of one more day at each end', async () => {
+  it('reads only the entries of that time, and few around it', async () => {
     await store(30_000, `'2026-01-01T00:00:00Z'::timestamptz + n * interval '1 day' / 1000`);
     const day = { after: '2026-01-15T00:00:00Z', before: '2026-01-16T00:00:00Z' };
     const [statement] = await statementsOf(['audit_entries'], () => world.get(AuditRepository).find(day, 2_000));
@@ -461,7 +461,7 @@ describe('a search of the audit log by time', () => {
     await connection.query('ROLLBACK');
     connection.release();
     expect(plan.fullReads).toEqual([]);
-    expect(plan.rowsRead).toBeLessThan(4_000);
+    expect(plan.rowsRead).toBeLessThan(2_000);
   });
 });
 

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { startTransactionPooler } from '../../harness/transaction-pooler.js';
 import { settingsFor } from '../../harness/world/settings.js';
 import { validateEnv } from '../../src/config/env.validation.js';
 import { withClient } from '../../src/database/connect/session.js';
@@ -136,25 +135,5 @@ describe('a start', () => {
     const { said } = await start({ DATABASE_URL: url });
     await withClient(SERVER(), (client) => client.query(`DROP DATABASE latin_${tag}`));
     expect(said).toMatch(/has the encoding LATIN1, .* Create one with UTF8/);
-  });
-
-  it('behind a pooler in transaction mode ends with one sentence, before the first table', async () => {
-    const pooler = await startTransactionPooler(Number(new URL(database.url).port));
-    const url = Object.assign(new URL(database.url), { port: pooler.port }).toString();
-    const { said } = await start({ DATABASE_URL: url });
-    await pooler.close();
-    expect(said).toMatch(/^A pooler between this service and PostgreSQL .* session mode/);
-    expect(await tables()).toEqual([]);
-  });
-
-  it.each([
-    ['role', () => `ALTER ROLE ${owner} CONNECTION LIMIT 17`, /may open 18 .* the role of DATABASE_URL .* allows 17/],
-    ['database', () => `ALTER DATABASE ${name} CONNECTION LIMIT 15`, /may open 18 .* the database .* allows 1[0-5]/],
-  ])('warns if the %s allows fewer connections than the processes may open', async (_, limit, sentence) => {
-    await ownSchema();
-    await query(database, limit());
-    const { said, warnings } = await start({ DATABASE_URL: as(owner) });
-    expect(said).toBe('');
-    expect(warnings).toContainEqual(expect.stringMatching(sentence));
   });
 });

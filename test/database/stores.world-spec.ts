@@ -3,7 +3,6 @@ import { discardConnections, keepOpen, newPool } from '../../src/database/connec
 import { Database } from '../../src/database/database.js';
 import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import { InboxWriterRepository } from '../../src/webhooks/receive/inbox-writer.repository.js';
-import { sessionEvent, signed } from '../support/webhook-requests.js';
 import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
@@ -95,46 +94,4 @@ test('a pool that is kept open opens no more than its limit', async () => {
   await keepOpen(pool);
   expect([pool.totalCount, pool.idleCount]).toEqual([2, 2]);
   await pool.end();
-});
-
-describe('a full disk', () => {
-  const FULL = `RETURNS %1 LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no space left' USING ERRCODE = '53100'; END $$`;
-  const rejecting = (type: string) => FULL.replace('%1', type);
-  const fill = async (table: string) => {
-    await world.sql(`CREATE FUNCTION full_disk() ${rejecting('trigger')}`);
-    await world.sql(`CREATE TRIGGER full_disk BEFORE INSERT ON ${table} EXECUTE FUNCTION full_disk()`);
-    // The function of the health check's own write, because a full disk rejects that, too.
-    await world.sql(`CREATE FUNCTION public.lo_from_bytea(oid, bytea) ${rejecting('oid')}`);
-  };
-  const free = () =>
-    world.sql('DROP FUNCTION IF EXISTS full_disk() CASCADE; DROP FUNCTION IF EXISTS public.lo_from_bytea');
-
-  afterEach(free);
-
-  it('makes the inbox unhealthy from a rejected webhook until a real write succeeds', async () => {
-    await fill('webhook_deliveries');
-    expect((await checks()).inbox?.status).toBe('ok'); // nothing has been written yet
-    const event = signed(sessionEvent('s'));
-    const send = async () => (await fetch(`${world.url}/webhooks/platform`, event)).status;
-    expect(await send()).toBe(503);
-    const { status, body } = await world.call<HealthReport>('GET', '/health/ready');
-    expect([status, body.checks.inbox]).toMatchObject([
-      503,
-      { status: 'down', reason: expect.stringContaining('full disk (53100)') },
-    ]);
-    await free();
-    expect((await checks()).inbox?.status).toBe('ok');
-    expect(await send()).toBe(204);
-  });
-
-  it('makes the database unhealthy from a rejected API change until a real write succeeds', async () => {
-    await fill('people');
-    const body = { email: 'a@example.org', firstName: 'A', lastName: 'B' };
-    const put = () => world.call('PUT', '/v1/providers/p-1', { body });
-    expect((await put()).status).toBe(503);
-    expect((await checks()).database).toMatchObject({ status: 'down', reason: expect.stringContaining('53100') });
-    await free();
-    expect((await checks()).database?.status).toBe('ok');
-    expect((await put()).status).toBe(202);
-  });
 });

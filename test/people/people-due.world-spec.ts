@@ -130,14 +130,6 @@ test('once a call has ended, its person need not wait because an earlier claim f
   expect(await claims().nextInMs()).toBe(0);
 });
 
-test('the wait for the next call depends only on the database clock', async () => {
-  await begin('providers/new');
-  await world.setDatabaseBack('1 h');
-  const inMs = await claims().nextInMs();
-  expect(inMs).toBeGreaterThan(3_590_000);
-  expect(inMs).toBeLessThanOrEqual(3_600_000);
-});
-
 test('the metrics report the oldest due work of imports and of other people separately', async () => {
   await begin('providers/imported');
   await world.sql(`UPDATE people SET lane = 'bulk'`);

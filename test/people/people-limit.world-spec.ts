@@ -96,59 +96,6 @@ describe('three processes', () => {
     await pass('300 ms');
     expect(creates()).toBe(1 + CALLS);
   });
-
-  test('do not exceed it when the clock of the database is set back: permits stay occupied longer', async () => {
-    await addClients(CALLS);
-    await startCalls();
-    expect(creates()).toBe(CALLS);
-    await world.setDatabaseBack('5 min');
-    await addClients(CALLS);
-    await startCalls();
-    // Answered before the step: their permits end 6 minutes after it.
-    await pass('358 s');
-    expect(creates()).toBe(CALLS);
-    await pass('3 s');
-    expect(creates()).toBe(2 * CALLS);
-  });
-});
-
-describe('the database clock, set back', () => {
-  test('by 5 minutes, stops bulk work for that long, but not interactive calls', async () => {
-    await begin('providers/before');
-    await world.sql(`UPDATE people SET lane = 'bulk'`);
-    await startCalls();
-    await world.setDatabaseBack('5 min');
-    await begin('providers/imported');
-    await world.sql(`UPDATE people SET lane = 'bulk' WHERE external_id = 'imported'`);
-    await put('providers/now');
-    await pass('290 s');
-    expect(await verdict('providers/now')).toEqual(['synced', null]);
-    expect((await verdict('providers/imported'))[0]).toBe('pending');
-    await pass('30 s');
-    expect(await verdict('providers/imported')).toEqual(['synced', null]);
-  });
-
-  test('by 5 minutes, prolongs the pause after a 429 by that long', async () => {
-    world.platform.injectFault({ kind: 'rate-limit', retryAfterSeconds: 30 });
-    await put('clients/refused');
-    await world.setDatabaseBack('5 min');
-    await put('clients/later');
-    await pass('328 s');
-    expect(creates()).toBe(1);
-    await pass('3 s');
-    expect(await verdict('clients/later')).toEqual(['synced', null]);
-  });
-
-  test('by a day, does not keep a killed process alive', async () => {
-    const alive = () => world.sql('SELECT 1 FROM workers WHERE alive_until > now()');
-    // It sends no heartbeat from now on.
-    await world.startAnother();
-    expect(await alive()).toHaveLength(2);
-    await world.setDatabaseBack('1 d');
-    await world.advance('1 s');
-    await world.advance('9 s');
-    expect(await alive()).toHaveLength(1);
-  });
 });
 
 test('a change by the API overtakes bulk work that was due before', async () => {

@@ -235,11 +235,6 @@ test('the commands of docs/first-day.md lead to a note', async () => {
   expect([code, output]).toEqual([0, expect.stringMatching(/# Session notes[\s\S]*Keeps the plan for the week/)]);
 });
 
-test('docs/first-day.md waits for a bounded time', () => {
-  expect(firstDay.join('')).not.toMatch(/\b(?:until|while)\b/);
-  expect(firstDay.join('')).toMatch(/^for \w+ in \$\(seq \d+\); do$/m);
-});
-
 test('docs/connect-the-platform.md names every operation that the contract leaves open', () => {
   const page = read('docs/connect-the-platform.md');
   const operations = read('docs/reference/contract.md').split('\n### ').slice(1);

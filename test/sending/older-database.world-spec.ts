@@ -92,16 +92,6 @@ describe('a process notices nothing', () => {
     expect(await sending()).toMatchObject(FREE);
   });
 
-  it('if the clock of the database is set back or ahead', async () => {
-    await world.setDatabaseBack('3 d');
-    await world.advance('2 s');
-    await world.setDatabaseBack('-6 d');
-    await (await world.startAnother()).app.close();
-    await world.advance('2 s');
-    await send();
-    expect(await sending()).toMatchObject(FREE);
-  });
-
   it('if it was suspended for days while others started and ended', async () => {
     await world.sql(`UPDATE workers SET alive_until = alive_until - interval '3 days'`);
     await world.sql(

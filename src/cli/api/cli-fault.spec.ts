@@ -1,4 +1,4 @@
-import { fileFault, sentenceOf } from './cli-fault.js';
+import { sentenceOf } from './cli-fault.js';
 
 const problem = (more: object) => JSON.stringify({ type: 'urn:notebridge:problem:x', detail: 'It is wrong.', ...more });
 
@@ -30,19 +30,4 @@ test('a problem about another person names it', () => {
 
 test.each(['<html>', '', '[]', '{"detail":5}'])('an answer that is no problem (%s) is said by its status', (body) => {
   expect(sentenceOf(502, body)).toBe('The service answered 502 without a reason. See its log.');
-});
-const failing = (code: string) => Object.assign(new Error(`${code}: open '/x'`), { code });
-
-test.each([
-  ['ENOENT', '/x/clients.csv: the file or folder does not exist. Check the path.'],
-  ['EISDIR', '/x/clients.csv is a folder. Name the files in it, one by one or as /x/clients.csv/*.csv.'],
-  ['EACCES', '/x/clients.csv: permission denied (EACCES). Change its permissions, or choose another place.'],
-  ['ENOSPC', '/x/clients.csv: the disk is full (ENOSPC). Free some space, or choose another place.'],
-  ['EMFILE', '/x/clients.csv cannot be opened (EMFILE).'],
-])('%s becomes one sentence that says what to do', (code, sentence) => {
-  expect(fileFault('/x/clients.csv', failing(code)).message).toBe(sentence);
-});
-
-test('an error without a code is still one sentence about the file', () => {
-  expect(fileFault('a.csv', 'broken').message).toBe('a.csv cannot be opened (no reason given).');
 });

@@ -16,10 +16,9 @@ const IN_CONTRACT = 'PLATFORM_CONTRACT: ';
 /** Checks everything that the settings name, without changes. @param serviceUrl its address @param starter its start command */
 export function allChecks(env: Env, serviceUrl: string, starter: string): Checks {
   const { DATABASE_URL: url, DATABASE_OWNER_URL: ownerUrl, PUBLIC_URL: publicUrl } = env;
-  const { DATABASE_CONNECTIONS: connections } = env;
   return {
     Node: () => nodeFinding(process.versions.node, new Date().toISOString()),
-    Database: () => databaseFinding(url, { connections, ownerUrl }),
+    Database: () => databaseFinding(url, ownerUrl),
     ...(ownerUrl && { Owner: () => ownerFinding(ownerUrl) }),
     Keys: () => keysFinding(url, env),
     Access: () => accessFinding(url, env.adminKey !== undefined),

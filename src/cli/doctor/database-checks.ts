@@ -10,30 +10,19 @@ import {
   UNPROTECTED_AUDIT_LOG,
 } from '../../database/runtime-role.js';
 import { codeOf } from '../../http/problem/fault.js';
-import { connectionFault, readConnectionLimits } from '../../operations/start/connection-limits.js';
-import {
-  creationFault,
-  databaseFault,
-  poolerFault,
-  readDatabaseFacts,
-} from '../../operations/start/database-faults.js';
+import { creationFault, databaseFault, readDatabaseFacts } from '../../operations/start/database-faults.js';
 import { keyFaults } from '../../vault/key-uses.js';
 import { KEY_SETTINGS, parseAllKeys } from '../../vault/keys.js';
 import { causeOf } from '../api/api.js';
 import { type Finding, faultOf, faulty, ok, unknown } from './finding.js';
 
-/** @param connections of a process @param ownerUrl of the role that migrates */
-export async function databaseFinding(
-  url: string,
-  { connections, ownerUrl }: { connections: number; ownerUrl?: string },
-): Promise<Finding> {
+/** @param ownerUrl of the role that migrates */
+export async function databaseFinding(url: string, ownerUrl?: string): Promise<Finding> {
   try {
     return await withClient(url, async (client) => {
       const facts = await readDatabaseFacts(client);
       const fault =
         databaseFault(facts, 'DATABASE_URL') ??
-        (await poolerFault(client, url)) ??
-        (await limitFault(client, connections)) ??
         (ownerUrl ? undefined : creationFault(facts, { setting: 'DATABASE_URL', needsQueues: false }));
       if (fault) return faulty(fault);
       const { rows } = await client.query<{ version: string }>(`SELECT current_setting('server_version') AS version`);
@@ -58,12 +47,6 @@ export async function databaseFinding(
 
 const NOT_THE_OWNER = 'the role of DATABASE_URL may not apply them';
 const MIGRATE = 'Run npm start migrate with DATABASE_OWNER_URL set to the role that owns the tables.';
-
-/** @param connections of a process, if none runs */
-async function limitFault(client: pg.Client, connections: number): Promise<string | undefined> {
-  const limits = await readConnectionLimits(client);
-  return connectionFault(limits, limits.processes > 0 ? 0 : connections);
-}
 
 /** Checks the role that migrates. */
 export async function ownerFinding(url: string): Promise<Finding> {

@@ -1,19 +1,9 @@
 import { Logger } from '@nestjs/common';
 import pg from 'pg';
-import { codeOf } from '../../http/problem/fault.js';
 import { sessionConfig } from './session.js';
 
 /** SQLSTATE of a server that rejects a write, because it is no longer the primary. */
 const DEMOTED = '25006';
-
-/** SQLSTATEs of a full disk, of one that fails, and of memory that ran out. */
-const NO_ROOM = /^(53[012]00|58030)$/;
-
-/** Writes 32 KiB that do not compress, so that the table grows, and rolls back. A large object needs no table of this service. */
-const REAL_WRITE = `
-  BEGIN;
-  SELECT lo_from_bytea(0, decode(string_agg(md5(random()::text), ''), 'hex')) FROM generate_series(1, 2048);
-  ROLLBACK`;
 
 /** How often to open the lost connections of a pool that keeps them. */
 const REOPEN_MS = 1_000;
@@ -22,9 +12,6 @@ const REOPEN_MS = 1_000;
 const QUIET_MS = 60_000;
 
 const openClients = new WeakMap<pg.Pool, Set<pg.PoolClient>>();
-
-/** The SQLSTATE of each pool whose last write found no room. */
-const failedWrites = new WeakMap<pg.Pool, string>();
 
 /**
  * Creates a pool that survives lost connections: it replaces idle ones, and a used one fails its next statement.
@@ -61,7 +48,6 @@ export function newPool(
     // Without this listener, a connection error between two statements of a transaction would crash the process.
     client.on('error', () => undefined);
     client.connection.on('errorMessage', ({ code = '' }: { code?: string }) => {
-      if (NO_ROOM.test(code)) failedWrites.set(pool, code);
       if (code === DEMOTED) discardConnections(pool);
     });
   });
@@ -90,21 +76,4 @@ export async function keepOpen(pool: pg.Pool): Promise<void> {
   };
   const timer = setInterval(() => (pool.ending ? clearInterval(timer) : void open()), REOPEN_MS).unref();
   await open();
-}
-
-/**
- * Tries a write if a statement of a pool found no room.
- *
- * @returns the SQLSTATE, until a write succeeds
- */
-export async function writeFault(pool: pg.Pool): Promise<string | undefined> {
-  const code = failedWrites.get(pool);
-  if (code === undefined) return undefined;
-  try {
-    await pool.query(REAL_WRITE);
-    failedWrites.delete(pool);
-    return undefined;
-  } catch (error) {
-    return codeOf(error) || code;
-  }
 }

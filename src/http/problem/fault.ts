@@ -115,13 +115,6 @@ export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   return isDatabaseUnavailable(error.cause, depth + 1);
 }
 
-/** Describes what PostgreSQL lacked for a write. @param code the SQLSTATE */
-export function lackOf(code: string): string {
-  const lack =
-    code === '53200' ? 'has too little memory' : code === '58030' ? 'cannot use its disk' : 'has a full disk';
-  return `${lack} (${code})`;
-}
-
 /** SQLSTATEs of values that no column accepts, such as a text with a NUL, or a time or number that does not exist. */
 const REFUSED_VALUE = /^(22003|22007|22008|22021|22P02|22P05)$/;
 

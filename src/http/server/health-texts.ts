@@ -12,10 +12,6 @@ export const HEALTH_TEXTS = {
     action:
       'Let DATABASE_URL name the primary, and set default_transaction_read_only to off for its role and database.',
   },
-  'database-no-room': {
-    cause: 'PostgreSQL {lack}.',
-    action: 'Free or add disk or memory; writes are retried automatically.',
-  },
   'inbox-not-writable': {
     cause: 'Webhooks cannot be stored, so they are answered with 503.',
     action:

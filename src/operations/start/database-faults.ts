@@ -1,9 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { SCHEMA_REMEDY } from '../../database/connect/connect-fault.js';
-import { withClient } from '../../database/connect/session.js';
 import { mayMigrate } from '../../database/runtime-role.js';
-import { codeOf } from '../../http/problem/fault.js';
 
 /** Facts about a URL's role that the service checks before it creates a table. */
 const FACTS = `
@@ -59,47 +56,4 @@ export function creationFault(
   if (needsQueues && !hasQueues && !mayCreateSchemas)
     return `The role in ${setting} may not create the schema of the queues, bullmq. Grant it CREATE ON DATABASE until migrate has run, or set REDIS_URL.`;
   return undefined;
-}
-
-/** A pooler answers a check late if it waits for the connection that the check holds. */
-const ANSWER_MS = 5_000;
-
-/** How often to check, because a pooler with much traffic may return the same connection by chance. */
-const CHECKS = 3;
-
-const POOLER =
-  'A pooler between this service and PostgreSQL changes the connection after each transaction or statement, so that ' +
-  'settings and prepared statements get lost. Set it to session mode (PgBouncer: pool_mode = session), or name the ' +
-  'server itself in DATABASE_URL.';
-
-/** SQLSTATEs of a lost or foreign prepared statement, and of PgBouncer's statement mode, which rejects BEGIN. */
-const LOST = /^(26000|42P05|08P01)$/;
-
-/**
- * Checks that a setting and a prepared statement survive between transactions, as they do without a pooler or in its session
- * mode. A second connection takes the server's connection that a pooler has just freed.
- *
- * @param one a connection to `url`
- * @returns a sentence if they do not
- */
-export async function poolerFault(one: pg.Client, url: string): Promise<string | undefined> {
-  const token = randomUUID();
-  const text = `SELECT current_setting('notebridge.session', true) AS token`;
-  const ask = () => one.query<{ token: string }>({ name: 'session', text, query_timeout: ANSWER_MS } as pg.QueryConfig);
-  return withClient(url, async (other) => {
-    try {
-      await one.query(`SELECT set_config('notebridge.session', $1, false)`, [token]);
-      for (let check = 0; check < CHECKS; check += 1) {
-        await ask();
-        await other.query('BEGIN');
-        const { rows } = await ask();
-        await other.query('ROLLBACK');
-        if (rows[0]?.token !== token) return POOLER;
-      }
-      return undefined;
-    } catch (error) {
-      if (LOST.test(codeOf(error))) return POOLER;
-      throw error;
-    }
-  });
 }

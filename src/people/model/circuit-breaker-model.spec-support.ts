@@ -89,12 +89,6 @@ export class BreakerModel {
     }
   }
 
-  /** Sets the database clock. */
-  setClock(ms: number): void {
-    this.now += ms;
-    for (const flight of this.flights) flight.endsAt += ms;
-  }
-
   /** Kills the process: its calls are never recorded, and their people are due again. */
   crash(): void {
     for (const { caller } of this.flights) caller.dueAt = this.now;
@@ -104,8 +98,6 @@ export class BreakerModel {
   /** Ends every outage. @returns the milliseconds until everyone had finished */
   recover(): number {
     this.outage = null;
-    // A time that was written before the clock was set back may be a day ahead.
-    for (const caller of this.callers) caller.dueAt = Math.min(caller.dueAt, this.now + 3_600_000);
     const startedMs = this.elapsedMs;
     const isDone = () => this.callers.every(({ finishedAt, isBad }) => finishedAt !== null || isBad);
     this.run(RECOVERY_MS, isDone);

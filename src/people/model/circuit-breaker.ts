@@ -34,8 +34,7 @@ interface Block {
   failures: number;
   /** When it opened; probes that fail do not change it. */
   openedAt: number;
-  /** The operation is blocked from `since` until `until`; then one probe may go out. */
-  since: number;
+  /** The operation is blocked until then; then one probe may go out. */
   until: number;
   /** The call id of the probe in flight, or of the latest one. */
   probe: string | null;
@@ -100,11 +99,11 @@ export type Phase = 'closed' | 'open' | 'half-open';
 
 /**
  * The phase of an operation, which may be called for everyone (`closed`), for one probe (`half-open`) or for no one
- * (`open`). A block that starts in the future ends immediately, because the database clock was set back.
+ * (`open`).
  */
 export function phaseOf({ block }: Breaker, now: number): Phase {
   if (!block) return 'closed';
-  return block.since <= now && now < block.until ? 'open' : 'half-open';
+  return now < block.until ? 'open' : 'half-open';
 }
 
 /** Marks a probe as sent: no other call of the operation starts until it is answered, or until `answerMs` have passed. */
@@ -116,7 +115,7 @@ export function afterProbe(
 ): Breaker {
   const { block } = breaker;
   if (!block) return breaker;
-  return { ...breaker, block: { ...block, since: now, until: now + answerMs, probe: call.id, person: call.person } };
+  return { ...breaker, block: { ...block, until: now + answerMs, probe: call.id, person: call.person } };
 }
 
 /** The breaker after a call. */
@@ -158,7 +157,7 @@ export function afterCall(
   if (block && !isProbe) {
     const until = signal.kind === 'rate-limited' ? now + (signal.retryAfterMs ?? 0) : 0;
     if (until <= block.until) return { breaker };
-    return { breaker: { ...failed, block: { ...block, code: 'rate-limited', status: null, since: now, until } } };
+    return { breaker: { ...failed, block: { ...block, code: 'rate-limited', status: null, until } } };
   }
   const { code, status } = causeOf(signal);
   // A rejection may be one person's own. It therefore ends a block with another cause, and counts for a new one.
@@ -172,7 +171,7 @@ export function afterCall(
   const until = now + blockMs(operation, signal, failures, fraction);
   const { probe, person } = block ?? { probe: null, person: call.person };
   const openedAt = block?.openedAt ?? now;
-  const next = { code, status, failures, openedAt, since: now, until, probe, person };
+  const next = { code, status, failures, openedAt, until, probe, person };
   const opened = { ...failed, streak: null, block: next };
   if (block || signal.kind !== 'rate-limited') return { breaker: opened };
   return { breaker: opened, retryAfterMs: signal.retryAfterMs ?? null };
@@ -184,9 +183,8 @@ export function afterCall(
  *
  * @param before when this operation last refused this person; null if it did not
  */
-export function isOwnRefusal({ block, succeededAt }: Breaker, before: number | null, now: number): boolean {
-  // A success in the future was recorded before the database clock was set back.
-  return block === null && before !== null && before < succeededAt && succeededAt <= now;
+export function isOwnRefusal({ block, succeededAt }: Breaker, before: number | null): boolean {
+  return block === null && before !== null && before < succeededAt;
 }
 
 /**
@@ -206,24 +204,20 @@ export function meaningOf404(
 /** True if another operation succeeded at a base URL within the last minute. */
 export function isProven(breakers: Breakers, operation: Operation, base: string, now: number): boolean {
   return Object.entries(breakers).some(
-    ([other, { succeededAt, base: at }]) =>
-      other !== operation && at === base && succeededAt <= now && now - succeededAt < PROOF_MS,
+    ([other, { succeededAt, base: at }]) => other !== operation && at === base && now - succeededAt < PROOF_MS,
   );
 }
 
 /** True if an operation is blocked because its answers are unreadable, and no operation has succeeded since. */
-export function isSilent(breakers: Breakers, now: number): boolean {
+export function isSilent(breakers: Breakers): boolean {
   const all = Object.values(breakers);
   const succeededAt = Math.max(0, ...all.map((breaker) => breaker.succeededAt));
-  return all.some(
-    // A failure in the future was recorded before the database clock was set back.
-    ({ block, failedAt }) => block?.code === 'platform-fault' && succeededAt <= failedAt && failedAt <= now,
-  );
+  return all.some(({ block, failedAt }) => block?.code === 'platform-fault' && succeededAt <= failedAt);
 }
 
 function afterSuccess(breaker: Breaker, { grantedAt, url, base }: BreakerCall, isProbe: boolean): Breaker {
   const isNews = breaker.streak !== null || breaker.url !== url || breaker.failedAt >= breaker.succeededAt;
-  if (!isProbe && !isNews && Math.abs(grantedAt - breaker.succeededAt) < SUCCESS_STEP_MS) return breaker;
+  if (!isProbe && !isNews && grantedAt - breaker.succeededAt < SUCCESS_STEP_MS) return breaker;
   const block = isProbe ? null : breaker.block;
   return { ...breaker, block, streak: null, succeededAt: grantedAt, url, base };
 }

@@ -44,7 +44,7 @@ describe('the gate of a queue', () => {
     ({
       ...breakerOf({}, 'checkUser'),
       failedAt: NOW,
-      block: { code, status: null, failures: 1, since: NOW - 1, until, probe: null, person },
+      block: { code, status: null, failures: 1, until, probe: null, person },
     }) as Breaker;
   const gate = (queue: string, ...given: Parameters<typeof gatesOf>) =>
     gatesOf(...given).find((one) => one.queue === queue);

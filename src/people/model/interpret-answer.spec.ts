@@ -118,7 +118,6 @@ describe('a rejection', () => {
       status: 422,
       failures: 1,
       openedAt: NOW,
-      since: NOW,
       until: NOW + 1,
       probe: null,
       person: null,

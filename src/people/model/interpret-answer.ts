@@ -49,7 +49,7 @@ export function interpretAnswer(
   const refusal = person.refusal?.operation === operation ? person.refusal : null;
   // Only a refusal of the same kind shows that this person's calls fail in the same way again.
   const isSameKind = refusal?.kind === (raw.kind === 'rejected' ? 'rejected' : 'stopped');
-  const isOwn = isOwnRefusal(breaker, refusal && isSameKind ? refusal.at.getTime() : null, now);
+  const isOwn = isOwnRefusal(breaker, refusal && isSameKind ? refusal.at.getTime() : null);
   switch (raw.kind) {
     case 'exists':
     case 'created':

@@ -86,8 +86,7 @@ export function gatesOf(breakers: Breakers, now: number, isHeld = false): Gate[]
   return QUEUES.map((queue) => {
     if (isHeld && !isReading(queue)) return { queue, phase: 'open', until: Number.POSITIVE_INFINITY, person: null };
     const operation = operationOf(queue);
-    const needed: Operation[] =
-      queue === BLIND_CREATE && isSilent(breakers, now) ? [operation, 'checkUser'] : [operation];
+    const needed: Operation[] = queue === BLIND_CREATE && isSilent(breakers) ? [operation, 'checkUser'] : [operation];
     const all = needed.map((one) => breakerOf(breakers, one));
     const phases = all.map((breaker) => phaseOf(breaker, now));
     const phase = (['open', 'half-open'] as const).find((one) => phases.includes(one)) ?? 'closed';
@@ -123,7 +122,7 @@ function presenceStep(person: Person, context: DecisionContext): Step {
   }
   if (person.kind === 'provider') return call(person, 'createProvider', 'pending');
   // A lost create without an email needs review, so a check first shows whether the platform answers.
-  if (person.email === null && isSilent(context.breakers, context.now.getTime())) {
+  if (person.email === null && isSilent(context.breakers)) {
     return call(person, 'checkUser', 'pending', { subject: 'any' });
   }
   return call(person, 'createClient', 'pending', { providerUserIds: wantedList(context).slice(0, 1) });

@@ -1,14 +1,14 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { GroupCommit } from '../../audit/group-commit.js';
 import { Clock } from '../../config/clock.js';
-import { isDatabaseUnavailable, lackOf } from '../../http/problem/fault.js';
+import { isDatabaseUnavailable } from '../../http/problem/fault.js';
 import { type Health, HealthIndicator, type Reason } from '../../http/server/health-indicator.js';
 import { Metrics } from '../../http/server/metrics.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { InboxWriterRepository, type IncomingRow } from './inbox-writer.repository.js';
 
-const NO_COMMIT: Reason = { code: 'inbox-not-writable', follows: true };
+const UNREACHABLE: Reason = { code: 'inbox-not-writable', follows: true };
 
 /** The platform gives up after five seconds; 503 must leave within two. */
 const LIMITS = {
@@ -74,11 +74,10 @@ export class InboxAppender implements OnModuleDestroy {
   async health(): Promise<Health> {
     const facts = { waiting: this.commits.load.waiting };
     try {
-      const code = await this.writer.tryCommit();
-      if (code === undefined) return { status: 'ok', facts };
-      return { status: 'down', reasons: [{ code: 'database-no-room', values: { lack: lackOf(code) } }], facts };
+      await this.writer.checkConnection();
+      return { status: 'ok', facts };
     } catch {
-      return { status: 'down', reasons: [NO_COMMIT], facts };
+      return { status: 'down', reasons: [UNREACHABLE], facts };
     }
   }
 

@@ -2,7 +2,7 @@ import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nest
 import type pg from 'pg';
 import { Env } from '../../config/env.js';
 import { connectionShares } from '../../database/connect/connection-shares.js';
-import { discardConnections, keepOpen, newPool, writeFault } from '../../database/connect/pools.js';
+import { discardConnections, keepOpen, newPool } from '../../database/connect/pools.js';
 import { codeOf } from '../../http/problem/fault.js';
 import type { SealedPlace } from '../../vault/vault.js';
 import { byteaArray } from './bytea-array.js';
@@ -49,10 +49,6 @@ const INSERT_OR_REPEAT = `
   INSERT INTO webhook_repeats (signature, times)
   SELECT signature, repeats + 1 FROM arrived WHERE signature NOT IN (SELECT signature FROM inserted)`;
 
-/** Waits as an insert does, if another session has locked the tables of the inbox. */
-const LOCK_OF_INSERT = `
-  BEGIN; LOCK TABLE webhook_deliveries, webhook_repeats IN ROW EXCLUSIVE MODE; COMMIT`;
-
 /** SQLSTATEs of a stored signature, and of one that another group stores at this moment in another order. */
 const REPEATED = new Set(['23505', '40P01']);
 
@@ -98,23 +94,14 @@ export class InboxWriterRepository implements OnModuleInit, OnApplicationShutdow
     }
   }
 
-  /**
-   * Takes the lock of an insert, and commits a message to the write-ahead log.
-   *
-   * @returns the SQLSTATE of a full disk or memory that an insert met, until a write succeeds
-   * @throws if the database cannot commit a delivery now
-   */
-  async tryCommit(): Promise<string | undefined> {
+  /** @throws if the server of the inbox does not answer, or is no primary */
+  async checkConnection(): Promise<void> {
     const { rows } = await this.pool.query<{ readOnly: boolean }>(
-      `SELECT current_setting('transaction_read_only')::boolean AS "readOnly",
-         pg_logical_emit_message(true, 'notebridge-health', '')`,
+      `SELECT current_setting('transaction_read_only')::boolean AS "readOnly"`,
     );
-    if (rows[0]?.readOnly) {
-      discardConnections(this.pool);
-      throw new Error('The database accepts no writes from the role of DATABASE_URL.');
-    }
-    await this.pool.query(LOCK_OF_INSERT);
-    return writeFault(this.pool);
+    if (!rows[0]?.readOnly) return;
+    discardConnections(this.pool);
+    throw new Error('The database accepts no writes from the role of DATABASE_URL.');
   }
 
   async onApplicationShutdown(): Promise<void> {
