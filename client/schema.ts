@@ -3658,8 +3658,11 @@ export interface components {
         };
         /** @description What is wrong, and what to do (RFC 9457) */
         Problem: {
-            /** @description Branch on it */
-            type: string;
+            /**
+             * @description Branch on it. docs/reference/problems.md has the status and the meaning of each
+             * @enum {string}
+             */
+            type: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:account-deleted" | "urn:notebridge:problem:already-rotated" | "urn:notebridge:problem:ambiguous-row" | "urn:notebridge:problem:api-key-ended" | "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-platform-user-id" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-search" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:body-too-large" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:confirm-at-provider" | "urn:notebridge:problem:cursor-expired" | "urn:notebridge:problem:cursor-gone" | "urn:notebridge:problem:daily-bytes-used" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:empty-recording" | "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:has-platform-user" | "urn:notebridge:problem:headers-too-large" | "urn:notebridge:problem:held-by-setting" | "urn:notebridge:problem:id-taken" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:import-not-found" | "urn:notebridge:problem:internal" | "urn:notebridge:problem:interrupted" | "urn:notebridge:problem:job-id-needed" | "urn:notebridge:problem:job-taken" | "urn:notebridge:problem:key-needed" | "urn:notebridge:problem:key-sign-in-off" | "urn:notebridge:problem:length-required" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:method-not-allowed" | "urn:notebridge:problem:no-browser-session" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:no-recording" | "urn:notebridge:problem:no-session-yet" | "urn:notebridge:problem:no-transcript" | "urn:notebridge:problem:not-a-pdf" | "urn:notebridge:problem:not-acceptable" | "urn:notebridge:problem:not-built" | "urn:notebridge:problem:not-configured" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-genuine" | "urn:notebridge:problem:not-kept" | "urn:notebridge:problem:not-next" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:not-waiting" | "urn:notebridge:problem:nothing-to-resolve" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:other-provider" | "urn:notebridge:problem:plan-changed" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unclear" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:platform-user-id-needed" | "urn:notebridge:problem:platform-user-taken" | "urn:notebridge:problem:provider-in-use" | "urn:notebridge:problem:provider-not-found" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:redirect-not-allowed" | "urn:notebridge:problem:refused" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:same-client" | "urn:notebridge:problem:scope-escalation" | "urn:notebridge:problem:search-not-supported" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:session-exists" | "urn:notebridge:problem:session-id-needed" | "urn:notebridge:problem:session-requested" | "urn:notebridge:problem:session-taken" | "urn:notebridge:problem:session-unsettled" | "urn:notebridge:problem:signed-out" | "urn:notebridge:problem:step-up-required" | "urn:notebridge:problem:subscription-altered" | "urn:notebridge:problem:threshold-exceeded" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:too-many-requests" | "urn:notebridge:problem:too-many-rows" | "urn:notebridge:problem:too-many-streams" | "urn:notebridge:problem:too-many-subscriptions" | "urn:notebridge:problem:too-many-uploads" | "urn:notebridge:problem:transcript-removed" | "urn:notebridge:problem:unauthenticated" | "urn:notebridge:problem:unavailable" | "urn:notebridge:problem:unclear-kind" | "urn:notebridge:problem:unknown-api-key" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-delivery" | "urn:notebridge:problem:unknown-document" | "urn:notebridge:problem:unknown-format" | "urn:notebridge:problem:unknown-job" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:unknown-platform-user" | "urn:notebridge:problem:unknown-processing-session" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unknown-row" | "urn:notebridge:problem:unknown-session" | "urn:notebridge:problem:unknown-subscription" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type" | "urn:notebridge:problem:upload-broken-off" | "urn:notebridge:problem:upload-failed" | "urn:notebridge:problem:upload-refused" | "urn:notebridge:problem:upload-stalled" | "urn:notebridge:problem:url-not-allowed" | "urn:notebridge:problem:url-too-long" | "urn:notebridge:problem:validation" | "urn:notebridge:problem:wrong-key" | "urn:notebridge:problem:wrong-part" | "urn:notebridge:problem:wrong-state";
             title: string;
             status: number;
             /** @description One sentence to show */
@@ -3713,1408 +3716,13 @@ export interface components {
         };
     };
     responses: {
-        /** @description bad-request, bad-url, bad-value, validation */
-        400: {
+        /** @description A problem */
+        problem: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found */
-        404: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description too-many-requests */
-        429: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:too-many-requests";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description data-key-missing, data-unreadable, database-unavailable, unavailable */
-        503: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description headers-too-large, internal, method-not-allowed, refused, request-timeout, url-too-long */
-        others: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:headers-too-large" | "urn:notebridge:problem:internal" | "urn:notebridge:problem:method-not-allowed" | "urn:notebridge:problem:refused" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:url-too-long";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-cursor, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
-        "400.caller.bad-cursor": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description signed-out, unauthenticated */
-        "401.caller": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:signed-out" | "urn:notebridge:problem:unauthenticated";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description forbidden-scope, forged-request */
-        "403.caller": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description daily-bytes-used, too-many-requests */
-        "429.caller": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:daily-bytes-used" | "urn:notebridge:problem:too-many-requests";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description audit-unavailable, data-key-missing, data-unreadable, database-unavailable, unavailable */
-        "503.caller": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, purpose-required, too-deep, validation */
-        "400.body.caller.purpose-required": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description forbidden-scope, forged-request, scope-escalation, step-up-required */
-        "403.caller.scope-escalation.step-up-required": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:scope-escalation" | "urn:notebridge:problem:step-up-required";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description request-timeout */
-        "408.body": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:request-timeout";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description body-too-large */
-        "413.body": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:body-too-large";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description unsupported-encoding, unsupported-media-type */
-        "415.body": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description audit-unavailable, busy, data-key-missing, data-unreadable, database-unavailable, unavailable */
-        "503.body.caller": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-id, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, purpose-required, too-deep, validation */
-        "400.body.caller.bad-id.purpose-required": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-api-key */
-        "404.unknown-api-key": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-api-key";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description already-rotated, api-key-ended */
-        "409.already-rotated.api-key-ended": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:already-rotated" | "urn:notebridge:problem:api-key-ended";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-id, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, too-deep, validation */
-        "400.body.caller.bad-id": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
-        "400.caller": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description no-browser-session, not-found */
-        "404.no-browser-session": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:no-browser-session" | "urn:notebridge:problem:not-found";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, key-needed, on-behalf-of-required, too-deep, validation */
-        "400.body.caller.key-needed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:key-needed" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description forbidden-scope, forged-request, key-sign-in-off */
-        "403.caller.key-sign-in-off": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:key-sign-in-off";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, too-deep, validation */
-        "400.body.caller": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description forbidden-scope, forged-request, wrong-key */
-        "403.caller.wrong-key": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:wrong-key";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description confirm-at-provider */
-        "409.confirm-at-provider": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:confirm-at-provider";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description cursor-gone */
-        "410.cursor-gone": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:cursor-gone";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description daily-bytes-used, too-many-requests, too-many-streams */
-        "429.caller.too-many-streams": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:daily-bytes-used" | "urn:notebridge:problem:too-many-requests" | "urn:notebridge:problem:too-many-streams";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description held-by-setting */
-        "409.held-by-setting": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:held-by-setting";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description forbidden-scope, forged-request, step-up-required */
-        "403.caller.step-up-required": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:step-up-required";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description too-many-subscriptions */
-        "409.too-many-subscriptions": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:too-many-subscriptions";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
-        "400.caller.bad-id": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-subscription */
-        "404.unknown-subscription": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-subscription";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description cursor-expired, subscription-altered */
-        "409.cursor-expired.subscription-altered": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:cursor-expired" | "urn:notebridge:problem:subscription-altered";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description subscription-altered */
-        "409.subscription-altered": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:subscription-altered";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description audit-unavailable, busy, data-key-missing, data-unreadable, database-unavailable, sending-held, unavailable */
-        "503.body.caller.sending-held": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-next */
-        "409.not-next": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-next";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-delivery */
-        "404.unknown-delivery": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-delivery";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-waiting */
-        "409.not-waiting": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-waiting";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description plan-changed */
-        "409.plan-changed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:plan-changed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, provider-not-found */
-        "404.provider-not-found": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:provider-not-found";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description merged, renamed */
-        "301.merged.renamed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:merged" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-external-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
-        "400.caller.bad-external-id": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-external-id, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, too-deep, validation */
-        "400.body.caller.bad-external-id": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description merged, renamed */
-        "409.former-ids": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:merged" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-external-id, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, purpose-required, too-deep, validation */
-        "400.body.caller.bad-external-id.purpose-required": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description merged, provider-in-use, renamed */
-        "409.former-ids.provider-in-use": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:merged" | "urn:notebridge:problem:provider-in-use" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description call-under-way, has-platform-user, merged, nothing-to-resolve, platform-user-taken, renamed */
-        "409.former-ids.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:has-platform-user" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:nothing-to-resolve" | "urn:notebridge:problem:platform-user-taken" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-platform-user-id, platform-user-id-needed */
-        "422.bad-platform-user-id.platform-user-id-needed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-platform-user-id" | "urn:notebridge:problem:platform-user-id-needed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description client-not-found, not-found */
-        "404.client-not-found": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:not-found";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description unknown-provider */
-        "422.unknown-provider": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:unknown-provider";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-platform-user */
-        "404.unknown-platform-user": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-platform-user";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description client-not-found, not-found, provider-not-found */
-        "404.client-not-found.provider-not-found": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:provider-not-found";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description id-taken, merged, renamed */
-        "409.former-ids.id-taken": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:id-taken" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description call-under-way, client-deleted, merged, renamed, session-requested */
-        "409.former-ids.call-under-way.client-deleted.session-requested": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:session-requested";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description same-client, unknown-client */
-        "422.same-client.unknown-client": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:same-client" | "urn:notebridge:problem:unknown-client";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description account-deleted, client-deleted, merged, renamed */
-        "409.former-ids.account-deleted.client-deleted": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:account-deleted" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description unknown-client */
-        "422.unknown-client": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:unknown-client";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description abandoned, bad-content-length, bad-idempotency-key, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, too-deep, validation */
-        "400.body.caller.idempotent.abandoned.platform-rejected": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description client-not-mirrored, idempotency-in-progress, merged, provider-not-mirrored, renamed, session-exists, session-unsettled */
-        "409.idempotent.parties.session-exists.session-unsettled": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:session-exists" | "urn:notebridge:problem:session-unsettled";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description idempotency-key-reused, not-treated, unknown-client, unknown-provider, url-not-allowed */
-        "422.idempotent.parties.url-not-allowed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:url-not-allowed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-configured */
-        "501.not-configured": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-configured";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-session */
-        "404.unknown-session": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-session";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, too-deep, validation */
-        "400.body.caller.platform": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, not-on-platform, unknown-session */
-        "404.platform.unknown-session": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:unknown-session";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description client-not-mirrored, merged, no-session-yet, provider-not-mirrored, renamed */
-        "409.former-ids.client-not-mirrored.no-session-yet.provider-not-mirrored": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:no-session-yet" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description unknown-client, unknown-provider */
-        "422.unknown-client.unknown-provider": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-provider";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-configured */
-        "501.platform": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-configured";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description audit-unavailable, busy, data-key-missing, data-unreadable, database-unavailable, platform-rate-limited, platform-unauthorized, platform-unreachable, sending-held, unavailable */
-        "503.body.caller.platform": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description platform-unclear */
-        "504.platform": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:platform-unclear";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description no-session-yet */
-        "409.no-session-yet": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:no-session-yet";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description abandoned, bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, too-deep, validation */
-        "400.body.caller.abandoned.platform-rejected": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description session-taken, wrong-state */
-        "409.session-taken.wrong-state": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:session-taken" | "urn:notebridge:problem:wrong-state";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-on-platform, other-provider, session-id-needed */
-        "422.not-on-platform.other-provider.session-id-needed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:other-provider" | "urn:notebridge:problem:session-id-needed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description audit-unavailable, busy, data-key-missing, data-unreadable, database-unavailable, platform-unreachable, unavailable */
-        "503.body.caller.platform-unreachable": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-acceptable */
-        "406.not-acceptable": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-acceptable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-document, unknown-session */
-        "404.unknown-document.unknown-session": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-document" | "urn:notebridge:problem:unknown-session";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description no-transcript, not-found, unknown-session */
-        "404.no-transcript.unknown-session": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:no-transcript" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-session";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description transcript-removed */
-        "410.transcript-removed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:transcript-removed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, validation */
-        "400.caller.platform": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description no-recording, not-found, not-on-platform, unknown-session */
-        "404.platform.no-recording.unknown-session": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:no-recording" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:unknown-session";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description audit-unavailable, data-key-missing, data-unreadable, database-unavailable, platform-rate-limited, platform-unauthorized, platform-unreachable, sending-held, unavailable */
-        "503.caller.platform": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-processing-session */
-        "404.unknown-processing-session": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-processing-session";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-cursor, bad-on-behalf-of, bad-purpose, bad-request, bad-search, bad-url, bad-value, on-behalf-of-required, search-not-supported, validation */
-        "400.caller.bad-cursor.bad-search.search-not-supported": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-search" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:search-not-supported" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-document */
-        "404.unknown-document": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-document";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, empty-recording, on-behalf-of-required, platform-rejected, too-deep, validation */
-        "400.body.caller.idempotent.platform.bad-multipart.empty-recording": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:empty-recording" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, not-on-platform */
-        "404.platform": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-on-platform";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description idempotency-in-progress */
-        "409.idempotent": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:idempotency-in-progress";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description length-required */
-        "411.length-required": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:length-required";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description idempotency-key-reused */
-        "422.idempotent": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:idempotency-key-reused";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description upload-broken-off */
-        "499.upload": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:upload-broken-off";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description upload-failed, upload-refused */
-        "502.upload": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:upload-failed" | "urn:notebridge:problem:upload-refused";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-idempotency-key, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, too-deep, validation */
-        "400.body.caller.idempotent.platform": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, too-deep, validation */
-        "400.body.caller.idempotent.bad-multipart": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description import-not-found, not-found */
-        "404.import-not-found": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:import-not-found" | "urn:notebridge:problem:not-found";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description interrupted, request-timeout, upload-stalled */
-        "408.body.interrupted.upload-stalled": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:interrupted" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:upload-stalled";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description idempotency-in-progress, renamed */
-        "409.idempotent.renamed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description body-too-large, too-many-rows */
-        "413.body.too-many-rows": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:body-too-large" | "urn:notebridge:problem:too-many-rows";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description unknown-format, unsupported-encoding, unsupported-media-type */
-        "415.body.unknown-format": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:unknown-format" | "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description idempotency-key-reused, no-file, rejected-rows, unclear-kind, unknown-column, unknown-provider, unreadable-file, wrong-part */
-        "422.idempotent.no-file.rejected-rows.unclear-kind.unknown-column.unknown-provider.unreadable-file.wrong-part": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:unclear-kind" | "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:wrong-part";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description audit-unavailable, busy, data-key-missing, data-unreadable, database-unavailable, too-many-uploads, unavailable */
-        "503.body.caller.too-many-uploads": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:too-many-uploads" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-cursor, bad-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
-        "400.caller.bad-cursor.bad-id": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description wrong-state */
-        "409.wrong-state": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:wrong-state";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description ambiguous-row, unknown-row */
-        "422.ambiguous-row.unknown-row": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:ambiguous-row" | "urn:notebridge:problem:unknown-row";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description threshold-exceeded, wrong-state */
-        "409.threshold-exceeded.wrong-state": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:threshold-exceeded" | "urn:notebridge:problem:wrong-state";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description unknown-column, unknown-provider, unreadable-file */
-        "422.unknown-column.unknown-provider.unreadable-file": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unreadable-file";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description client-not-mirrored, merged, provider-not-mirrored, renamed */
-        "409.parties": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-treated, redirect-not-allowed, unknown-client, unknown-provider */
-        "422.parties.redirect-not-allowed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:redirect-not-allowed" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-provider";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-treated, unknown-client, unknown-provider */
-        "422.parties": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-provider";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description abandoned, bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, repeated-part, too-deep, unknown-part, validation */
-        "400.body.caller.idempotent.platform.abandoned.bad-multipart.platform-rejected.repeated-part.unknown-part": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description idempotency-key-reused, not-a-pdf, url-not-allowed */
-        "422.idempotent.not-a-pdf.url-not-allowed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:not-a-pdf" | "urn:notebridge:problem:url-not-allowed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-job */
-        "404.unknown-job": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-job";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description job-taken, wrong-state */
-        "409.job-taken.wrong-state": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:job-taken" | "urn:notebridge:problem:wrong-state";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description job-id-needed */
-        "422.job-id-needed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:job-id-needed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-external-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, purpose-required, validation */
-        "400.caller.bad-external-id.purpose-required": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-cursor, bad-external-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
-        "400.caller.bad-cursor.bad-external-id": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
     };
@@ -5157,13 +3765,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiKeyPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "ApiKeys.create": {
@@ -5192,16 +3794,7 @@ export interface operations {
                     "application/json": components["schemas"]["NewApiKeyResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.scope-escalation.step-up-required"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "ApiKeys.rotate": {
@@ -5233,17 +3826,7 @@ export interface operations {
                     "application/json": components["schemas"]["NewApiKeyResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.scope-escalation.step-up-required"];
-            404: components["responses"]["404.unknown-api-key"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.already-rotated.api-key-ended"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "ApiKeys.revoke": {
@@ -5269,16 +3852,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-api-key"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Audit.list": {
@@ -5327,13 +3901,7 @@ export interface operations {
                     "application/x-ndjson": components["schemas"]["AuditResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "BrowserSession.read": {
@@ -5358,13 +3926,7 @@ export interface operations {
                     "application/json": components["schemas"]["BrowserSessionResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.no-browser-session"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "BrowserSession.open": {
@@ -5389,16 +3951,7 @@ export interface operations {
                     "application/json": components["schemas"]["BrowserSessionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.key-needed"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.key-sign-in-off"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "BrowserSession.close": {
@@ -5421,16 +3974,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "BrowserSession.confirm": {
@@ -5460,17 +4004,7 @@ export interface operations {
                     "application/json": components["schemas"]["BrowserSessionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.wrong-key"];
-            404: components["responses"]["404.no-browser-session"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.confirm-at-provider"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "BrowserSession.list": {
@@ -5501,13 +4035,7 @@ export interface operations {
                     "application/json": components["schemas"]["ListedSessionPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "BrowserSession.end": {
@@ -5532,16 +4060,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.no-browser-session"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "SignIn.methods": {
@@ -5561,11 +4080,7 @@ export interface operations {
                     "application/json": components["schemas"]["SignInMethodsResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429"];
-            503: components["responses"]["503"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Feed.read": {
@@ -5607,14 +4122,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            410: components["responses"]["410.cursor-gone"];
-            429: components["responses"]["429.caller.too-many-streams"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sending.read": {
@@ -5639,13 +4147,7 @@ export interface operations {
                     "application/json": components["schemas"]["SendingResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sending.set": {
@@ -5679,17 +4181,7 @@ export interface operations {
                     "application/json": components["schemas"]["SendingResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.held-by-setting"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Subscriptions.list": {
@@ -5719,13 +4211,7 @@ export interface operations {
                     "application/json": components["schemas"]["SubscriptionPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Subscriptions.create": {
@@ -5760,18 +4246,7 @@ export interface operations {
                     "application/json": components["schemas"]["NewSubscriptionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.too-many-subscriptions"];
-            410: components["responses"]["410.cursor-gone"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Subscriptions.get": {
@@ -5798,13 +4273,7 @@ export interface operations {
                     "application/json": components["schemas"]["SubscriptionResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-subscription"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Subscriptions.remove": {
@@ -5829,16 +4298,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-subscription"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Subscriptions.change": {
@@ -5869,18 +4329,7 @@ export interface operations {
                     "application/json": components["schemas"]["SubscriptionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.unknown-subscription"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.cursor-expired.subscription-altered"];
-            410: components["responses"]["410.cursor-gone"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Subscriptions.rotateSecret": {
@@ -5907,17 +4356,7 @@ export interface operations {
                     "application/json": components["schemas"]["NewSubscriptionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.unknown-subscription"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.subscription-altered"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Subscriptions.test": {
@@ -5944,17 +4383,7 @@ export interface operations {
                     "application/json": components["schemas"]["PushAnswerResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-subscription"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.subscription-altered"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller.sending-held"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Subscriptions.skip": {
@@ -5985,17 +4414,7 @@ export interface operations {
                     "application/json": components["schemas"]["SubscriptionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-subscription"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.not-next"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Deliveries.list": {
@@ -6026,13 +4445,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Deliveries.get": {
@@ -6059,13 +4472,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-delivery"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Deliveries.replay": {
@@ -6092,16 +4499,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-delivery"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Deliveries.dismiss": {
@@ -6128,17 +4526,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-delivery"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.not-waiting"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Deliveries.replayAll": {
@@ -6167,17 +4555,7 @@ export interface operations {
                     "application/json": components["schemas"]["ReplayResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.plan-changed"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Deliveries.rejections": {
@@ -6207,13 +4585,7 @@ export interface operations {
                     "application/json": components["schemas"]["RejectionPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Providers.list": {
@@ -6244,13 +4616,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.provider-not-found"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Providers.get": {
@@ -6279,14 +4645,16 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            301: components["responses"]["301.merged.renamed"];
-            400: components["responses"]["400.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.provider-not-found"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            /** @description The id is a former one */
+            301: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            default: components["responses"]["problem"];
         };
     };
     "Providers.put": {
@@ -6329,17 +4697,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.provider-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Providers.remove": {
@@ -6378,17 +4736,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.provider-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.provider-in-use"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Providers.resolve": {
@@ -6421,18 +4769,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.provider-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.bad-platform-user-id.platform-user-id-needed"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Clients.list": {
@@ -6465,13 +4802,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Clients.get": {
@@ -6500,14 +4831,16 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            301: components["responses"]["301.merged.renamed"];
-            400: components["responses"]["400.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            /** @description The id is a former one */
+            301: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            default: components["responses"]["problem"];
         };
     };
     "Clients.put": {
@@ -6550,18 +4883,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.unknown-provider"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Clients.remove": {
@@ -6600,17 +4922,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.provider-in-use"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Clients.putProviders": {
@@ -6653,18 +4965,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.unknown-provider"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Clients.resolve": {
@@ -6697,18 +4998,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.bad-platform-user-id.platform-user-id-needed"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "People.stuck": {
@@ -6738,13 +5028,7 @@ export interface operations {
                     "application/json": components["schemas"]["StuckPersonPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "People.unknownToEhr": {
@@ -6774,13 +5058,7 @@ export interface operations {
                     "application/json": components["schemas"]["UnknownPlatformUserPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "People.platformUser": {
@@ -6807,13 +5085,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlatformUserResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-platform-user"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "People.search": {
@@ -6842,17 +5114,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonPageResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "People.resolve": {
@@ -6885,17 +5147,7 @@ export interface operations {
                     "application/json": components["schemas"]["ResolveSelectionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.plan-changed"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "People.names": {
@@ -6925,16 +5177,7 @@ export interface operations {
                     "application/json": components["schemas"]["NamesResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "People.trace": {
@@ -6963,17 +5206,7 @@ export interface operations {
                     "application/json": components["schemas"]["TraceResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found.provider-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "PeopleCsv.all": {
@@ -6998,13 +5231,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Identity.renameProvider": {
@@ -7038,17 +5265,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.provider-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.id-taken"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Identity.renameClient": {
@@ -7082,17 +5299,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.id-taken"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Identity.merge": {
@@ -7126,18 +5333,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.call-under-way.client-deleted.session-requested"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.same-client.unknown-client"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Identity.unmerge": {
@@ -7171,18 +5367,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.account-deleted.client-deleted"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.unknown-client"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.list": {
@@ -7222,14 +5407,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409.former-ids"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.create": {
@@ -7274,19 +5452,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.idempotent.abandoned.platform-rejected"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.idempotent.parties.session-exists.session-unsettled"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.idempotent.parties.url-not-allowed"];
-            429: components["responses"]["429.caller"];
-            501: components["responses"]["501.not-configured"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.pending": {
@@ -7314,13 +5480,7 @@ export interface operations {
                     "application/json": components["schemas"]["PendingRefreshesResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.refresh": {
@@ -7349,17 +5509,7 @@ export interface operations {
                     "application/json": components["schemas"]["RefreshesResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-session"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            501: components["responses"]["501.not-configured"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.show": {
@@ -7386,13 +5536,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-session"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.update": {
@@ -7423,20 +5567,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.platform"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform.unknown-session"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.client-not-mirrored.no-session-yet.provider-not-mirrored"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.unknown-client.unknown-provider"];
-            429: components["responses"]["429.caller"];
-            501: components["responses"]["501.platform"];
-            503: components["responses"]["503.body.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.happened": {
@@ -7472,13 +5603,7 @@ export interface operations {
                     "application/json": components["schemas"]["TimelinePageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-session"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.updateNoteTemplates": {
@@ -7509,19 +5634,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.platform"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform.unknown-session"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.no-session-yet"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            501: components["responses"]["501.platform"];
-            503: components["responses"]["503.body.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.resolve": {
@@ -7554,18 +5667,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.abandoned.platform-rejected"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-session"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.session-taken.wrong-state"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.not-on-platform.other-provider.session-id-needed"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller.platform-unreachable"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.notes": {
@@ -7604,14 +5706,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-session"];
-            406: components["responses"]["406.not-acceptable"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.revisions": {
@@ -7644,13 +5739,7 @@ export interface operations {
                     "application/json": components["schemas"]["RevisionsResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-document.unknown-session"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.transcript": {
@@ -7712,14 +5801,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.no-transcript.unknown-session"];
-            410: components["responses"]["410.transcript-removed"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.insights": {
@@ -7782,13 +5864,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-session"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.recordingUrl": {
@@ -7816,15 +5892,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecordingUrlResponse"];
                 };
             };
-            400: components["responses"]["400.caller.platform"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform.no-recording.unknown-session"];
-            429: components["responses"]["429.caller"];
-            501: components["responses"]["501.platform"];
-            503: components["responses"]["503.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Processing.session": {
@@ -7851,13 +5919,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProcessingSessionResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-processing-session"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Fhir.metadata": {
@@ -7883,77 +5945,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description bad-request, bad-url, bad-value, validation */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description not-found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description not-acceptable */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description too-many-requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description data-key-missing, data-unreadable, database-unavailable, unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description headers-too-large, internal, method-not-allowed, refused, request-timeout, url-too-long */
+            /** @description A problem as an OperationOutcome */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8014,119 +6006,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description bad-cursor, bad-on-behalf-of, bad-purpose, bad-request, bad-search, bad-url, bad-value, on-behalf-of-required, search-not-supported, validation */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description signed-out, unauthenticated */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description forbidden-scope, forged-request */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description not-found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description not-acceptable */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description merged, renamed */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description daily-bytes-used, too-many-requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description audit-unavailable, data-key-missing, data-unreadable, database-unavailable, unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description headers-too-large, internal, method-not-allowed, refused, request-timeout, url-too-long */
+            /** @description A problem as an OperationOutcome */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8172,105 +6052,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description signed-out, unauthenticated */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description forbidden-scope, forged-request */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description not-found, unknown-document */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description not-acceptable */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description daily-bytes-used, too-many-requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description audit-unavailable, data-key-missing, data-unreadable, database-unavailable, unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description headers-too-large, internal, method-not-allowed, refused, request-timeout, url-too-long */
+            /** @description A problem as an OperationOutcome */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8316,23 +6098,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecordingResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.idempotent.platform.bad-multipart.empty-recording"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.idempotent"];
-            411: components["responses"]["411.length-required"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.idempotent"];
-            429: components["responses"]["429.caller"];
-            499: components["responses"]["499.upload"];
-            501: components["responses"]["501.platform"];
-            502: components["responses"]["502.upload"];
-            503: components["responses"]["503.body.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Recordings.uploadUrl": {
@@ -8363,22 +6129,7 @@ export interface operations {
                     "application/json": components["schemas"]["UploadAddressResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.idempotent.platform"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.idempotent"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.idempotent"];
-            429: components["responses"]["429.caller"];
-            499: components["responses"]["499.upload"];
-            501: components["responses"]["501.platform"];
-            502: components["responses"]["502.upload"];
-            503: components["responses"]["503.body.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.list": {
@@ -8408,13 +6159,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.create": {
@@ -8479,18 +6224,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.idempotent.bad-multipart"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            408: components["responses"]["408.body.interrupted.upload-stalled"];
-            409: components["responses"]["409.idempotent.renamed"];
-            413: components["responses"]["413.body.too-many-rows"];
-            415: components["responses"]["415.body.unknown-format"];
-            422: components["responses"]["422.idempotent.no-file.rejected-rows.unclear-kind.unknown-column.unknown-provider.unreadable-file.wrong-part"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller.too-many-uploads"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.get": {
@@ -8519,13 +6253,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.listRows": {
@@ -8564,13 +6292,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportRowPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.correct": {
@@ -8603,18 +6325,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.wrong-state"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.ambiguous-row.unknown-row"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.rejected": {
@@ -8641,13 +6352,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            400: components["responses"]["400.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.events": {
@@ -8674,13 +6379,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            400: components["responses"]["400.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            429: components["responses"]["429.caller.too-many-streams"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.apply": {
@@ -8711,17 +6410,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.import-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.threshold-exceeded.wrong-state"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.pause": {
@@ -8748,17 +6437,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.wrong-state"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.resume": {
@@ -8785,17 +6464,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.wrong-state"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.cancel": {
@@ -8822,17 +6491,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.wrong-state"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.retry": {
@@ -8859,17 +6518,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.wrong-state"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.map": {
@@ -8902,18 +6551,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.wrong-state"];
-            413: components["responses"]["413.body.too-many-rows"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.unknown-column.unknown-provider.unreadable-file"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller.too-many-uploads"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Recorder.launch": {
@@ -8942,20 +6580,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecorderResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.platform"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.parties"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.parties.redirect-not-allowed"];
-            429: components["responses"]["429.caller"];
-            501: components["responses"]["501.platform"];
-            503: components["responses"]["503.body.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Recorder.recover": {
@@ -8984,20 +6609,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecorderResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.platform"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.parties"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.parties"];
-            429: components["responses"]["429.caller"];
-            501: components["responses"]["501.platform"];
-            503: components["responses"]["503.body.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Compliance.list": {
@@ -9030,13 +6642,7 @@ export interface operations {
                     "application/json": components["schemas"]["ComplianceJobPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Compliance.submit": {
@@ -9088,22 +6694,7 @@ export interface operations {
                     "application/json": components["schemas"]["ComplianceJobResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.idempotent.platform.abandoned.bad-multipart.platform-rejected.repeated-part.unknown-part"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.idempotent"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.idempotent.not-a-pdf.url-not-allowed"];
-            429: components["responses"]["429.caller"];
-            499: components["responses"]["499.upload"];
-            501: components["responses"]["501.platform"];
-            502: components["responses"]["502.upload"];
-            503: components["responses"]["503.body.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Compliance.uploadUrl": {
@@ -9134,22 +6725,7 @@ export interface operations {
                     "application/json": components["schemas"]["UploadAddressResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.idempotent.platform"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.idempotent"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.idempotent"];
-            429: components["responses"]["429.caller"];
-            499: components["responses"]["499.upload"];
-            501: components["responses"]["501.platform"];
-            502: components["responses"]["502.upload"];
-            503: components["responses"]["503.body.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Compliance.show": {
@@ -9178,13 +6754,7 @@ export interface operations {
                     "application/json": components["schemas"]["ComplianceJobResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-job"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Compliance.resolve": {
@@ -9217,18 +6787,7 @@ export interface operations {
                     "application/json": components["schemas"]["ComplianceJobResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.abandoned.platform-rejected"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-job"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.job-taken.wrong-state"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.job-id-needed"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "ClientRecords.export": {
@@ -9260,14 +6819,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.caller.bad-external-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.client-not-found"];
-            409: components["responses"]["409.former-ids"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "ClientRecords.list": {
@@ -9305,14 +6857,7 @@ export interface operations {
                     "application/json": components["schemas"]["DisclosurePageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            409: components["responses"]["409.former-ids"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "ClientRecords.hold": {
@@ -9343,17 +6888,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "ClientRecords.release": {
@@ -9380,17 +6915,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Search.find": {
@@ -9419,16 +6944,7 @@ export interface operations {
                     "application/json": components["schemas"]["FindResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Operations.capabilities": {
@@ -9453,13 +6969,7 @@ export interface operations {
                     "application/json": components["schemas"]["CapabilityPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Operations.words": {
@@ -9542,13 +7052,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Operations.readMetrics": {
@@ -9573,13 +7077,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Operations.live": {
@@ -9599,11 +7097,7 @@ export interface operations {
                     "application/json": components["schemas"]["LivenessResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429"];
-            503: components["responses"]["503"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Operations.ready": {
@@ -9623,22 +7117,16 @@ export interface operations {
                     "application/json": components["schemas"]["HealthReportResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429"];
             503: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["HealthReportResponse"];
-                    "application/problem+json": {
-                        /** @enum {unknown} */
-                        type?: "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:unavailable";
-                    } & components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Overview.read": {
@@ -9665,13 +7153,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller.too-many-streams"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Webhooks.receive": {
@@ -9699,55 +7181,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description not-genuine */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": {
-                        /** @enum {unknown} */
-                        type?: "urn:notebridge:problem:not-genuine";
-                    } & components["schemas"]["Problem"];
-                };
-            };
-            /** @description request-timeout */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": {
-                        /** @enum {unknown} */
-                        type?: "urn:notebridge:problem:request-timeout";
-                    } & components["schemas"]["Problem"];
-                };
-            };
-            /** @description body-too-large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": {
-                        /** @enum {unknown} */
-                        type?: "urn:notebridge:problem:body-too-large";
-                    } & components["schemas"]["Problem"];
-                };
-            };
-            /** @description busy, not-kept */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": {
-                        /** @enum {unknown} */
-                        type?: "urn:notebridge:problem:busy" | "urn:notebridge:problem:not-kept";
-                    } & components["schemas"]["Problem"];
-                };
-            };
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
 }
