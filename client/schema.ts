@@ -3657,8 +3657,11 @@ export interface components {
         };
         /** @description What is wrong, and what to do (RFC 9457) */
         Problem: {
-            /** @description Branch on it */
-            type: string;
+            /**
+             * @description Branch on it. docs/reference/problems.md has the status and the meaning of each
+             * @enum {string}
+             */
+            type: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:account-deleted" | "urn:notebridge:problem:already-rotated" | "urn:notebridge:problem:ambiguous-row" | "urn:notebridge:problem:api-key-ended" | "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-platform-user-id" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-search" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:body-too-large" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:confirm-at-provider" | "urn:notebridge:problem:cursor-expired" | "urn:notebridge:problem:cursor-gone" | "urn:notebridge:problem:daily-bytes-used" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:empty-recording" | "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:has-platform-user" | "urn:notebridge:problem:headers-too-large" | "urn:notebridge:problem:held-by-setting" | "urn:notebridge:problem:id-taken" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:import-not-found" | "urn:notebridge:problem:internal" | "urn:notebridge:problem:interrupted" | "urn:notebridge:problem:job-id-needed" | "urn:notebridge:problem:job-taken" | "urn:notebridge:problem:key-needed" | "urn:notebridge:problem:key-sign-in-off" | "urn:notebridge:problem:length-required" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:method-not-allowed" | "urn:notebridge:problem:no-browser-session" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:no-recording" | "urn:notebridge:problem:no-session-yet" | "urn:notebridge:problem:no-transcript" | "urn:notebridge:problem:not-a-pdf" | "urn:notebridge:problem:not-acceptable" | "urn:notebridge:problem:not-built" | "urn:notebridge:problem:not-configured" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-genuine" | "urn:notebridge:problem:not-kept" | "urn:notebridge:problem:not-next" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:not-waiting" | "urn:notebridge:problem:nothing-to-resolve" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:other-provider" | "urn:notebridge:problem:plan-changed" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unclear" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:platform-user-id-needed" | "urn:notebridge:problem:platform-user-taken" | "urn:notebridge:problem:provider-in-use" | "urn:notebridge:problem:provider-not-found" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:redirect-not-allowed" | "urn:notebridge:problem:refused" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:same-client" | "urn:notebridge:problem:scope-escalation" | "urn:notebridge:problem:search-not-supported" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:session-exists" | "urn:notebridge:problem:session-id-needed" | "urn:notebridge:problem:session-requested" | "urn:notebridge:problem:session-taken" | "urn:notebridge:problem:session-unsettled" | "urn:notebridge:problem:signed-out" | "urn:notebridge:problem:step-up-required" | "urn:notebridge:problem:subscription-altered" | "urn:notebridge:problem:threshold-exceeded" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:too-many-requests" | "urn:notebridge:problem:too-many-rows" | "urn:notebridge:problem:too-many-streams" | "urn:notebridge:problem:too-many-subscriptions" | "urn:notebridge:problem:too-many-uploads" | "urn:notebridge:problem:transcript-removed" | "urn:notebridge:problem:unauthenticated" | "urn:notebridge:problem:unavailable" | "urn:notebridge:problem:unclear-kind" | "urn:notebridge:problem:unknown-api-key" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-delivery" | "urn:notebridge:problem:unknown-document" | "urn:notebridge:problem:unknown-format" | "urn:notebridge:problem:unknown-job" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:unknown-platform-user" | "urn:notebridge:problem:unknown-processing-session" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unknown-row" | "urn:notebridge:problem:unknown-session" | "urn:notebridge:problem:unknown-subscription" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type" | "urn:notebridge:problem:upload-broken-off" | "urn:notebridge:problem:upload-failed" | "urn:notebridge:problem:upload-refused" | "urn:notebridge:problem:upload-stalled" | "urn:notebridge:problem:url-not-allowed" | "urn:notebridge:problem:url-too-long" | "urn:notebridge:problem:validation" | "urn:notebridge:problem:wrong-key" | "urn:notebridge:problem:wrong-part" | "urn:notebridge:problem:wrong-state";
             title: string;
             status: number;
             /** @description One sentence to show */
@@ -3712,1408 +3715,13 @@ export interface components {
         };
     };
     responses: {
-        /** @description bad-request, bad-url, bad-value, validation */
-        400: {
+        /** @description A problem */
+        problem: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found */
-        404: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description too-many-requests */
-        429: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:too-many-requests";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description data-key-missing, data-unreadable, database-unavailable, unavailable */
-        503: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description headers-too-large, internal, method-not-allowed, refused, request-timeout, url-too-long */
-        others: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:headers-too-large" | "urn:notebridge:problem:internal" | "urn:notebridge:problem:method-not-allowed" | "urn:notebridge:problem:refused" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:url-too-long";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-cursor, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
-        "400.caller.bad-cursor": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description signed-out, unauthenticated */
-        "401.caller": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:signed-out" | "urn:notebridge:problem:unauthenticated";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description forbidden-scope, forged-request */
-        "403.caller": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description daily-bytes-used, too-many-requests */
-        "429.caller": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:daily-bytes-used" | "urn:notebridge:problem:too-many-requests";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description audit-unavailable, data-key-missing, data-unreadable, database-unavailable, unavailable */
-        "503.caller": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, purpose-required, too-deep, validation */
-        "400.body.caller.purpose-required": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description forbidden-scope, forged-request, scope-escalation, step-up-required */
-        "403.caller.scope-escalation.step-up-required": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:scope-escalation" | "urn:notebridge:problem:step-up-required";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description request-timeout */
-        "408.body": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:request-timeout";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description body-too-large */
-        "413.body": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:body-too-large";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description unsupported-encoding, unsupported-media-type */
-        "415.body": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description audit-unavailable, busy, data-key-missing, data-unreadable, database-unavailable, unavailable */
-        "503.body.caller": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-id, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, purpose-required, too-deep, validation */
-        "400.body.caller.bad-id.purpose-required": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-api-key */
-        "404.unknown-api-key": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-api-key";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description already-rotated, api-key-ended */
-        "409.already-rotated.api-key-ended": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:already-rotated" | "urn:notebridge:problem:api-key-ended";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-id, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, too-deep, validation */
-        "400.body.caller.bad-id": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
-        "400.caller": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description no-browser-session, not-found */
-        "404.no-browser-session": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:no-browser-session" | "urn:notebridge:problem:not-found";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, key-needed, on-behalf-of-required, too-deep, validation */
-        "400.body.caller.key-needed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:key-needed" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description forbidden-scope, forged-request, key-sign-in-off */
-        "403.caller.key-sign-in-off": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:key-sign-in-off";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, too-deep, validation */
-        "400.body.caller": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description forbidden-scope, forged-request, wrong-key */
-        "403.caller.wrong-key": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:wrong-key";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description confirm-at-provider */
-        "409.confirm-at-provider": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:confirm-at-provider";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description cursor-gone */
-        "410.cursor-gone": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:cursor-gone";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description daily-bytes-used, too-many-requests, too-many-streams */
-        "429.caller.too-many-streams": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:daily-bytes-used" | "urn:notebridge:problem:too-many-requests" | "urn:notebridge:problem:too-many-streams";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description held-by-setting */
-        "409.held-by-setting": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:held-by-setting";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description forbidden-scope, forged-request, step-up-required */
-        "403.caller.step-up-required": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:step-up-required";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description too-many-subscriptions */
-        "409.too-many-subscriptions": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:too-many-subscriptions";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
-        "400.caller.bad-id": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-subscription */
-        "404.unknown-subscription": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-subscription";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description cursor-expired, subscription-altered */
-        "409.cursor-expired.subscription-altered": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:cursor-expired" | "urn:notebridge:problem:subscription-altered";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description subscription-altered */
-        "409.subscription-altered": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:subscription-altered";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description audit-unavailable, busy, data-key-missing, data-unreadable, database-unavailable, sending-held, unavailable */
-        "503.body.caller.sending-held": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-next */
-        "409.not-next": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-next";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-delivery */
-        "404.unknown-delivery": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-delivery";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-waiting */
-        "409.not-waiting": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-waiting";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description plan-changed */
-        "409.plan-changed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:plan-changed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, provider-not-found */
-        "404.provider-not-found": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:provider-not-found";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description merged, renamed */
-        "301.merged.renamed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:merged" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-external-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
-        "400.caller.bad-external-id": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-external-id, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, too-deep, validation */
-        "400.body.caller.bad-external-id": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description merged, renamed */
-        "409.former-ids": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:merged" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-external-id, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, purpose-required, too-deep, validation */
-        "400.body.caller.bad-external-id.purpose-required": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description merged, provider-in-use, renamed */
-        "409.former-ids.provider-in-use": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:merged" | "urn:notebridge:problem:provider-in-use" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description call-under-way, has-platform-user, merged, nothing-to-resolve, platform-user-taken, renamed */
-        "409.former-ids.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:has-platform-user" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:nothing-to-resolve" | "urn:notebridge:problem:platform-user-taken" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-platform-user-id, platform-user-id-needed */
-        "422.bad-platform-user-id.platform-user-id-needed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-platform-user-id" | "urn:notebridge:problem:platform-user-id-needed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description client-not-found, not-found */
-        "404.client-not-found": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:not-found";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description unknown-provider */
-        "422.unknown-provider": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:unknown-provider";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-platform-user */
-        "404.unknown-platform-user": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-platform-user";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description client-not-found, not-found, provider-not-found */
-        "404.client-not-found.provider-not-found": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:provider-not-found";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description id-taken, merged, renamed */
-        "409.former-ids.id-taken": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:id-taken" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description call-under-way, client-deleted, merged, renamed, session-requested */
-        "409.former-ids.call-under-way.client-deleted.session-requested": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:session-requested";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description same-client, unknown-client */
-        "422.same-client.unknown-client": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:same-client" | "urn:notebridge:problem:unknown-client";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description account-deleted, client-deleted, merged, renamed */
-        "409.former-ids.account-deleted.client-deleted": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:account-deleted" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description unknown-client */
-        "422.unknown-client": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:unknown-client";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description abandoned, bad-content-length, bad-idempotency-key, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, too-deep, validation */
-        "400.body.caller.idempotent.abandoned.platform-rejected": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description client-not-mirrored, idempotency-in-progress, merged, provider-not-mirrored, renamed, session-exists, session-unsettled */
-        "409.idempotent.parties.session-exists.session-unsettled": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:session-exists" | "urn:notebridge:problem:session-unsettled";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description idempotency-key-reused, not-treated, unknown-client, unknown-provider, url-not-allowed */
-        "422.idempotent.parties.url-not-allowed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:url-not-allowed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-configured */
-        "501.not-configured": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-configured";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-session */
-        "404.unknown-session": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-session";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, too-deep, validation */
-        "400.body.caller.platform": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, not-on-platform, unknown-session */
-        "404.platform.unknown-session": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:unknown-session";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description client-not-mirrored, merged, no-session-yet, provider-not-mirrored, renamed */
-        "409.former-ids.client-not-mirrored.no-session-yet.provider-not-mirrored": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:no-session-yet" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description unknown-client, unknown-provider */
-        "422.unknown-client.unknown-provider": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-provider";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-configured */
-        "501.platform": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-configured";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description audit-unavailable, busy, data-key-missing, data-unreadable, database-unavailable, platform-rate-limited, platform-unauthorized, platform-unreachable, sending-held, unavailable */
-        "503.body.caller.platform": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description platform-unclear */
-        "504.platform": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:platform-unclear";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description no-session-yet */
-        "409.no-session-yet": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:no-session-yet";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description abandoned, bad-content-length, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, too-deep, validation */
-        "400.body.caller.abandoned.platform-rejected": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description session-taken, wrong-state */
-        "409.session-taken.wrong-state": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:session-taken" | "urn:notebridge:problem:wrong-state";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-on-platform, other-provider, session-id-needed */
-        "422.not-on-platform.other-provider.session-id-needed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:other-provider" | "urn:notebridge:problem:session-id-needed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description audit-unavailable, busy, data-key-missing, data-unreadable, database-unavailable, platform-unreachable, unavailable */
-        "503.body.caller.platform-unreachable": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-acceptable */
-        "406.not-acceptable": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-acceptable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-document, unknown-session */
-        "404.unknown-document.unknown-session": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-document" | "urn:notebridge:problem:unknown-session";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description no-transcript, not-found, unknown-session */
-        "404.no-transcript.unknown-session": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:no-transcript" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-session";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description transcript-removed */
-        "410.transcript-removed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:transcript-removed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, validation */
-        "400.caller.platform": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description no-recording, not-found, not-on-platform, unknown-session */
-        "404.platform.no-recording.unknown-session": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:no-recording" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:unknown-session";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description audit-unavailable, data-key-missing, data-unreadable, database-unavailable, platform-rate-limited, platform-unauthorized, platform-unreachable, sending-held, unavailable */
-        "503.caller.platform": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-processing-session */
-        "404.unknown-processing-session": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-processing-session";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-cursor, bad-on-behalf-of, bad-purpose, bad-request, bad-search, bad-url, bad-value, on-behalf-of-required, search-not-supported, validation */
-        "400.caller.bad-cursor.bad-search.search-not-supported": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-search" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:search-not-supported" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-document */
-        "404.unknown-document": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-document";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, empty-recording, on-behalf-of-required, platform-rejected, too-deep, validation */
-        "400.body.caller.idempotent.platform.bad-multipart.empty-recording": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:empty-recording" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, not-on-platform */
-        "404.platform": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-on-platform";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description idempotency-in-progress */
-        "409.idempotent": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:idempotency-in-progress";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description length-required */
-        "411.length-required": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:length-required";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description idempotency-key-reused */
-        "422.idempotent": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:idempotency-key-reused";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description upload-broken-off */
-        "499.upload": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:upload-broken-off";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description upload-failed, upload-refused */
-        "502.upload": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:upload-failed" | "urn:notebridge:problem:upload-refused";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-idempotency-key, bad-json, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, too-deep, validation */
-        "400.body.caller.idempotent.platform": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, too-deep, validation */
-        "400.body.caller.idempotent.bad-multipart": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description import-not-found, not-found */
-        "404.import-not-found": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:import-not-found" | "urn:notebridge:problem:not-found";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description interrupted, request-timeout, upload-stalled */
-        "408.body.interrupted.upload-stalled": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:interrupted" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:upload-stalled";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description idempotency-in-progress, renamed */
-        "409.idempotent.renamed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description body-too-large, too-many-rows */
-        "413.body.too-many-rows": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:body-too-large" | "urn:notebridge:problem:too-many-rows";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description unknown-format, unsupported-encoding, unsupported-media-type */
-        "415.body.unknown-format": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:unknown-format" | "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description idempotency-key-reused, no-file, rejected-rows, unclear-kind, unknown-column, unknown-provider, unreadable-file, wrong-part */
-        "422.idempotent.no-file.rejected-rows.unclear-kind.unknown-column.unknown-provider.unreadable-file.wrong-part": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:unclear-kind" | "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:wrong-part";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description audit-unavailable, busy, data-key-missing, data-unreadable, database-unavailable, too-many-uploads, unavailable */
-        "503.body.caller.too-many-uploads": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:too-many-uploads" | "urn:notebridge:problem:unavailable";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-cursor, bad-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
-        "400.caller.bad-cursor.bad-id": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description wrong-state */
-        "409.wrong-state": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:wrong-state";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description ambiguous-row, unknown-row */
-        "422.ambiguous-row.unknown-row": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:ambiguous-row" | "urn:notebridge:problem:unknown-row";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description threshold-exceeded, wrong-state */
-        "409.threshold-exceeded.wrong-state": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:threshold-exceeded" | "urn:notebridge:problem:wrong-state";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description unknown-column, unknown-provider, unreadable-file */
-        "422.unknown-column.unknown-provider.unreadable-file": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unreadable-file";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description client-not-mirrored, merged, provider-not-mirrored, renamed */
-        "409.parties": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:renamed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-treated, redirect-not-allowed, unknown-client, unknown-provider */
-        "422.parties.redirect-not-allowed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:redirect-not-allowed" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-provider";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-treated, unknown-client, unknown-provider */
-        "422.parties": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-provider";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description abandoned, bad-content-length, bad-idempotency-key, bad-json, bad-multipart, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, platform-rejected, repeated-part, too-deep, unknown-part, validation */
-        "400.body.caller.idempotent.platform.abandoned.bad-multipart.platform-rejected.repeated-part.unknown-part": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description idempotency-key-reused, not-a-pdf, url-not-allowed */
-        "422.idempotent.not-a-pdf.url-not-allowed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:not-a-pdf" | "urn:notebridge:problem:url-not-allowed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description not-found, unknown-job */
-        "404.unknown-job": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:not-found" | "urn:notebridge:problem:unknown-job";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description job-taken, wrong-state */
-        "409.job-taken.wrong-state": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:job-taken" | "urn:notebridge:problem:wrong-state";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description job-id-needed */
-        "422.job-id-needed": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:job-id-needed";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-external-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, purpose-required, validation */
-        "400.caller.bad-external-id.purpose-required": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description bad-cursor, bad-external-id, bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
-        "400.caller.bad-cursor.bad-external-id": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @enum {unknown} */
-                    type?: "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:validation";
-                } & components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
     };
@@ -5156,13 +3764,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiKeyPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "ApiKeys.create": {
@@ -5191,16 +3793,7 @@ export interface operations {
                     "application/json": components["schemas"]["NewApiKeyResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.scope-escalation.step-up-required"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "ApiKeys.rotate": {
@@ -5232,17 +3825,7 @@ export interface operations {
                     "application/json": components["schemas"]["NewApiKeyResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.scope-escalation.step-up-required"];
-            404: components["responses"]["404.unknown-api-key"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.already-rotated.api-key-ended"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "ApiKeys.revoke": {
@@ -5268,16 +3851,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-api-key"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Audit.list": {
@@ -5326,13 +3900,7 @@ export interface operations {
                     "application/x-ndjson": components["schemas"]["AuditResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "BrowserSession.read": {
@@ -5357,13 +3925,7 @@ export interface operations {
                     "application/json": components["schemas"]["BrowserSessionResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.no-browser-session"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "BrowserSession.open": {
@@ -5388,16 +3950,7 @@ export interface operations {
                     "application/json": components["schemas"]["BrowserSessionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.key-needed"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.key-sign-in-off"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "BrowserSession.close": {
@@ -5420,16 +3973,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "BrowserSession.confirm": {
@@ -5459,17 +4003,7 @@ export interface operations {
                     "application/json": components["schemas"]["BrowserSessionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.wrong-key"];
-            404: components["responses"]["404.no-browser-session"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.confirm-at-provider"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "BrowserSession.list": {
@@ -5500,13 +4034,7 @@ export interface operations {
                     "application/json": components["schemas"]["ListedSessionPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "BrowserSession.end": {
@@ -5531,16 +4059,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.no-browser-session"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "SignIn.methods": {
@@ -5560,11 +4079,7 @@ export interface operations {
                     "application/json": components["schemas"]["SignInMethodsResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429"];
-            503: components["responses"]["503"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Feed.read": {
@@ -5606,14 +4121,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            410: components["responses"]["410.cursor-gone"];
-            429: components["responses"]["429.caller.too-many-streams"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sending.read": {
@@ -5638,13 +4146,7 @@ export interface operations {
                     "application/json": components["schemas"]["SendingResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sending.set": {
@@ -5678,17 +4180,7 @@ export interface operations {
                     "application/json": components["schemas"]["SendingResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.held-by-setting"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Subscriptions.list": {
@@ -5718,13 +4210,7 @@ export interface operations {
                     "application/json": components["schemas"]["SubscriptionPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Subscriptions.create": {
@@ -5759,18 +4245,7 @@ export interface operations {
                     "application/json": components["schemas"]["NewSubscriptionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.too-many-subscriptions"];
-            410: components["responses"]["410.cursor-gone"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Subscriptions.get": {
@@ -5797,13 +4272,7 @@ export interface operations {
                     "application/json": components["schemas"]["SubscriptionResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-subscription"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Subscriptions.remove": {
@@ -5828,16 +4297,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-subscription"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Subscriptions.change": {
@@ -5868,18 +4328,7 @@ export interface operations {
                     "application/json": components["schemas"]["SubscriptionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.unknown-subscription"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.cursor-expired.subscription-altered"];
-            410: components["responses"]["410.cursor-gone"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Subscriptions.rotateSecret": {
@@ -5906,17 +4355,7 @@ export interface operations {
                     "application/json": components["schemas"]["NewSubscriptionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.unknown-subscription"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.subscription-altered"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Subscriptions.test": {
@@ -5943,17 +4382,7 @@ export interface operations {
                     "application/json": components["schemas"]["PushAnswerResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-subscription"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.subscription-altered"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller.sending-held"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Subscriptions.skip": {
@@ -5984,17 +4413,7 @@ export interface operations {
                     "application/json": components["schemas"]["SubscriptionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-subscription"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.not-next"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Deliveries.list": {
@@ -6025,13 +4444,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Deliveries.get": {
@@ -6058,13 +4471,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-delivery"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Deliveries.replay": {
@@ -6091,16 +4498,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-delivery"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Deliveries.dismiss": {
@@ -6127,17 +4525,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-delivery"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.not-waiting"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Deliveries.replayAll": {
@@ -6166,17 +4554,7 @@ export interface operations {
                     "application/json": components["schemas"]["ReplayResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.plan-changed"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Deliveries.rejections": {
@@ -6206,13 +4584,7 @@ export interface operations {
                     "application/json": components["schemas"]["RejectionPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Providers.list": {
@@ -6243,13 +4615,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.provider-not-found"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Providers.get": {
@@ -6278,14 +4644,16 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            301: components["responses"]["301.merged.renamed"];
-            400: components["responses"]["400.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.provider-not-found"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            /** @description The id is a former one */
+            301: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            default: components["responses"]["problem"];
         };
     };
     "Providers.put": {
@@ -6328,17 +4696,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.provider-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Providers.remove": {
@@ -6377,17 +4735,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.provider-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.provider-in-use"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Providers.resolve": {
@@ -6420,18 +4768,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.provider-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.bad-platform-user-id.platform-user-id-needed"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Clients.list": {
@@ -6464,13 +4801,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Clients.get": {
@@ -6499,14 +4830,16 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            301: components["responses"]["301.merged.renamed"];
-            400: components["responses"]["400.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            /** @description The id is a former one */
+            301: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            default: components["responses"]["problem"];
         };
     };
     "Clients.put": {
@@ -6549,18 +4882,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.unknown-provider"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Clients.remove": {
@@ -6599,17 +4921,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.provider-in-use"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Clients.putProviders": {
@@ -6652,18 +4964,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.unknown-provider"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Clients.resolve": {
@@ -6696,18 +4997,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.call-under-way.has-platform-user.nothing-to-resolve.platform-user-taken"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.bad-platform-user-id.platform-user-id-needed"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "People.stuck": {
@@ -6737,13 +5027,7 @@ export interface operations {
                     "application/json": components["schemas"]["StuckPersonPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "People.unknownToEhr": {
@@ -6773,13 +5057,7 @@ export interface operations {
                     "application/json": components["schemas"]["UnknownPlatformUserPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "People.platformUser": {
@@ -6806,13 +5084,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlatformUserResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-platform-user"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "People.search": {
@@ -6841,17 +5113,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonPageResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "People.resolve": {
@@ -6884,17 +5146,7 @@ export interface operations {
                     "application/json": components["schemas"]["ResolveSelectionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.plan-changed"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "People.names": {
@@ -6924,16 +5176,7 @@ export interface operations {
                     "application/json": components["schemas"]["NamesResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "People.trace": {
@@ -6962,17 +5205,7 @@ export interface operations {
                     "application/json": components["schemas"]["TraceResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found.provider-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "PeopleCsv.all": {
@@ -6997,13 +5230,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Identity.renameProvider": {
@@ -7037,17 +5264,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.provider-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.id-taken"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Identity.renameClient": {
@@ -7081,17 +5298,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.id-taken"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Identity.merge": {
@@ -7125,18 +5332,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.call-under-way.client-deleted.session-requested"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.same-client.unknown-client"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Identity.unmerge": {
@@ -7170,18 +5366,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.account-deleted.client-deleted"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.unknown-client"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.list": {
@@ -7221,14 +5406,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409.former-ids"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.create": {
@@ -7273,19 +5451,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.idempotent.abandoned.platform-rejected"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.idempotent.parties.session-exists.session-unsettled"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.idempotent.parties.url-not-allowed"];
-            429: components["responses"]["429.caller"];
-            501: components["responses"]["501.not-configured"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.pending": {
@@ -7313,13 +5479,7 @@ export interface operations {
                     "application/json": components["schemas"]["PendingRefreshesResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.refresh": {
@@ -7348,17 +5508,7 @@ export interface operations {
                     "application/json": components["schemas"]["RefreshesResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-session"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            501: components["responses"]["501.not-configured"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.show": {
@@ -7385,13 +5535,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-session"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.update": {
@@ -7422,20 +5566,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.platform"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform.unknown-session"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids.client-not-mirrored.no-session-yet.provider-not-mirrored"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.unknown-client.unknown-provider"];
-            429: components["responses"]["429.caller"];
-            501: components["responses"]["501.platform"];
-            503: components["responses"]["503.body.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.happened": {
@@ -7471,13 +5602,7 @@ export interface operations {
                     "application/json": components["schemas"]["TimelinePageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-session"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.updateNoteTemplates": {
@@ -7508,19 +5633,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.platform"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform.unknown-session"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.no-session-yet"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            501: components["responses"]["501.platform"];
-            503: components["responses"]["503.body.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.resolve": {
@@ -7553,18 +5666,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.abandoned.platform-rejected"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-session"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.session-taken.wrong-state"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.not-on-platform.other-provider.session-id-needed"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller.platform-unreachable"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.notes": {
@@ -7603,14 +5705,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-session"];
-            406: components["responses"]["406.not-acceptable"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.revisions": {
@@ -7643,13 +5738,7 @@ export interface operations {
                     "application/json": components["schemas"]["RevisionsResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-document.unknown-session"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.transcript": {
@@ -7711,14 +5800,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.no-transcript.unknown-session"];
-            410: components["responses"]["410.transcript-removed"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.insights": {
@@ -7781,13 +5863,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-session"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Sessions.recordingUrl": {
@@ -7815,15 +5891,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecordingUrlResponse"];
                 };
             };
-            400: components["responses"]["400.caller.platform"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform.no-recording.unknown-session"];
-            429: components["responses"]["429.caller"];
-            501: components["responses"]["501.platform"];
-            503: components["responses"]["503.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Processing.session": {
@@ -7850,13 +5918,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProcessingSessionResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-processing-session"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Fhir.metadata": {
@@ -7882,77 +5944,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description bad-request, bad-url, bad-value, validation */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description not-found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description not-acceptable */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description too-many-requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description data-key-missing, data-unreadable, database-unavailable, unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description headers-too-large, internal, method-not-allowed, refused, request-timeout, url-too-long */
+            /** @description A problem as an OperationOutcome */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8013,119 +6005,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description bad-cursor, bad-on-behalf-of, bad-purpose, bad-request, bad-search, bad-url, bad-value, on-behalf-of-required, search-not-supported, validation */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description signed-out, unauthenticated */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description forbidden-scope, forged-request */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description not-found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description not-acceptable */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description merged, renamed */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description daily-bytes-used, too-many-requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description audit-unavailable, data-key-missing, data-unreadable, database-unavailable, unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description headers-too-large, internal, method-not-allowed, refused, request-timeout, url-too-long */
+            /** @description A problem as an OperationOutcome */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8171,105 +6051,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description bad-on-behalf-of, bad-purpose, bad-request, bad-url, bad-value, on-behalf-of-required, validation */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description signed-out, unauthenticated */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description forbidden-scope, forged-request */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description not-found, unknown-document */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description not-acceptable */
-            406: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description daily-bytes-used, too-many-requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description audit-unavailable, data-key-missing, data-unreadable, database-unavailable, unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @enum {string} */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description headers-too-large, internal, method-not-allowed, refused, request-timeout, url-too-long */
+            /** @description A problem as an OperationOutcome */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8315,23 +6097,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecordingResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.idempotent.platform.bad-multipart.empty-recording"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.idempotent"];
-            411: components["responses"]["411.length-required"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.idempotent"];
-            429: components["responses"]["429.caller"];
-            499: components["responses"]["499.upload"];
-            501: components["responses"]["501.platform"];
-            502: components["responses"]["502.upload"];
-            503: components["responses"]["503.body.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Recordings.uploadUrl": {
@@ -8362,22 +6128,7 @@ export interface operations {
                     "application/json": components["schemas"]["UploadAddressResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.idempotent.platform"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.idempotent"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.idempotent"];
-            429: components["responses"]["429.caller"];
-            499: components["responses"]["499.upload"];
-            501: components["responses"]["501.platform"];
-            502: components["responses"]["502.upload"];
-            503: components["responses"]["503.body.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.list": {
@@ -8407,13 +6158,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.create": {
@@ -8478,18 +6223,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.idempotent.bad-multipart"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            408: components["responses"]["408.body.interrupted.upload-stalled"];
-            409: components["responses"]["409.idempotent.renamed"];
-            413: components["responses"]["413.body.too-many-rows"];
-            415: components["responses"]["415.body.unknown-format"];
-            422: components["responses"]["422.idempotent.no-file.rejected-rows.unclear-kind.unknown-column.unknown-provider.unreadable-file.wrong-part"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller.too-many-uploads"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.get": {
@@ -8518,13 +6252,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.listRows": {
@@ -8563,13 +6291,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportRowPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.correct": {
@@ -8602,18 +6324,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.wrong-state"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.ambiguous-row.unknown-row"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.rejected": {
@@ -8640,13 +6351,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            400: components["responses"]["400.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.events": {
@@ -8673,13 +6378,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            400: components["responses"]["400.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            429: components["responses"]["429.caller.too-many-streams"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.apply": {
@@ -8710,17 +6409,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.import-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.threshold-exceeded.wrong-state"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.pause": {
@@ -8747,17 +6436,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.wrong-state"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.resume": {
@@ -8784,17 +6463,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.wrong-state"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.cancel": {
@@ -8821,17 +6490,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.wrong-state"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.retry": {
@@ -8858,17 +6517,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.wrong-state"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Imports.map": {
@@ -8901,18 +6550,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.import-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.wrong-state"];
-            413: components["responses"]["413.body.too-many-rows"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.unknown-column.unknown-provider.unreadable-file"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller.too-many-uploads"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Recorder.launch": {
@@ -8941,20 +6579,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecorderResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.platform"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.parties"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.parties.redirect-not-allowed"];
-            429: components["responses"]["429.caller"];
-            501: components["responses"]["501.platform"];
-            503: components["responses"]["503.body.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Recorder.recover": {
@@ -8983,20 +6608,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecorderResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.platform"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.parties"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.parties"];
-            429: components["responses"]["429.caller"];
-            501: components["responses"]["501.platform"];
-            503: components["responses"]["503.body.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Compliance.list": {
@@ -9029,13 +6641,7 @@ export interface operations {
                     "application/json": components["schemas"]["ComplianceJobPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Compliance.submit": {
@@ -9087,22 +6693,7 @@ export interface operations {
                     "application/json": components["schemas"]["ComplianceJobResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.idempotent.platform.abandoned.bad-multipart.platform-rejected.repeated-part.unknown-part"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.idempotent"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.idempotent.not-a-pdf.url-not-allowed"];
-            429: components["responses"]["429.caller"];
-            499: components["responses"]["499.upload"];
-            501: components["responses"]["501.platform"];
-            502: components["responses"]["502.upload"];
-            503: components["responses"]["503.body.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Compliance.uploadUrl": {
@@ -9133,22 +6724,7 @@ export interface operations {
                     "application/json": components["schemas"]["UploadAddressResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.idempotent.platform"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.platform"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.idempotent"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.idempotent"];
-            429: components["responses"]["429.caller"];
-            499: components["responses"]["499.upload"];
-            501: components["responses"]["501.platform"];
-            502: components["responses"]["502.upload"];
-            503: components["responses"]["503.body.caller.platform"];
-            504: components["responses"]["504.platform"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Compliance.show": {
@@ -9177,13 +6753,7 @@ export interface operations {
                     "application/json": components["schemas"]["ComplianceJobResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-job"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Compliance.resolve": {
@@ -9216,18 +6786,7 @@ export interface operations {
                     "application/json": components["schemas"]["ComplianceJobResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.abandoned.platform-rejected"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.unknown-job"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.job-taken.wrong-state"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            422: components["responses"]["422.job-id-needed"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "ClientRecords.export": {
@@ -9259,14 +6818,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.caller.bad-external-id.purpose-required"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller.step-up-required"];
-            404: components["responses"]["404.client-not-found"];
-            409: components["responses"]["409.former-ids"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "ClientRecords.list": {
@@ -9304,14 +6856,7 @@ export interface operations {
                     "application/json": components["schemas"]["DisclosurePageResponse"];
                 };
             };
-            400: components["responses"]["400.caller.bad-cursor.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            409: components["responses"]["409.former-ids"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "ClientRecords.hold": {
@@ -9342,17 +6887,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "ClientRecords.release": {
@@ -9379,17 +6914,7 @@ export interface operations {
                     "application/json": components["schemas"]["PersonResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller.bad-external-id"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404.client-not-found"];
-            408: components["responses"]["408.body"];
-            409: components["responses"]["409.former-ids"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Search.find": {
@@ -9418,16 +6943,7 @@ export interface operations {
                     "application/json": components["schemas"]["FindResponse"];
                 };
             };
-            400: components["responses"]["400.body.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            408: components["responses"]["408.body"];
-            413: components["responses"]["413.body"];
-            415: components["responses"]["415.body"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.body.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Operations.capabilities": {
@@ -9452,13 +6968,7 @@ export interface operations {
                     "application/json": components["schemas"]["CapabilityPageResponse"];
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Operations.words": {
@@ -9541,13 +7051,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Operations.readMetrics": {
@@ -9572,13 +7076,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Operations.live": {
@@ -9598,11 +7096,7 @@ export interface operations {
                     "application/json": components["schemas"]["LivenessResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429"];
-            503: components["responses"]["503"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Operations.ready": {
@@ -9622,22 +7116,16 @@ export interface operations {
                     "application/json": components["schemas"]["HealthReportResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429"];
             503: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["HealthReportResponse"];
-                    "application/problem+json": {
-                        /** @enum {unknown} */
-                        type?: "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:unavailable";
-                    } & components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Overview.read": {
@@ -9664,13 +7152,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            400: components["responses"]["400.caller"];
-            401: components["responses"]["401.caller"];
-            403: components["responses"]["403.caller"];
-            404: components["responses"]["404"];
-            429: components["responses"]["429.caller.too-many-streams"];
-            503: components["responses"]["503.caller"];
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
     "Webhooks.receive": {
@@ -9698,55 +7180,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description not-genuine */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": {
-                        /** @enum {unknown} */
-                        type?: "urn:notebridge:problem:not-genuine";
-                    } & components["schemas"]["Problem"];
-                };
-            };
-            /** @description request-timeout */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": {
-                        /** @enum {unknown} */
-                        type?: "urn:notebridge:problem:request-timeout";
-                    } & components["schemas"]["Problem"];
-                };
-            };
-            /** @description body-too-large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": {
-                        /** @enum {unknown} */
-                        type?: "urn:notebridge:problem:body-too-large";
-                    } & components["schemas"]["Problem"];
-                };
-            };
-            /** @description busy, not-kept */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": {
-                        /** @enum {unknown} */
-                        type?: "urn:notebridge:problem:busy" | "urn:notebridge:problem:not-kept";
-                    } & components["schemas"]["Problem"];
-                };
-            };
-            default: components["responses"]["others"];
+            default: components["responses"]["problem"];
         };
     };
 }

@@ -14,6 +14,7 @@ import openApiMetadata from './generated/metadata.js';
 import { ApiBodies } from './http/body/body-memory.js';
 import { jsonBodyParser } from './http/body/body-policy.js';
 import { validationPipe } from './http/body/validation.js';
+import { describeProblem } from './http/problem/described-problem.js';
 import { answerClientError, ProblemFilter } from './http/problem/problem.filter.js';
 import { AnswerCounts } from './http/server/answer-counts.js';
 import { installEdge, RequestGate } from './http/server/edge-hooks.js';
@@ -104,7 +105,8 @@ async function describeApi(app: NestFastifyApplication): Promise<void> {
 
 const ABOUT = `Errors are RFC 9457 problem details with a stable \`type\`, and OperationOutcomes below \`/fhir\`. \`Prefer: wait=N\` (at most 60; use 50
 behind a load balancer, as many end requests after 60 seconds) makes an asynchronous call wait until it is settled. Every POST that creates takes an \`Idempotency-Key\`. Lists are paged with
-\`limit\` and \`cursor\`. Each operation names the scopes that its key needs (\`x-scopes\`).
+\`limit\` and \`cursor\`. Each operation names the scopes that its key needs (\`x-scopes\`). In a browser
+session, those with \`x-step-up\` may also need a recent sign-in and a reason.
 Members with \`x-visible-to\` are shown only to keys with all scopes that it names.`;
 
 /** Describes every route from its decorators. */
@@ -123,5 +125,5 @@ export function openApiDocument(app: NestFastifyApplication): OpenAPIObject {
   });
   app.get(AnswerVisibility, { strict: false }).learn(document);
   document.paths[WEBHOOK_PATH] = { post: DESCRIBED_WEBHOOK };
-  return describeOutcomes(app.get(RequestGate, { strict: false }).describe(document));
+  return describeOutcomes(describeProblem(app.get(RequestGate, { strict: false }).describe(document)));
 }

@@ -5,7 +5,6 @@ import { AuditPageResponse, AuditQuery, AuditResponse } from '../audit/audit.dto
 import { Audit } from '../audit/audit.js';
 import { AuditRepository, namedSubjects } from '../audit/audit.repository.js';
 import { SUBJECT_KINDS, type Subject, type SubjectKind, type SubjectRange } from '../audit/audit-record.js';
-import { Problems } from '../http/problem/described-problems.js';
 import { preferredType } from '../http/request/accept.js';
 import { decodeCursor, pageOf } from '../http/request/page.js';
 import { StreamedAnswers } from './guard/streamed-answers.js';
@@ -32,7 +31,6 @@ export class AuditController {
    * @remarks Accept: application/x-ndjson returns all matching entries, one per line.
    */
   @Get()
-  @Problems({ 400: ['bad-cursor'] })
   @ApiExtraModels(AuditResponse, AuditPageResponse)
   @ApiOkResponse({
     description: 'A page, or lines for Accept: application/x-ndjson',

@@ -55,7 +55,7 @@ const FAILED: Reason = { code: 'audit-not-writable' };
 export class AuditUnavailable extends Problem {
   constructor() {
     const detail = 'The audit log could not be written, so nothing was read or changed. Send the request again.';
-    super(503, 'audit-unavailable', detail, { retryAfterSeconds: RETRY_SECONDS });
+    super('audit-unavailable', detail, { retryAfterSeconds: RETRY_SECONDS });
   }
 }
 

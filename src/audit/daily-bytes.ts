@@ -55,7 +55,7 @@ export class DailyBytes implements OnModuleDestroy {
     if (used < this.env.KEY_DAILY_BYTES * (method === 'DELETE' ? 2 : 1)) return;
     const detail = 'This caller has stored as much as KEY_DAILY_BYTES allows for a day. Continue after midnight (UTC).';
     const retryAfterSeconds = (DAY_MS - (now.getTime() % DAY_MS)) / 1_000;
-    throw new Problem(429, 'daily-bytes-used', detail, { retryAfterSeconds });
+    throw new Problem('daily-bytes-used', detail, { retryAfterSeconds });
   }
 
   private startDay(): Date {

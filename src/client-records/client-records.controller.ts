@@ -5,13 +5,11 @@ import { StreamedAnswers } from '../access/guard/streamed-answers.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import { StepUp } from '../access/identity/step-up.js';
 import { Audit } from '../audit/audit.js';
-import { Problems } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
 import { preferredType } from '../http/request/accept.js';
 import { decodeCursor, PageQuery, pageOf } from '../http/request/page.js';
 import { ExternalIdParam } from '../people/api/people.controller.js';
 import { PersonResponse } from '../people/api/person-view.js';
-import { FORMER_ID_PROBLEMS } from '../people/store/former-ids.repository.js';
 import { ClientExport } from './client-export.js';
 import { DisclosurePageResponse, LegalHoldRequest } from './client-records.dto.js';
 import { type DisclosurePlace, DisclosuresRepository } from './disclosures.repository.js';
@@ -23,7 +21,6 @@ const LINES = 'application/x-ndjson';
 /** The stored data of a client, and its disclosures. */
 @ApiTags('people')
 @Controller('v1/clients/:externalId')
-@Problems(FORMER_ID_PROBLEMS, { 404: ['client-not-found'] })
 export class ClientRecordsController {
   constructor(
     private readonly exports: ClientExport,
@@ -67,14 +64,13 @@ export class ClientRecordsController {
    * may have shown, with `isCertain: false`.
    */
   @Get('disclosures')
-  @Problems({ 400: ['bad-cursor'] })
   @Scopes('admin')
   async list(
     @ExternalIdParam() externalId: string,
     @Query() { limit, cursor }: PageQuery,
   ): Promise<DisclosurePageResponse> {
     const client = await this.disclosures.find(externalId);
-    if (!client) throw new Problem(404, 'client-not-found', 'No client ever had this external id. Check the id.');
+    if (!client) throw new Problem('client-not-found', 'No client ever had this external id. Check the id.');
     this.audit.about('client', externalId);
     const place = decodeCursor<DisclosurePlace>(cursor, 'time', 'time', 'string');
     return pageOf(

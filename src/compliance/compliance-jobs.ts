@@ -51,8 +51,8 @@ const LOOKUP_FAILED = 'The result could not be fetched from the platform; the lo
 const ID_NEEDED = "To link, send the platform's id of the job in jobId.";
 const TAKEN = 'Another submission is linked to this job. Find out which submission it belongs to.';
 const LINK_PROBLEMS = {
-  idNeeded: new Problem(422, 'job-id-needed', ID_NEEDED, { pointer: '/jobId' }),
-  taken: new Problem(409, 'job-taken', TAKEN, { pointer: '/jobId' }),
+  idNeeded: new Problem('job-id-needed', ID_NEEDED, { pointer: '/jobId' }),
+  taken: new Problem('job-taken', TAKEN, { pointer: '/jobId' }),
 };
 
 /** Compliance jobs for the EHR. Each is committed first, then submitted by a worker. */
@@ -133,16 +133,17 @@ export class ComplianceJobs {
       const isOver = ({ state }: JobRow) => state !== 'Requested' || this.sending.isHeldNow;
       const job = this.view(await pollUntil(seconds, () => this.find(stored.shownId), isOver, signal));
       if (job.state !== 'Rejected' && job.state !== 'Abandoned') return job;
-      const { code, message } = job.error as NonNullable<typeof job.error>;
-      return new Problem(400, code, message, { extensions: { job: job.id, platformMessage: job.platformMessage } });
+      const type = job.state === 'Abandoned' ? 'abandoned' : 'platform-rejected';
+      return new Problem(type, job.error?.message ?? '', {
+        extensions: { job: job.id, platformMessage: job.platformMessage },
+      });
     };
     return afterCommit(outcome, () => this.view(stored));
   }
 
   private async find(id: string): Promise<JobRow> {
     const row = await this.jobs.find(id);
-    if (!row)
-      throw new Problem(404, 'unknown-job', 'No compliance job has this id. GET /v1/compliance/jobs lists them.');
+    if (!row) throw new Problem('unknown-job', 'No compliance job has this id. GET /v1/compliance/jobs lists them.');
     this.audit.about('compliance-job', row.shownId);
     return row;
   }

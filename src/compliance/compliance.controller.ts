@@ -13,7 +13,6 @@ import { Scopes } from '../access/identity/scopes.js';
 import { Audit } from '../audit/audit.js';
 import { Env } from '../config/env.js';
 import { ApiBodies } from '../http/body/body-memory.js';
-import { Problems } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
 import { dropRest } from '../http/request/request-source.js';
 import { RouteOptions } from '../http/request/route-options.js';
@@ -23,9 +22,7 @@ import { FileUploads } from '../platform/clients/file-uploads.js';
 import { UploadAddressResponse } from '../platform/clients/upload-address.dto.js';
 import { requireCapability } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
-import { PLATFORM_PROBLEMS } from '../platform/contract/platform-errors.js';
 import { HandedOutUrls } from '../platform/upload/handed-out-urls.js';
-import { UPLOAD_PROBLEMS } from '../platform/upload/upload-stream.js';
 import {
   ComplianceJobPageResponse,
   ComplianceJobRequest,
@@ -45,8 +42,6 @@ const JOB_BODY_LIMIT = 1024 ** 2;
 
 /** How long a submission waits for the platform's id without `Prefer: wait`. */
 const SUBMIT_WAIT_SECONDS = 10;
-
-const REJECTIONS = ['abandoned', 'platform-rejected'];
 
 /** Checks of PDF documents against named criteria. */
 @ApiTags('compliance')
@@ -72,10 +67,6 @@ export class ComplianceController {
   })
   @HttpCode(201)
   @RouteOptions({ body: 'multipart', bodyLimit: JOB_BODY_LIMIT })
-  @Problems(PLATFORM_PROBLEMS, UPLOAD_PROBLEMS, {
-    400: [...REJECTIONS, 'repeated-part', 'unknown-part'],
-    422: ['not-a-pdf', 'url-not-allowed'],
-  })
   @Idempotent()
   @ApiCreatedResponse({ type: ComplianceJobResponse })
   @ApiAcceptedResponse({ type: ComplianceJobResponse, description: 'Stored, and shown as Requested or Unknown' })
@@ -94,7 +85,6 @@ export class ComplianceController {
 
   /** Get an upload URL for one PDF */
   @Post('upload-url')
-  @Problems(PLATFORM_PROBLEMS, UPLOAD_PROBLEMS)
   @HttpCode(201)
   @Idempotent()
   async uploadUrl(
@@ -110,7 +100,6 @@ export class ComplianceController {
    * @remarks Jobs in the state Unknown, and those with a `review`, wait for an operator.
    */
   @Get('jobs')
-  @Problems({ 400: ['bad-cursor'] })
   @ApiOkResponse({ type: ComplianceJobPageResponse })
   async list(@Query() query: ComplianceJobsQuery): Promise<ComplianceJobPageResponse> {
     return this.jobs.list(query);
@@ -118,7 +107,6 @@ export class ComplianceController {
 
   /** Get a job with its result, by our id or the platform's */
   @Get('jobs/:id')
-  @Problems({ 404: ['unknown-job'] })
   async show(@Param('id') id: string, @PreferWait() wait: Wait): Promise<ComplianceJobResponse> {
     return this.jobs.show(id, wait);
   }
@@ -129,7 +117,6 @@ export class ComplianceController {
    * @remarks `link`: names its job on the platform. `create`: sends it again. `abandon`: ends it.
    */
   @Post('jobs/:id/resolve')
-  @Problems({ 400: REJECTIONS, 404: ['unknown-job'], 409: ['job-taken', 'wrong-state'], 422: ['job-id-needed'] })
   @HttpCode(200)
   @ApiOkResponse({ type: ComplianceJobResponse })
   async resolve(
@@ -162,6 +149,6 @@ export class ComplianceController {
     const position = urls.findIndex((url) => !known.has(url));
     if (position === -1) return request;
     const detail = `The url of the file at position ${position} did not come from POST /v1/compliance/upload-url. Upload the file there, then send the url of that answer.`;
-    throw new Problem(422, 'url-not-allowed', detail, { pointer: `/files/${position}/url` });
+    throw new Problem('url-not-allowed', detail, { pointer: `/files/${position}/url` });
   }
 }

@@ -51,7 +51,7 @@ export async function readComplianceForm(
       else {
         const list = LISTS.find((name) => name === part.fieldname);
         const detail = `A form may hold only files, ${LISTS.join(' and ')}. Remove other parts.`;
-        if (!list) throw new Problem(400, 'unknown-part', detail);
+        if (!list) throw new Problem('unknown-part', detail);
         const text = String(part.value);
         fields.add(text.length);
         form[list] = [...(form[list] ?? []), ...splitList(text)];
@@ -95,13 +95,13 @@ async function readPdf(content: Readable, position: number, body: WaitingBody): 
   let isPdf = false;
   const checkHead = () => {
     isPdf ||= looksLikePdf(Buffer.concat(chunks));
-    if (!isPdf) throw new Problem(422, 'not-a-pdf', 'This file is not a PDF. Submit only PDF files.', { pointer });
+    if (!isPdf) throw new Problem('not-a-pdf', 'This file is not a PDF. Submit only PDF files.', { pointer });
   };
   for await (const chunk of content as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     size += chunk.length;
     body.add(chunk.length);
-    if (size > PDF_LIMIT_BYTES) throw new Problem(413, 'body-too-large', TOO_LARGE, { pointer });
+    if (size > PDF_LIMIT_BYTES) throw new Problem('body-too-large', TOO_LARGE, { pointer });
     if (size >= PDF_HEAD_BYTES && !isPdf) checkHead();
   }
   checkHead();
@@ -111,7 +111,7 @@ async function readPdf(content: Readable, position: number, body: WaitingBody): 
 function fileId(name: string, before: readonly ComplianceFile[]): string {
   const id = GENERIC_NAMES.includes(name) ? `file-${before.length + 1}` : name;
   const detail = 'Two files have the same name. Use different part names, or name all parts files.';
-  if (before.some((file) => file.id === id)) throw new Problem(400, 'repeated-part', detail);
+  if (before.some((file) => file.id === id)) throw new Problem('repeated-part', detail);
   return id;
 }
 

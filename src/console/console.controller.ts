@@ -52,7 +52,7 @@ export class ConsoleController {
   @RouteOptions({ hot: true, immutable: true })
   asset(@Param('name') name: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     const file = this.files.get(`assets/${name}`);
-    if (!file) throw new Problem(404, 'not-found', 'The console has no such file. Reload the page.');
+    if (!file) throw new Problem('not-found', 'The console has no such file. Reload the page.');
     file.send(request, reply.header('cache-control', KEEP));
   }
 
@@ -60,7 +60,7 @@ export class ConsoleController {
   @RouteOptions({ hot: true })
   page(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     const page = this.files.get('index.html');
-    if (!page) throw new Problem(404, 'not-built', 'The console was not built. Run npm run build.');
+    if (!page) throw new Problem('not-built', 'The console was not built. Run npm run build.');
     page.send(request, reply.header('content-security-policy', POLICY));
   }
 }

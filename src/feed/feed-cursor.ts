@@ -52,7 +52,7 @@ export function startOf(lastEventId?: string, after?: string, cursor?: string): 
     if (text === undefined) continue;
     if (text !== OLDEST && text !== LATEST && !positionOf(text)) {
       const detail = 'The cursor does not belong to the feed. Use the cursor of a page or an event, 0 or latest.';
-      throw new Problem(400, 'bad-cursor', detail, { pointer });
+      throw new Problem('bad-cursor', detail, { pointer });
     }
     given.push(text);
   }
@@ -84,7 +84,7 @@ export function checkPosition({ epoch, number }: FeedPosition, bounds: FeedBound
   if (fault === undefined) return;
   const continueAfter = cursorOf(bounds.epoch, bounds.oldest);
   const advice = `Read the current state of what you mirror, then continue after ${continueAfter}.`;
-  throw new Problem(410, 'cursor-gone', `${fault} ${advice}`, { extensions: { continueAfter } });
+  throw new Problem('cursor-gone', `${fault} ${advice}`, { extensions: { continueAfter } });
 }
 
 /** True for the error of `checkPosition`. */

@@ -2,11 +2,10 @@ import { Controller, Get, Headers, Query, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Callers } from '../access/guard/callers.js';
-import { EVENT_STREAM, EventStreams, prefersStream, STREAM_PROBLEMS } from '../access/guard/event-streams.js';
+import { EVENT_STREAM, EventStreams, prefersStream } from '../access/guard/event-streams.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import { Audit } from '../audit/audit.js';
 import type { Subject, SubjectKind } from '../audit/audit-record.js';
-import { Problems } from '../http/problem/described-problems.js';
 import { PreferWait, type Wait } from '../http/request/waiting.js';
 import { type FeedEventResponse, FeedPageResponse, FeedQuery } from './feed.dto.js';
 import { startOf } from './feed-cursor.js';
@@ -36,7 +35,6 @@ export class FeedController {
    * fetched.
    */
   @Get()
-  @Problems(STREAM_PROBLEMS, { 400: ['bad-cursor'], 410: ['cursor-gone'] })
   @ApiHeader({
     name: 'Last-Event-ID',
     required: false,

@@ -53,28 +53,20 @@ export const SEARCH_QUERY: readonly ApiQueryOptions[] = [
   query('_cursor', 'As in the `next` link of a page', TEXT),
 ];
 
-interface Response {
-  readonly $ref?: string;
-  readonly description?: string;
-}
+const OUTCOME = {
+  type: 'object',
+  properties: { resourceType: { type: 'string', enum: ['OperationOutcome'] } },
+  required: ['resourceType', 'issue'],
+  additionalProperties: true,
+};
 
 /** Describes the errors of all operations below `/fhir` as OperationOutcomes. */
 export function describeOutcomes(document: OpenAPIObject): OpenAPIObject {
-  const shared = (document.components?.responses ?? {}) as Record<string, Response>;
-  const schema = {
-    type: 'object',
-    properties: { resourceType: { type: 'string', enum: ['OperationOutcome'] } },
-    required: ['resourceType', 'issue'],
-    additionalProperties: true,
-  };
+  const outcome = { description: 'A problem as an OperationOutcome', content: { [FHIR_JSON]: { schema: OUTCOME } } };
   for (const [path, item] of Object.entries(document.paths)) {
     if (!FHIR_ERRORS.isOf(path)) continue;
-    for (const { responses } of Object.values(item) as { responses: Record<string, Response> }[]) {
-      for (const [status, { $ref, ...own }] of Object.entries(responses)) {
-        if (status < '4') continue;
-        const { description } = $ref === undefined ? own : (shared[$ref.slice($ref.lastIndexOf('/') + 1)] ?? own);
-        responses[status] = { description, content: { [FHIR_JSON]: { schema } } } as Response;
-      }
+    for (const { responses } of Object.values(item) as { responses: Record<string, object> }[]) {
+      responses.default = outcome;
     }
   }
   return document;

@@ -4,9 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Caller, type Principal, Public, Scopes } from '../access/identity/scopes.js';
 import { Env } from '../config/env.js';
 import { version } from '../config/version.js';
-import { Problems } from '../http/problem/described-problems.js';
 import { preferredType } from '../http/request/accept.js';
-import { FORMER_ID_PROBLEMS } from '../people/store/former-ids.repository.js';
 import { capabilityStatement } from './capability-statement.js';
 import { ApiHandling, ApiResource, SEARCH_QUERY } from './fhir-description.js';
 import { NoteReader } from './note-reader.js';
@@ -22,7 +20,6 @@ const STRICT = /(?:^|[,;])\s*handling\s*=\s*"?strict\b/i;
 /** Notes as FHIR R4 resources, to be read. Errors are OperationOutcomes (`FHIR_ERRORS`). */
 @ApiTags('fhir')
 @Controller('fhir')
-@Problems({ 406: ['not-acceptable'] })
 export class FhirController {
   private readonly version = version();
 
@@ -49,7 +46,6 @@ export class FhirController {
   @Get('DocumentReference')
   @Scopes('notes:read')
   @Header('content-type', CONTENT_TYPE)
-  @Problems(FORMER_ID_PROBLEMS, { 400: ['bad-cursor', 'bad-search', 'search-not-supported'] })
   @ApiHandling()
   @SearchQuery()
   @ApiResource('Bundle', 'A FHIR R4 Bundle of type searchset, with a link to the next page')
@@ -68,7 +64,6 @@ export class FhirController {
   @Get('DocumentReference/:id')
   @Scopes('notes:read')
   @Header('content-type', CONTENT_TYPE)
-  @Problems({ 404: ['unknown-document'] })
   @ApiResource('DocumentReference', 'A FHIR R4 DocumentReference')
   async read(
     @Caller() caller: Principal,

@@ -37,7 +37,7 @@ export class NoteReader {
     const found = async (tx: PoolClient) => (await tx.query<FoundDocument>(ONE_DOCUMENT, [id])).rows;
     const [note] = UUID.test(id) ? await this.resources(found, caller) : [];
     if (note) return note;
-    throw new Problem(404, 'unknown-document', 'No note has this id.');
+    throw new Problem('unknown-document', 'No note has this id.');
   }
 
   /**
@@ -88,5 +88,5 @@ export class NoteReader {
 function requireSessions({ client, appointment }: NoteSearch, { scopes }: Principal): void {
   if (scopes.has('sessions:read') || (client === undefined && appointment === undefined)) return;
   const detail = 'A search by patient or encounter needs a key with the scope sessions:read, too.';
-  throw new Problem(403, 'forbidden-scope', detail, { extensions: { scope: 'sessions:read' } });
+  throw new Problem('forbidden-scope', detail, { extensions: { scope: 'sessions:read' } });
 }

@@ -1,10 +1,11 @@
 import { Problem } from '../http/problem/problem.js';
+import type { ProblemType } from '../words/problem-types.js';
 import { FHIR_ERRORS, operationOutcome } from './operation-outcome.js';
 
 const issueOf = (problem: Problem) => (operationOutcome(problem).issue as object[])[0];
 
 describe('a problem as an OperationOutcome', () => {
-  it.each([
+  it.each<[number, ProblemType, string]>([
     [400, 'bad-cursor', 'invalid'],
     [400, 'bad-search', 'value'],
     [400, 'search-not-supported', 'not-supported'],
@@ -20,7 +21,7 @@ describe('a problem as an OperationOutcome', () => {
     [503, 'database-unavailable', 'transient'],
     [503, 'data-unreadable', 'exception'],
   ])('%i %s has the code %s', (status, type, code) => {
-    expect(issueOf(new Problem(status, type, 'Words.'))).toEqual({
+    expect(issueOf(new Problem(type, 'Words.', { status }))).toEqual({
       severity: status >= 500 ? 'fatal' : 'error',
       code,
       details: { coding: [{ system: 'urn:notebridge:problem', code: type }] },
@@ -30,7 +31,7 @@ describe('a problem as an OperationOutcome', () => {
 
   it('names the ids and counts of the problem, and no lists', () => {
     const extensions = { externalId: 'C-2', count: 3, scopes: ['notes:read'] };
-    expect(issueOf(new Problem(409, 'renamed', 'Use its new id.', { extensions }))).toMatchObject({
+    expect(issueOf(new Problem('renamed', 'Use its new id.', { extensions }))).toMatchObject({
       diagnostics: 'Use its new id. (externalId: C-2, count: 3)',
     });
   });

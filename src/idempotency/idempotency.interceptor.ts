@@ -14,7 +14,6 @@ import { ApiHeader } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import { callerOf, routeOf } from '../audit/audit-record.js';
-import { Problems, type ProblemTypes } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
 import { Idempotency, type KeyedRequest } from './idempotency.js';
 
@@ -54,18 +53,10 @@ class IdempotencyInterceptor implements NestInterceptor {
   }
 }
 
-const PROBLEMS: ProblemTypes = {
-  name: 'idempotent',
-  400: ['bad-idempotency-key'],
-  409: ['idempotency-in-progress'],
-  422: ['idempotency-key-reused'],
-};
-
 /** The route replays its first answer to a request with the same Idempotency-Key within 24 hours. */
 export function Idempotent(): MethodDecorator {
   return applyDecorators(
     UseInterceptors(IdempotencyInterceptor),
-    Problems(PROBLEMS),
     ApiHeader({
       name: 'Idempotency-Key',
       required: false,
@@ -91,7 +82,7 @@ export function idempotencyKeyOf(header: string | string[] | undefined): string 
   const key = Array.isArray(header) ? header.join(', ') : header;
   if (/^[\x20-\x7e]{1,255}$/.test(key)) return key;
   const detail = 'The header Idempotency-Key must be 1 to 255 printable ASCII characters. Use a UUID.';
-  throw new Problem(400, 'bad-idempotency-key', detail);
+  throw new Problem('bad-idempotency-key', detail);
 }
 
 function keyedRequest(request: FastifyRequest, key: string): KeyedRequest {

@@ -188,10 +188,10 @@ function bodyOf({ id, scopeHash }: Pick<Lease, 'id' | 'scopeHash'>): SealedPlace
 
 function reused(): Problem {
   const detail = 'This Idempotency-Key was used for another request. Use a new key for each request.';
-  return new Problem(422, 'idempotency-key-reused', detail);
+  return new Problem('idempotency-key-reused', detail);
 }
 
 function inProgress(): Problem {
   const detail = 'The first request with this Idempotency-Key is still running. Retry later.';
-  return new Problem(409, 'idempotency-in-progress', detail, { retryAfterSeconds: 1 });
+  return new Problem('idempotency-in-progress', detail, { retryAfterSeconds: 1 });
 }

@@ -1,10 +1,9 @@
 import { Controller, Get, Headers, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { EVENT_STREAM, EventStreams, prefersStream, STREAM_PROBLEMS } from '../access/guard/event-streams.js';
+import { EVENT_STREAM, EventStreams, prefersStream } from '../access/guard/event-streams.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import { Unaudited } from '../audit/audit.interceptor.js';
-import { Problems } from '../http/problem/described-problems.js';
 import { ClientDisconnect } from '../http/request/waiting.js';
 import { OverviewResponse } from './overview/overview.dto.js';
 import { Overview } from './overview.js';
@@ -26,7 +25,6 @@ export class OverviewController {
    */
   @Get()
   @Unaudited()
-  @Problems(STREAM_PROBLEMS)
   @ApiExtraModels(OverviewResponse)
   @ApiOkResponse({
     description: 'Once, or a stream for Accept: text/event-stream',

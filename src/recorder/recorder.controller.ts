@@ -1,10 +1,7 @@
 import { Body, Controller, HttpCode, Post } from '@nestjs/common';
 import { ApiCreatedResponse, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../access/identity/scopes.js';
-import { Problems } from '../http/problem/described-problems.js';
 import { ClientDisconnect } from '../http/request/waiting.js';
-import { PARTY_PROBLEMS } from '../people/store/resolved-parties.js';
-import { PLATFORM_PROBLEMS } from '../platform/contract/platform-errors.js';
 import { LaunchRequest, RecorderResponse, RecoveryRequest } from './recorder.dto.js';
 import { RecorderService } from './recorder.service.js';
 
@@ -12,13 +9,11 @@ import { RecorderService } from './recorder.service.js';
 @ApiTags('recorder')
 @Controller('v1/recorder')
 @Scopes('recorder')
-@Problems(PLATFORM_PROBLEMS, PARTY_PROBLEMS)
 export class RecorderController {
   constructor(private readonly recorder: RecorderService) {}
 
   /** Get a recorder URL for a provider's session with its client */
   @Post('launches')
-  @Problems({ 422: ['redirect-not-allowed'] })
   @HttpCode(201)
   async launch(@Body() request: LaunchRequest, @ClientDisconnect() signal: AbortSignal): Promise<RecorderResponse> {
     return { url: await this.recorder.launch(request, signal) };

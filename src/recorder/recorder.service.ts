@@ -32,7 +32,7 @@ export class RecorderService {
     const redirectUrl = request.redirectUrl ?? undefined;
     const fault = redirectUrl === undefined ? undefined : redirectFault(redirectUrl, this.env.REDIRECT_ALLOWED_ORIGINS);
     if (fault !== undefined)
-      throw new Problem(422, 'redirect-not-allowed', `redirectUrl ${fault}.`, { pointer: '/redirectUrl' });
+      throw new Problem('redirect-not-allowed', `redirectUrl ${fault}.`, { pointer: '/redirectUrl' });
     const people = await this.people.require({ provider, client });
     this.audit.about('client', client);
     const token = await this.token(provider, people.provider.platformUserId, signal);

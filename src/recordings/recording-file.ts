@@ -52,16 +52,14 @@ export function recordingBody(headers: IncomingHttpHeaders): RecordingBody {
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   if (encoding !== 'identity') {
     throw new Problem(
-      415,
       'unsupported-encoding',
       'The recording must not be compressed. Send it without Content-Encoding.',
     );
   }
   const length = headers['content-length'];
   if (headers['transfer-encoding'] !== undefined || length === undefined) {
-    throw new Problem(411, 'length-required', 'Send the recording with Content-Length, not chunked.');
+    throw new Problem('length-required', 'Send the recording with Content-Length, not chunked.');
   }
-  if (Number(length) === 0)
-    throw new Problem(400, 'empty-recording', 'The recording is empty. Send its bytes as the body.');
+  if (Number(length) === 0) throw new Problem('empty-recording', 'The recording is empty. Send its bytes as the body.');
   return { length: Number(length), mediaType };
 }

@@ -4,15 +4,12 @@ import { Body, Controller, HttpCode, Post, Req } from '@nestjs/common';
 import { ApiBody, ApiConsumes, ApiCreatedResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { Scopes } from '../access/identity/scopes.js';
-import { Problems } from '../http/problem/described-problems.js';
 import { dropRest, sourceOf } from '../http/request/request-source.js';
 import { RawContent, RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect } from '../http/request/waiting.js';
 import { Idempotent } from '../idempotency/idempotency.interceptor.js';
 import { FileUploads } from '../platform/clients/file-uploads.js';
 import { UploadAddressResponse } from '../platform/clients/upload-address.dto.js';
-import { PLATFORM_PROBLEMS } from '../platform/contract/platform-errors.js';
-import { UPLOAD_PROBLEMS } from '../platform/upload/upload-stream.js';
 import { recordingBody, recordingFile } from './recording-file.js';
 import { RecordingResponse, RecordingUploadRequest } from './recordings.dto.js';
 
@@ -20,7 +17,6 @@ import { RecordingResponse, RecordingUploadRequest } from './recordings.dto.js';
 @ApiTags('recordings')
 @Controller('v1/recordings')
 @Scopes('sessions:write')
-@Problems(PLATFORM_PROBLEMS, UPLOAD_PROBLEMS)
 export class RecordingsController {
   constructor(private readonly uploads: FileUploads) {}
 
@@ -32,7 +28,6 @@ export class RecordingsController {
   @Post()
   @HttpCode(201)
   @RouteOptions({ body: 'stream' })
-  @Problems({ 400: ['empty-recording'], 411: ['length-required'] })
   @Idempotent()
   @ApiConsumes('audio/*', 'video/*', 'application/octet-stream')
   @ApiBody({ schema: { type: 'string', format: 'binary' } })

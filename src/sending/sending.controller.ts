@@ -2,7 +2,6 @@ import { Body, Controller, Get, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import { Unaudited } from '../audit/audit.interceptor.js';
-import { Problems } from '../http/problem/described-problems.js';
 import { SendingRequest, SendingResponse } from './sending.dto.js';
 import { Sending } from './sending.js';
 
@@ -28,7 +27,6 @@ export class SendingController {
    */
   @Put()
   @Scopes('admin')
-  @Problems({ 409: ['held-by-setting'] })
   set(@Body() body: SendingRequest, @Caller() caller: Principal): Promise<SendingResponse> {
     return this.sending.set(body, caller);
   }

@@ -126,7 +126,7 @@ export class Sending implements OnApplicationBootstrap {
   async set({ held, reason, restored = false }: SendingRequest, by: Actor): Promise<SendingResponse> {
     if (!held && this.env.HOLD_SENDING) {
       const detail = 'HOLD_SENDING is true, so sending stays held. Remove the setting, restart, then release.';
-      throw new Problem(409, 'held-by-setting', detail);
+      throw new Problem('held-by-setting', detail);
     }
     const set = await this.database.transaction(async (tx) => {
       if (held) await this.hold(tx, by, reason ?? '', restored);

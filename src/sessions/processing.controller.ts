@@ -3,7 +3,6 @@ import { ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../access/identity/scopes.js';
 import { Audit } from '../audit/audit.js';
 import { PrismaService } from '../database/prisma.service.js';
-import { Problems } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
 import { SessionSeal } from './model/session-seal.js';
 import { ProcessingSessionResponse } from './model/session-view.js';
@@ -21,13 +20,12 @@ export class ProcessingController {
 
   /** Get the platform's answer about a processing id, and its session */
   @Get('processing-sessions/:processingId')
-  @Problems({ 404: ['unknown-processing-session'] })
   async session(@Param('processingId') processingId: string): Promise<ProcessingSessionResponse> {
     const found = await this.prisma.processingSession.findUnique({
       where: { processingId },
       include: { session: { select: { sessionId: true, shownId: true } } },
     });
-    if (!found) throw new Problem(404, 'unknown-processing-session', 'No processing session has this id.');
+    if (!found) throw new Problem('unknown-processing-session', 'No processing session has this id.');
     const { session, answer, fault, updatedAt } = found;
     this.audit.about('processing-session', processingId);
     this.audit.about('session', session?.shownId);

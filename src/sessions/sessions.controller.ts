@@ -12,16 +12,12 @@ import { AnswerVisibility } from '../access/guard/visible-to.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import { Unaudited } from '../audit/audit.interceptor.js';
 import { Clock } from '../config/clock.js';
-import { Problems, type ProblemTypes } from '../http/problem/described-problems.js';
 import { Problem } from '../http/problem/problem.js';
 import { preferredType } from '../http/request/accept.js';
 import { PageQuery } from '../http/request/page.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect, PreferWait, type Wait } from '../http/request/waiting.js';
 import { CreationId, Idempotent } from '../idempotency/idempotency.interceptor.js';
-import { FORMER_ID_PROBLEMS } from '../people/store/former-ids.repository.js';
-import { PARTY_PROBLEMS } from '../people/store/resolved-parties.js';
-import { NOT_CONFIGURED, PLATFORM_PROBLEMS } from '../platform/contract/platform-errors.js';
 import {
   CREATE_EXAMPLES,
   CreateSessionQuery,
@@ -55,8 +51,6 @@ import { NoteTemplatesRequest, UPDATE_EXAMPLES, UpdateSessionRequest } from './u
 /** How long a create waits for the platform's id without `Prefer: wait`. */
 const CREATE_WAIT_SECONDS = 10;
 
-const UNKNOWN_SESSION: ProblemTypes = { 404: ['unknown-session'] };
-
 /** Routes to read, request and change sessions; `{id}` is ours or the platform's. */
 @ApiTags('sessions')
 @Controller('v1/sessions')
@@ -75,7 +69,6 @@ export class SessionsController {
   /** List sessions by last change, oldest first by default */
   @Get()
   @Scopes('sessions:read')
-  @Problems(FORMER_ID_PROBLEMS, { 400: ['bad-cursor'] })
   async list(@Query() query: SessionsQuery): Promise<SessionPageResponse> {
     return this.reader.list(query);
   }
@@ -91,11 +84,6 @@ export class SessionsController {
   @Scopes('sessions:write')
   @RouteOptions({ bodyLimit: SESSION_BODY_LIMIT })
   @Idempotent()
-  @Problems(NOT_CONFIGURED, PARTY_PROBLEMS, {
-    400: ['abandoned', 'platform-rejected'],
-    409: ['session-exists', 'session-unsettled'],
-    422: ['url-not-allowed'],
-  })
   @ApiBody({ type: CreateSessionRequest, examples: CREATE_EXAMPLES })
   @ApiCreatedResponse({ type: SessionResponse })
   @ApiAcceptedResponse({ type: SessionResponse, description: 'Stored, and shown as Requested or Unknown' })
@@ -115,7 +103,6 @@ export class SessionsController {
   @Post('refreshes')
   @HttpCode(202)
   @Scopes('sessions:write')
-  @Problems(NOT_CONFIGURED, UNKNOWN_SESSION)
   async refresh(@Body() dto: RefreshRequest): Promise<RefreshesResponse> {
     return { sessions: await this.updates.refresh(dto) };
   }
@@ -131,7 +118,6 @@ export class SessionsController {
   /** Get a session, by our id or the platform's */
   @Get(':id')
   @Scopes('sessions:read')
-  @Problems(UNKNOWN_SESSION)
   async show(@Param('id') id: string): Promise<SessionResponse> {
     return this.reader.show(id);
   }
@@ -144,7 +130,6 @@ export class SessionsController {
    */
   @Get(':id/timeline')
   @Scopes('sessions:read')
-  @Problems(UNKNOWN_SESSION, { 400: ['bad-cursor'] })
   async happened(@Param('id') id: string, @Query() query: PageQuery): Promise<TimelinePageResponse> {
     return this.timeline.page(id, query);
   }
@@ -157,10 +142,6 @@ export class SessionsController {
   @Patch(':id')
   @Scopes('sessions:write')
   @RouteOptions({ bodyLimit: SESSION_BODY_LIMIT })
-  @Problems(PLATFORM_PROBLEMS, UNKNOWN_SESSION, FORMER_ID_PROBLEMS, {
-    409: ['client-not-mirrored', 'no-session-yet', 'provider-not-mirrored'],
-    422: ['unknown-client', 'unknown-provider'],
-  })
   @ApiBody({ type: UpdateSessionRequest, examples: UPDATE_EXAMPLES })
   @ApiOkResponse({ type: SessionResponse })
   async update(@Param('id') id: string, @Body() dto: UpdateSessionRequest): Promise<SessionResponse> {
@@ -174,7 +155,6 @@ export class SessionsController {
    */
   @Put(':id/note-templates')
   @Scopes('sessions:write')
-  @Problems(PLATFORM_PROBLEMS, UNKNOWN_SESSION, { 409: ['no-session-yet'] })
   async updateNoteTemplates(
     @Param('id') id: string,
     @Body() { noteTemplateIds }: NoteTemplatesRequest,
@@ -190,12 +170,6 @@ export class SessionsController {
   @Post(':id/resolve')
   @HttpCode(200)
   @Scopes('sessions:write')
-  @Problems(UNKNOWN_SESSION, {
-    400: ['abandoned', 'platform-rejected'],
-    409: ['session-taken', 'wrong-state'],
-    422: ['not-on-platform', 'other-provider', 'session-id-needed'],
-    503: ['platform-unreachable'],
-  })
   @ApiOkResponse({ type: SessionResponse })
   async resolve(
     @Param('id') id: string,
@@ -209,7 +183,6 @@ export class SessionsController {
   @Get(':id/notes')
   @Scopes('notes:read')
   @Header('Vary', 'Accept')
-  @Problems(UNKNOWN_SESSION, { 406: ['not-acceptable'] })
   @ApiExtraModels(NotesResponse)
   @ApiOkResponse({ description: 'The notes in the format of Accept', content: NOTE_CONTENT })
   async notes(
@@ -219,7 +192,7 @@ export class SessionsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<object | string> {
     const format = preferredType(accept, NOTE_FORMATS);
-    if (!format) throw new Problem(406, 'not-acceptable', `Notes are available as ${NOTE_FORMATS.join(', ')}.`);
+    if (!format) throw new Problem('not-acceptable', `Notes are available as ${NOTE_FORMATS.join(', ')}.`);
     const { session, notes } = await this.reader.notes(id);
     reply.type(`${format}; charset=utf-8`);
     if (format === 'text/markdown') return notesAsMarkdown(notes);
@@ -230,7 +203,6 @@ export class SessionsController {
   /** List the fetched versions of one document, newest first */
   @Get(':id/notes/:documentId/revisions')
   @Scopes('notes:read')
-  @Problems(UNKNOWN_SESSION, { 400: ['bad-cursor'], 404: ['unknown-document'] })
   async revisions(
     @Param('id') id: string,
     @Param('documentId') documentId: string,
@@ -246,7 +218,6 @@ export class SessionsController {
    */
   @Get(':id/transcript')
   @Scopes('notes:read')
-  @Problems(UNKNOWN_SESSION, { 404: ['no-transcript'], 410: ['transcript-removed'] })
   @ApiOkResponse({ schema: TRANSCRIPT })
   async transcript(@Param('id') id: string): Promise<object> {
     return this.speakers.transcript(id);
@@ -259,7 +230,6 @@ export class SessionsController {
    */
   @Get(':id/insights')
   @Scopes('notes:read')
-  @Problems(UNKNOWN_SESSION)
   @ApiOkResponse({ schema: INSIGHTS })
   async insights(@Param('id') id: string): Promise<object> {
     return this.speakers.insights(id);
@@ -272,7 +242,6 @@ export class SessionsController {
    */
   @Get(':id/recording-url')
   @Scopes('notes:read')
-  @Problems(PLATFORM_PROBLEMS, UNKNOWN_SESSION, { 404: ['no-recording'] })
   async recordingUrl(@Param('id') id: string, @ClientDisconnect() signal: AbortSignal): Promise<RecordingUrlResponse> {
     return { url: await this.reader.recordingUrl(id, signal) };
   }

@@ -3,7 +3,6 @@ import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../access/identity/scopes.js';
 import { StepUp } from '../access/identity/step-up.js';
 import { Unaudited } from '../audit/audit.interceptor.js';
-import { Problems } from '../http/problem/described-problems.js';
 import { PageQuery } from '../http/request/page.js';
 import { UuidParam } from '../http/request/uuid-param.js';
 import {
@@ -34,7 +33,6 @@ export class SubscriptionsController {
    */
   @Post()
   @StepUp()
-  @Problems({ 409: ['too-many-subscriptions'], 410: ['cursor-gone'] })
   create(@Body() body: NewSubscriptionRequest): Promise<NewSubscriptionResponse> {
     return this.subscriptions.create(body);
   }
@@ -42,14 +40,12 @@ export class SubscriptionsController {
   /** List subscriptions, oldest first */
   @Get()
   @Unaudited()
-  @Problems({ 400: ['bad-cursor'] })
   list(@Query() { limit, cursor }: PageQuery): Promise<SubscriptionPageResponse> {
     return this.subscriptions.list(limit, cursor);
   }
 
   /** Get a subscription with its last answer and waiting events */
   @Get(':id')
-  @Problems({ 404: ['unknown-subscription'] })
   get(@UuidParam() id: string): Promise<SubscriptionResponse> {
     return this.subscriptions.find(id);
   }
@@ -57,7 +53,6 @@ export class SubscriptionsController {
   /** Update or pause a subscription, or move its position in the feed */
   @Patch(':id')
   @StepUp(({ url, types, after }) => url !== undefined || types !== undefined || after !== undefined)
-  @Problems({ 404: ['unknown-subscription'], 409: ['cursor-expired', 'subscription-altered'], 410: ['cursor-gone'] })
   change(@UuidParam() id: string, @Body() body: ChangeSubscriptionRequest): Promise<SubscriptionResponse> {
     return this.subscriptions.change(id, body);
   }
@@ -71,7 +66,6 @@ export class SubscriptionsController {
   @StepUp()
   @HttpCode(200)
   @ApiOkResponse({ type: NewSubscriptionResponse })
-  @Problems({ 404: ['unknown-subscription'], 409: ['subscription-altered'] })
   rotateSecret(@UuidParam() id: string): Promise<NewSubscriptionResponse> {
     return this.subscriptions.rotateSecret(id);
   }
@@ -84,7 +78,6 @@ export class SubscriptionsController {
   @Post(':id/test')
   @HttpCode(200)
   @ApiOkResponse({ type: PushAnswerResponse })
-  @Problems({ 404: ['unknown-subscription'], 409: ['subscription-altered'], 503: ['sending-held'] })
   test(@UuidParam() id: string): Promise<PushAnswerResponse> {
     return this.subscriptions.test(id);
   }
@@ -97,14 +90,12 @@ export class SubscriptionsController {
   @Post(':id/skip')
   @HttpCode(200)
   @ApiOkResponse({ type: SubscriptionResponse })
-  @Problems({ 404: ['unknown-subscription'], 409: ['not-next'] })
   skip(@UuidParam() id: string, @Body() { cursor }: SkipRequest): Promise<SubscriptionResponse> {
     return this.subscriptions.skip(id, cursor);
   }
 
   /** Delete a subscription; an event in delivery may still arrive */
   @Delete(':id')
-  @Problems({ 404: ['unknown-subscription'] })
   @HttpCode(204)
   remove(@UuidParam() id: string): Promise<void> {
     return this.subscriptions.remove(id);

@@ -10,7 +10,7 @@ export class MissingDataKey extends Problem {
   /** @param place table and column, e.g. `people.profile` */
   constructor(keyId: string, place: string) {
     const detail = `DATA_KEYS lacks the key ${keyId}, which encrypted ${place}. Add it after the first key and restart.`;
-    super(503, 'data-key-missing', detail, { extensions: { missing: [keyId] } });
+    super('data-key-missing', detail, { extensions: { missing: [keyId] } });
   }
 }
 
@@ -21,7 +21,7 @@ export class UnreadableValue extends Problem {
   /** @param place table and column, e.g. `people.profile` */
   constructor(place: string) {
     const detail = `An encrypted value of ${place} cannot be decrypted, because it was changed, moved or truncated. Restore its row, which the log names, from a backup.`;
-    super(503, 'data-unreadable', detail);
+    super('data-unreadable', detail);
   }
 }
 

@@ -1,5 +1,4 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { described } from '../http/problem/described-problems.js';
 import { WEBHOOK_SIGNATURE_HEADER, WEBHOOK_TIMESTAMP_HEADER } from '../platform/contract/wire-types.js';
 
 export const WEBHOOK_PATH = '/webhooks/platform';
@@ -19,12 +18,5 @@ export const DESCRIBED_WEBHOOK: OpenAPIObject['paths'][string]['post'] = {
   security: [],
   parameters: Object.entries(HEADERS).map(([name, description]) => ({ ...parameter, name, description })),
   requestBody: { required: true, content: { 'application/json': { schema: { type: 'object' } } } },
-  responses: {
-    204: { description: 'The delivery is stored' },
-    401: described(['not-genuine']),
-    408: described(['request-timeout']),
-    413: described(['body-too-large']),
-    503: described(['busy', 'not-kept']),
-    default: { $ref: '#/components/responses/others' },
-  },
+  responses: { 204: { description: 'The delivery is stored' } },
 };

@@ -19,9 +19,9 @@ const BYTES = 'application/octet-stream';
 
 const UNSIGNED = 'The signature is missing or wrong. Sign with the webhook secret of this service.';
 const CHALLENGE = { 'www-authenticate': 'x-service-signature' };
-const NOT_GENUINE = new Problem(401, 'not-genuine', UNSIGNED, { headers: CHALLENGE });
+const NOT_GENUINE = new Problem('not-genuine', UNSIGNED, { headers: CHALLENGE });
 const UNKNOWN = 'The delivery may not have been stored. Send it again.';
-const NOT_KEPT = new Problem(503, 'not-kept', UNKNOWN, { retryAfterSeconds: 1 });
+const NOT_KEPT = new Problem('not-kept', UNKNOWN, { retryAfterSeconds: 1 });
 
 /**
  * Receives the platform's webhooks: verify, enqueue, answer. 204 means that the delivery is committed.

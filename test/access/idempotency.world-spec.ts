@@ -133,7 +133,7 @@ describe('Idempotency-Key', () => {
 
   it('can be used again after a rejection', async () => {
     expect((await create('key', { provider: 7 })).status).toBe(400);
-    run = () => Promise.reject(new Problem(422, 'unknown-provider', 'No.'));
+    run = () => Promise.reject(new Problem('unknown-provider', 'No.'));
     expect((await create('key')).status).toBe(422);
     run = async () => {};
     expect((await create('key', { provider: 'p-2' })).status).toBe(202);

@@ -61,13 +61,10 @@ test.each(TABLE)(
 );
 
 test('the table has every operation that OpenAPI describes so', async () => {
-  const { body } = await world.call<{ paths: Record<string, Record<string, { responses: object }>> }>(
-    'GET',
-    '/openapi.json',
-  );
+  const { body } = await world.call<{ paths: Record<string, Record<string, object>> }>('GET', '/openapi.json');
   const described = Object.entries(body.paths).flatMap(([path, methods]) =>
     Object.entries(methods)
-      .filter(([, { responses }]) => JSON.stringify(responses).includes('step-up-required'))
+      .filter(([, operation]) => 'x-step-up' in operation)
       .map(([method]) => `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, '*')}`),
   );
   const named = TABLE.map(([operation]) => operation.replace(ID, '*').replace(/[CP]-1/, '*'));

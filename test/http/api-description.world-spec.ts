@@ -3,7 +3,7 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import { ApiDescription } from '../../harness/world/api-description.js';
 import type { Answer } from '../../harness/world/request.js';
 import { version } from '../../src/config/version.js';
-import { codesBelow } from '../support/pages.js';
+import { PROBLEM_TYPES } from '../../src/words/problem-types.js';
 import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
@@ -120,7 +120,7 @@ describe('a real answer fails the check', () => {
     const GET = ['GET', '/v1/providers/none'] as const;
     const answer = await world.call(...GET);
     const change = ({ components }: Document) =>
-      Object.assign(components.responses['404.provider-not-found'] as object, components.responses['404']);
+      components.schemas.Problem?.properties.type?.enum?.splice(0, Infinity, 'urn:notebridge:problem:not-found');
     expect(await faultAfter(change, GET, answer)).toBe(
       'GET /v1/providers/{externalId} answered 404, which differs from /openapi.json: the problem type urn:notebridge:problem:provider-not-found is not described.',
     );
@@ -168,22 +168,20 @@ test('every successful answer with a body has a schema', async () => {
   expect(bare).toEqual([]);
 });
 
-test('/openapi.json and docs/reference/problems.md have the same problem types', async () => {
+test('every type of problem is described, and no other', async () => {
   const { components } = await document();
-  const described = new Set(
-    Object.values(components.responses)
-      .flatMap(({ content }) => content['application/problem+json']?.schema.properties.type?.enum ?? [])
-      .map((type) => type.replace('urn:notebridge:problem:', '')),
-  );
-  const listed = codesBelow('Types', 'docs/reference/problems.md').flatMap((type) =>
-    type.includes('…') ? ['client', 'provider'].map((kind) => type.replace('…', kind)) : [type],
-  );
-  expect(listed.filter((type) => !described.has(type)).sort()).toEqual(OUTSIDE);
-  expect([...described].filter((type) => !listed.includes(type)).sort()).toEqual(NAMED_BY_VALUES);
+  const types = Object.keys(PROBLEM_TYPES).map((type) => `urn:notebridge:problem:${type}`);
+  expect(components.schemas.Problem?.properties.type?.enum).toEqual(types);
+  expect(Object.keys(components.responses)).toEqual(['problem']);
 });
 
-/** Problems of pages for browsers and of the platform's own route, which the API's description leaves out. */
-const OUTSIDE = ['not-built', 'not-genuine', 'not-kept'];
-
-/** The type of a rejected session is the code in its row. */
-const NAMED_BY_VALUES = ['abandoned'];
+test('every operation may answer a problem, below /fhir as an OperationOutcome', async () => {
+  const { paths } = await document();
+  const answers = Object.entries(paths).flatMap(([path, item]) =>
+    Object.values(item).map(({ responses }) => [path.startsWith('/fhir/'), responses.default] as const),
+  );
+  const [outcome] = answers.flatMap(([isFhir, answer]) => (isFhir ? [answer] : []));
+  expect(Object.keys(outcome?.content ?? {})).toEqual(['application/fhir+json']);
+  for (const [isFhir, answer] of answers)
+    expect(answer).toEqual(isFhir ? outcome : { $ref: '#/components/responses/problem' });
+});

@@ -10,12 +10,6 @@ export const readPage = (file: string): string => readFileSync(path.join(ROOT, f
 export const blocksOf = (page: string, language: string): string[] =>
   [...page.matchAll(new RegExp(`^ *\`\`\`${language}\\n([\\s\\S]*?)^ *\`\`\`$`, 'gm'))].map(([, block = '']) => block);
 
-/** The codes in the first column of the table below a heading. */
-export function codesBelow(heading: string, file: string): string[] {
-  const [, section = ''] = readPage(file).split(`\n## ${heading}\n`);
-  return [...(section.split('\n## ')[0] ?? '').matchAll(/^\| `([^`]+)` \|/gm)].map(([, code = '']) => code);
-}
-
 /** The commands of notebridge in the text of pages. */
 export const commandsIn = (text: string): string[] => [
   ...new Set([...text.matchAll(/`(npx notebridge [^`]+)`/g)].map(([, command = '']) => command)),

@@ -7,7 +7,6 @@ import { Audit } from '../../audit/audit.js';
 import { callerOf } from '../../audit/audit-record.js';
 import { DailyBytes } from '../../audit/daily-bytes.js';
 import { Env } from '../../config/env.js';
-import { describeProblems, OF_BODIES, type ProblemTypes, problemsOf } from '../../http/problem/described-problems.js';
 import { problemOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 import { sourceNetwork } from '../../http/request/source-address.js';
@@ -24,26 +23,10 @@ import { BrowserSessions, refuseForged } from '../sign-in/browser-sessions.js';
 import { sessionToken, signedOut } from '../sign-in/session-cookie.js';
 import { describeAccess } from './openapi-access.js';
 
-/** Problems of every route that is not public. */
-const OF_CALLERS: ProblemTypes = {
-  name: 'caller',
-  400: ['bad-on-behalf-of', 'bad-purpose', 'on-behalf-of-required'],
-  401: ['signed-out', 'unauthenticated'],
-  403: ['forbidden-scope', 'forged-request'],
-  429: ['daily-bytes-used'],
-  503: ['audit-unavailable'],
-};
-
-/** The access requirement of a controller's route, and the problems that it answers with. */
-interface ControllerRoute {
-  readonly needed: AccessRequirement;
-  readonly problems: readonly ProblemTypes[];
-}
-
 /** Identifies the caller of a request and requires its scopes, before the body is read. */
 @Injectable()
 export class AccessGate extends RequestGate {
-  private routes: ReadonlyMap<string, ControllerRoute> | undefined;
+  private routes: ReadonlyMap<string, AccessRequirement> | undefined;
   private readonly failures;
 
   constructor(
@@ -64,7 +47,7 @@ export class AccessGate extends RequestGate {
   /** Admits a request to a controller's route. Requests for other routes pass. */
   async admit(request: FastifyRequest): Promise<void> {
     const method = request.method === 'HEAD' ? 'GET' : request.method;
-    const needed = this.routeOf(method, request.routeOptions.url ?? '')?.needed;
+    const needed = this.neededFor(method, request.routeOptions.url ?? '');
     if (needed === undefined || needed === 'public') return;
     await this.check(request, needed);
     if (request.principal) this.bytes.require(request.principal, method);
@@ -81,13 +64,11 @@ export class AccessGate extends RequestGate {
   }
 
   describe(document: OpenAPIObject): OpenAPIObject {
-    const routeOf = (method: string, path: string) => this.routeOf(method, path.replaceAll(/\{(\w+)\}/g, ':$1'));
-    describeAccess(document, (method, path) => routeOf(method, path)?.needed);
-    return describeProblems(document, (method, path) => routeOf(method, path)?.problems);
+    return describeAccess(document, (method, path) => this.neededFor(method, path.replaceAll(/\{(\w+)\}/g, ':$1')));
   }
 
-  /** A controller's route by its method and the router's pattern. */
-  private routeOf(method: string, pattern: string): ControllerRoute | undefined {
+  /** What a controller's route needs, by its method and the router's pattern. */
+  private neededFor(method: string, pattern: string): AccessRequirement | undefined {
     this.routes ??= this.routesOfControllers();
     return this.routes.get(`${method} ${pattern}`);
   }
@@ -102,11 +83,11 @@ export class AccessGate extends RequestGate {
     const { scopes } = request.principal;
     Object.assign(request, endUserOf(request.headers));
     if (this.env.REQUIRE_ON_BEHALF_OF && !request.principal.session && request.onBehalfOf === undefined)
-      throw new Problem(400, 'on-behalf-of-required', "Send the EHR's id of its user in Notebridge-On-Behalf-Of.");
+      throw new Problem('on-behalf-of-required', "Send the EHR's id of its user in Notebridge-On-Behalf-Of.");
 
     const missing = needed.find((scope) => !scopes.has(scope));
     if (missing)
-      throw new Problem(403, 'forbidden-scope', `This key lacks the scope ${missing}. Use one that has it.`, {
+      throw new Problem('forbidden-scope', `This key lacks the scope ${missing}. Use one that has it.`, {
         extensions: { scope: missing },
         headers: { 'www-authenticate': `Bearer realm="notebridge", error="insufficient_scope", scope="${missing}"` },
       });
@@ -130,9 +111,9 @@ export class AccessGate extends RequestGate {
     throw byKey ? unauthenticated(true) : signedOut();
   }
 
-  /** The routes of all controllers by their methods and the router's patterns. */
-  private routesOfControllers(): Map<string, ControllerRoute> {
-    const routes = new Map<string, ControllerRoute>();
+  /** What the routes of all controllers need, by their methods and the router's patterns. */
+  private routesOfControllers(): Map<string, AccessRequirement> {
+    const routes = new Map<string, AccessRequirement>();
     for (const { metatype, instance } of this.discovery.getControllers()) {
       if (typeof metatype !== 'function' || !instance) continue;
       const prototype = Object.getPrototypeOf(instance);
@@ -141,15 +122,9 @@ export class AccessGate extends RequestGate {
         const method: RequestMethod | undefined = Reflect.getMetadata(METHOD_METADATA, handler);
         if (method === undefined) continue;
         const needed = neededScopes(this.reflector, handler, metatype);
-        const problems = [
-          ...(needed === 'public' ? [] : [OF_CALLERS]),
-          ...(method === RequestMethod.GET ? [] : [OF_BODIES]),
-          ...problemsOf(metatype),
-          ...problemsOf(handler),
-        ];
         for (const path of [Reflect.getMetadata(PATH_METADATA, handler)].flat()) {
           const segments = `${Reflect.getMetadata(PATH_METADATA, metatype)}/${path}`.split('/').filter(Boolean);
-          routes.set(`${RequestMethod[method]} /${segments.join('/')}`, { needed, problems });
+          routes.set(`${RequestMethod[method]} /${segments.join('/')}`, needed);
         }
       }
     }

@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { callerOf } from '../../audit/audit-record.js';
 import { Env } from '../../config/env.js';
-import type { ProblemTypes } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import { preferredType } from '../../http/request/accept.js';
 import type { Principal } from '../identity/scopes.js';
@@ -27,9 +26,6 @@ export const EVENT_STREAM = { 'text/event-stream': { schema: { type: 'string' } 
 export const prefersStream = (accept: string | undefined): boolean =>
   preferredType(accept, ['application/json', 'text/event-stream']) === 'text/event-stream';
 
-/** The problems of a route that streams. */
-export const STREAM_PROBLEMS: ProblemTypes = { 429: ['too-many-streams'] };
-
 /** Answers with server-sent events (WHATWG HTML §9.2), and limits how many streams each caller has open in this process. */
 @Injectable()
 export class EventStreams {
@@ -51,7 +47,7 @@ export class EventStreams {
     const open = this.open.get(caller) ?? 0;
     if (open >= this.env.EVENT_STREAMS_PER_KEY) {
       const detail = `This caller has ${open} streams of events open, which is the maximum. Close one, or share it among its readers.`;
-      throw new Problem(429, 'too-many-streams', detail, { retryAfterSeconds: RETRY_SECONDS });
+      throw new Problem('too-many-streams', detail, { retryAfterSeconds: RETRY_SECONDS });
     }
     if (reply.raw.closed) return;
     this.open.set(caller, open + 1);

@@ -1,5 +1,4 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { operationsOf } from '../../http/problem/described-problems.js';
 import { END_USER_HEADERS, END_USER_SCHEMA } from '../identity/end-user.js';
 import type { AccessRequirement } from '../identity/scopes.js';
 
@@ -25,17 +24,23 @@ const HEADERS = Object.fromEntries(
 export function describeAccess(
   document: OpenAPIObject,
   neededFor: (method: string, path: string) => AccessRequirement | undefined,
-): void {
+): OpenAPIObject {
   document.components = { ...document.components, parameters: { ...document.components?.parameters, ...HEADERS } };
   const references = Object.keys(HEADERS).map((name) => ({ $ref: `#/components/parameters/${name}` }));
-  for (const { operation, route: needed } of operationsOf(document, neededFor)) {
-    operation.description = [operation.description, inWords(needed)].filter(Boolean).join('\n\n');
-    if (needed === 'public') operation.security = [];
-    else {
-      operation.parameters = [...(operation.parameters ?? []), ...references];
-      Object.assign(operation, { 'x-scopes': [...needed] });
+  for (const [path, item] of Object.entries(document.paths)) {
+    for (const method of ['get', 'put', 'post', 'delete', 'patch'] as const) {
+      const operation = item[method];
+      const needed = neededFor(method.toUpperCase(), path);
+      if (!operation || needed === undefined) continue;
+      operation.description = [operation.description, inWords(needed)].filter(Boolean).join('\n\n');
+      if (needed === 'public') operation.security = [];
+      else {
+        operation.parameters = [...(operation.parameters ?? []), ...references];
+        Object.assign(operation, { 'x-scopes': [...needed] });
+      }
     }
   }
+  return document;
 }
 
 function inWords(needed: AccessRequirement): string {

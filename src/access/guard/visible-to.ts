@@ -165,7 +165,7 @@ export class VisibilityInterceptor implements NestInterceptor {
 export const operationId = (controller: string, method: string) => `${controller.replace(/Controller$/, '')}.${method}`;
 
 function withoutPlatformMessage(problem: Problem): Problem {
-  const { status, type, detail, more } = problem;
+  const { type, detail, more } = problem;
   if (more.extensions?.platformMessage === undefined) return problem;
-  return new Problem(status, type, detail, { ...more, extensions: { ...more.extensions, platformMessage: null } });
+  return new Problem(type, detail, { ...more, extensions: { ...more.extensions, platformMessage: null } });
 }

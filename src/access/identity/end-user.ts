@@ -30,7 +30,7 @@ export function endUserOf(headers: IncomingHttpHeaders): { onBehalfOf?: string; 
     if (value === undefined) continue;
     if (typeof value !== 'string' || !END_USER_VALUE.test(value)) {
       const detail = `The header ${name} must be an id or a code, no name: 1 to 128 letters, digits and . _ : / | -`;
-      throw new Problem(400, problem, detail);
+      throw new Problem(problem, detail);
     }
     said[member] = value;
   }

@@ -1,7 +1,7 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import type { Reflector } from '@nestjs/core';
+import { ApiExtension } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
-import { Problems } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 
 const STEP_UP = Symbol('notebridge:step-up');
@@ -15,8 +15,7 @@ type Body = Readonly<Record<string, unknown>>;
  * @param isNeeded of a body, if the route is harmless with other bodies
  */
 export function StepUp(isNeeded: (body: Body) => boolean = () => true): MethodDecorator {
-  const problems = Problems({ 400: ['purpose-required'], 403: ['step-up-required'] });
-  return applyDecorators(SetMetadata(STEP_UP, isNeeded), problems);
+  return applyDecorators(SetMetadata(STEP_UP, isNeeded), ApiExtension('x-step-up', true));
 }
 
 /** @throws {Problem} 403 `step-up-required`, 400 `purpose-required` */
@@ -25,11 +24,7 @@ export function requireStepUp(reflector: Reflector, handler: () => unknown, requ
   const session = request.principal?.session;
   if (!session || !isNeeded?.((request.body ?? {}) as Body)) return;
   if (!session.isConfirmed)
-    throw new Problem(
-      403,
-      'step-up-required',
-      'This needs a sign-in within the last five minutes. Confirm your identity.',
-    );
+    throw new Problem('step-up-required', 'This needs a sign-in within the last five minutes. Confirm your identity.');
   if (request.purpose === undefined)
-    throw new Problem(400, 'purpose-required', 'This needs a reason: a code or a ticket id in Notebridge-Purpose.');
+    throw new Problem('purpose-required', 'This needs a reason: a code or a ticket id in Notebridge-Purpose.');
 }

@@ -5,7 +5,7 @@ export function unauthenticated(shown: boolean): Problem {
   const detail = shown
     ? 'The key is unknown, expired or revoked. Ask an administrator for a new key.'
     : 'Send a key as Authorization: Bearer <key>.';
-  return new Problem(401, 'unauthenticated', detail, {
+  return new Problem('unauthenticated', detail, {
     headers: { 'www-authenticate': `Bearer realm="notebridge"${shown ? ', error="invalid_token"' : ''}` },
   });
 }

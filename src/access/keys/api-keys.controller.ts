@@ -1,6 +1,5 @@
 import { Body, Controller, Delete, Get, HttpCode, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Problems } from '../../http/problem/described-problems.js';
 import { PageQuery } from '../../http/request/page.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
 import { Caller, type Principal, Scopes } from '../identity/scopes.js';
@@ -17,14 +16,12 @@ export class ApiKeysController {
   /** Create a key, which is shown only once */
   @Post()
   @StepUp()
-  @Problems({ 403: ['scope-escalation'] })
   create(@Body() body: NewApiKeyRequest, @Caller() caller: Principal): Promise<NewApiKeyResponse> {
     return this.keys.create(body, caller);
   }
 
   /** List all keys, including revoked ones, oldest first */
   @Get()
-  @Problems({ 400: ['bad-cursor'] })
   list(@Query() { limit, cursor }: PageQuery): Promise<ApiKeyPageResponse> {
     return this.keys.list(limit, cursor);
   }
@@ -36,11 +33,6 @@ export class ApiKeysController {
    */
   @Post(':id/rotate')
   @StepUp()
-  @Problems({
-    403: ['scope-escalation'],
-    404: ['unknown-api-key'],
-    409: ['already-rotated', 'api-key-ended'],
-  })
   rotate(
     @UuidParam() id: string,
     @Body() body: RotateApiKeyRequest,
@@ -55,7 +47,6 @@ export class ApiKeysController {
    * @remarks Also a key with scopes that the calling key lacks, because this grants no rights.
    */
   @Delete(':id')
-  @Problems({ 404: ['unknown-api-key'] })
   @HttpCode(204)
   revoke(@UuidParam() id: string): Promise<void> {
     return this.keys.revoke(id);

@@ -241,7 +241,7 @@ function requireScopes(by: Principal, wanted: readonly Scope[]): void {
   const scopes = wanted.filter((scope) => !by.scopes.has(scope));
   if (scopes.length === 0) return;
   const detail = `A key cannot create one with scopes that it lacks: ${scopes.join(', ')}. Use a key that has them.`;
-  throw new Problem(403, 'scope-escalation', detail, { extensions: { scopes } });
+  throw new Problem('scope-escalation', detail, { extensions: { scopes } });
 }
 
 /** @throws {Problem} 409 for a key that is not valid or already has a successor, because at most two are valid */
@@ -249,14 +249,14 @@ function refuseRotation({ isAlive, rotatedTo }: RotatedKey, isGenuine: boolean):
   if (!isGenuine) {
     const detail =
       'This key was not created by this service, or was changed in the database. Revoke it and create a new one.';
-    throw new Problem(409, 'api-key-ended', detail);
+    throw new Problem('api-key-ended', detail);
   }
-  if (!isAlive) throw new Problem(409, 'api-key-ended', 'This key was revoked or has expired. Create a new one.');
+  if (!isAlive) throw new Problem('api-key-ended', 'This key was revoked or has expired. Create a new one.');
   if (rotatedTo === null) return;
   const detail = 'This key already has a successor. Rotate the successor, or create a new key.';
-  throw new Problem(409, 'already-rotated', detail, { extensions: { rotatedTo } });
+  throw new Problem('already-rotated', detail, { extensions: { rotatedTo } });
 }
 
 function unknownKey(): Problem {
-  return new Problem(404, 'unknown-api-key', 'No key has this id. GET /v1/api-keys lists them.');
+  return new Problem('unknown-api-key', 'No key has this id. GET /v1/api-keys lists them.');
 }

@@ -3,7 +3,6 @@ import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Unaudited } from '../../audit/audit.interceptor.js';
 import { Env } from '../../config/env.js';
-import { Problems } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import { PageQuery } from '../../http/request/page.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
@@ -25,17 +24,15 @@ export class BrowserSessionController {
 
   /** Sign in with a key and get a session cookie */
   @Post('browser-session')
-  @Problems({ 400: ['key-needed'], 403: ['key-sign-in-off'] })
   async open(
     @Req() { headers }: FastifyRequest,
     @Caller() by: Principal,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<BrowserSessionResponse> {
     const key = bearerToken(headers.authorization);
-    if (key === undefined)
-      throw new Problem(400, 'key-needed', 'Signing in needs a key as Authorization: Bearer <key>.');
+    if (key === undefined) throw new Problem('key-needed', 'Signing in needs a key as Authorization: Bearer <key>.');
     if (!this.env.allowsKeySignIn)
-      throw new Problem(403, 'key-sign-in-off', 'Sign-in with keys is off. Sign in at /v1/sign-in.');
+      throw new Problem('key-sign-in-off', 'Sign-in with keys is off. Sign in at /v1/sign-in.');
     const token = await this.sessions.open({ by, key });
     reply.header('set-cookie', sessionCookie(token));
     return this.view(token);
@@ -43,7 +40,6 @@ export class BrowserSessionController {
 
   /** Get the session of this browser */
   @Get('browser-session')
-  @Problems({ 404: ['no-browser-session'] })
   @Unaudited()
   read(@Req() { headers }: FastifyRequest, @Caller() by: Principal): Promise<BrowserSessionResponse> {
     const token = sessionToken(headers.cookie);
@@ -65,7 +61,6 @@ export class BrowserSessionController {
    * @remarks People sign in again at /v1/sign-in?fresh=true instead.
    */
   @Post('browser-session/step-up')
-  @Problems({ 403: ['wrong-key'], 404: ['no-browser-session'], 409: ['confirm-at-provider'] })
   @HttpCode(200)
   async confirm(
     @Body() { key }: StepUpRequest,
@@ -83,14 +78,12 @@ export class BrowserSessionController {
    * @remarks Your own sessions, or with the scope `admin` all.
    */
   @Get('browser-sessions')
-  @Problems({ 400: ['bad-cursor'] })
   list(@Query() { limit, cursor }: PageQuery, @Caller() by: Principal): Promise<ListedSessionPageResponse> {
     return this.sessions.list(by, by.scopes.has('admin'), limit, cursor);
   }
 
   /** End a session immediately; another person's needs the scope `admin` */
   @Delete('browser-sessions/:id')
-  @Problems({ 404: ['no-browser-session'] })
   @HttpCode(204)
   end(@UuidParam() id: string, @Caller() by: Principal): Promise<void> {
     return this.sessions.end(id, by, by.scopes.has('admin'));

@@ -153,12 +153,11 @@ export class BrowserSessions {
     if (!by.session) throw noSession();
     if (by.issuer)
       throw new Problem(
-        409,
         'confirm-at-provider',
         'A key cannot confirm the session of a person. Open /v1/sign-in?fresh=true instead.',
       );
     if ((await this.keys.recognise(key))?.id !== by.id)
-      throw new Problem(403, 'wrong-key', 'This is not the key of this session. Send the key that opened it.');
+      throw new Problem('wrong-key', 'This is not the key of this session. Send the key that opened it.');
     return this.open({ by, key, replaces: by.session.id });
   }
 
@@ -228,7 +227,7 @@ export class BrowserSessions {
 }
 
 export function noSession(): Problem {
-  return new Problem(404, 'no-browser-session', 'No browser session has this id. GET /v1/browser-sessions lists them.');
+  return new Problem('no-browser-session', 'No browser session has this id. GET /v1/browser-sessions lists them.');
 }
 
 /** A page of another site can neither read the token nor add a header. @throws {Problem} 403 `forged-request` */
@@ -237,7 +236,7 @@ export function refuseForged({ method, headers }: FastifyRequest, token: string)
   const isOwn = site === undefined || site === 'same-origin' || site === 'none';
   if (isOwn && (SAFE.includes(method) || isSame(String(headers['x-csrf-token'] ?? ''), csrfTokenOf(token)))) return;
   const detail = 'A change by a browser session needs the csrfToken of GET /v1/browser-session in X-CSRF-Token.';
-  throw new Problem(403, 'forged-request', detail);
+  throw new Problem('forged-request', detail);
 }
 
 const digest = (text: string) => createHash('sha256').update(text, 'utf8').digest();

@@ -50,7 +50,7 @@ function setCookie(name: string, value: string | undefined, sameSite: string, se
  * that was opened since.
  */
 export function signedOut(): Problem {
-  return new Problem(401, 'signed-out', 'This session has ended, or its key was revoked. Sign in again.');
+  return new Problem('signed-out', 'This session has ended, or its key was revoked. Sign in again.');
 }
 
 /** The `X-CSRF-Token` that a page must send with each change, derived from the session's token, which no page sees. */

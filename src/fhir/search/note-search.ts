@@ -96,7 +96,7 @@ export const isJsonFormat = (format: string): boolean => FORMATS.includes(format
 
 /** The answer to a request for another format. */
 export function notAcceptable(): Problem {
-  return new Problem(406, 'not-acceptable', 'FHIR resources are available as application/fhir+json.');
+  return new Problem('not-acceptable', 'FHIR resources are available as application/fhir+json.');
 }
 
 /** The value of an identifier; null if it has another system. */
@@ -140,5 +140,5 @@ function refuseOthers(others: ReadonlyMap<string, readonly string[]>, isStrict: 
     throw notSupported('The search has an unknown parameter. /fhir/metadata lists the known ones.');
 }
 
-const badSearch = (detail: string) => new Problem(400, 'bad-search', detail);
-const notSupported = (detail: string) => new Problem(400, 'search-not-supported', detail);
+const badSearch = (detail: string) => new Problem('bad-search', detail);
+const notSupported = (detail: string) => new Problem('search-not-supported', detail);

@@ -127,7 +127,7 @@ export class BodyMemory {
         this.startTimer(dueMs - nowMs);
         return;
       }
-      refuse(new Problem(408, 'request-timeout', late, { headers: CLOSING }));
+      refuse(new Problem('request-timeout', late, { headers: CLOSING }));
     }
   }
 
@@ -137,7 +137,7 @@ export class BodyMemory {
       if (oldest.bytes === 0) continue; // such as the lists of a form whose file is complete
       const detail =
         'Too many bodies are arriving at the same time, and this one was among the slowest. Send it again.';
-      oldest.refuse(new Problem(503, 'busy', detail, { retryAfterSeconds: 1, headers: CLOSING }));
+      oldest.refuse(new Problem('busy', detail, { retryAfterSeconds: 1, headers: CLOSING }));
     }
   }
 }

@@ -60,10 +60,9 @@ export function jsonBodyParser(fastify: FastifyInstance): FastifyBodyParser<Buff
   return (request, bytes, done) => {
     request.bodyBytes = bytes.length;
     const text = decodeText(bytes);
-    if (text === undefined)
-      return done(new Problem(400, 'bad-json', 'The body is not valid UTF-8. Encode it as UTF-8.'));
+    if (text === undefined) return done(new Problem('bad-json', 'The body is not valid UTF-8. Encode it as UTF-8.'));
     const fault = jsonShapeFault(text);
-    if (fault) return done(new Problem(400, 'too-deep', `The body is ${fault}. Flatten it.`));
+    if (fault) return done(new Problem('too-deep', `The body is ${fault}. Flatten it.`));
     return parse(request, text, done);
   };
 }
@@ -103,5 +102,5 @@ function prepareBody(request: FastifyRequest): Problem | undefined {
   if (!/^utf-?8$/.test(charsetOf(type))) return unsupportedMediaType('application/json in UTF-8');
   if ((headers['content-encoding'] ?? 'identity').trim().toLowerCase() === 'identity') return undefined;
   const detail = 'Compressed bodies are not accepted. Send the body without Content-Encoding.';
-  return new Problem(415, 'unsupported-encoding', detail);
+  return new Problem('unsupported-encoding', detail);
 }

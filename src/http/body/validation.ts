@@ -31,7 +31,7 @@ function fieldFaults(errors: readonly ValidationError[], parent = ''): FieldFaul
 function faultsProblem(whole: string, errors: readonly FieldFault[]): Problem {
   const { pointer, detail } = errors[0] ?? { pointer: '', detail: 'is not valid' };
   const where = pointer === '' ? whole : `The field ${pointer}`;
-  return new Problem(400, 'validation', `${where} is invalid: ${detail}.`, { pointer, extensions: { errors } });
+  return new Problem('validation', `${where} is invalid: ${detail}.`, { pointer, extensions: { errors } });
 }
 
 /** The refusal of a body for one of its fields, in the form in which validation refuses. */

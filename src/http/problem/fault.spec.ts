@@ -54,11 +54,11 @@ test('a 5xx HttpException without a specific meaning is unexpected', () => {
 });
 
 test('a problem is answered as it is, with Retry-After of at least a second', () => {
-  const problem = new Problem(503, 'circuit-open', 'Not now.', { retryAfterSeconds: 0.2, extensions: { count: 2 } });
+  const problem = new Problem('busy', 'Not now.', { retryAfterSeconds: 0.2, extensions: { count: 2 } });
   expect(problemOf(problem)).toBe(problem);
   expect(problem.details()).toEqual({
-    type: 'urn:notebridge:problem:circuit-open',
-    title: 'Circuit open',
+    type: 'urn:notebridge:problem:busy',
+    title: 'Busy',
     status: 503,
     detail: 'Not now.',
     retryAfterSeconds: 0.2,

@@ -16,16 +16,12 @@ const FASTIFY: Record<string, () => Problem> = {
   FST_ERR_CTP_EMPTY_JSON_BODY: badJson,
   FST_ERR_CTP_INVALID_JSON_BODY: badJson,
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
-    new Problem(
-      400,
-      'bad-content-length',
-      'The body does not have the length of Content-Length. Send the request again.',
-    ),
+    new Problem('bad-content-length', 'The body does not have the length of Content-Length. Send the request again.'),
   FST_MP_PREMATURE_CLOSE: badMultipart,
   FST_PROTO_VIOLATION: badMultipart,
   FST_INVALID_JSON_FIELD_ERROR: badMultipart,
-  FST_ERR_BAD_URL: () => new Problem(400, 'bad-url', 'The URL is not well-formed. Percent-encode its path segments.'),
-  FST_ERR_MAX_PARAM_LENGTH: () => new Problem(414, 'url-too-long', 'A path segment of the URL is too long.'),
+  FST_ERR_BAD_URL: () => new Problem('bad-url', 'The URL is not well-formed. Percent-encode its path segments.'),
+  FST_ERR_MAX_PARAM_LENGTH: () => new Problem('url-too-long', 'A path segment of the URL is too long.'),
 };
 
 /** busboy raises these without a code. */
@@ -33,29 +29,29 @@ const MULTIPART = /^(Multipart: |Unexpected end of multipart data|Malformed part
 
 /** Problems for errors of Nest, Fastify and their plugins whose codes are not listed above. */
 const BY_STATUS: Record<number, Problem> = {
-  400: new Problem(400, 'bad-request', 'The request is not well-formed.'),
-  404: new Problem(404, 'not-found', 'No operation has this path. See /docs or /openapi.json.'),
-  503: new Problem(503, 'unavailable', 'The service is unavailable. Send the request again.'),
+  400: new Problem('bad-request', 'The request is not well-formed.'),
+  404: new Problem('not-found', 'No operation has this path. See /docs or /openapi.json.'),
+  503: new Problem('unavailable', 'The service is unavailable. Send the request again.'),
 };
 
 /** The body is larger than the route accepts. */
 export function bodyTooLarge(): Problem {
-  return new Problem(413, 'body-too-large', 'The body exceeds the limit of this route. Send less at a time.');
+  return new Problem('body-too-large', 'The body exceeds the limit of this route. Send less at a time.');
 }
 
 /** The body is of a type that the route does not read. @param takes what it reads instead */
 export function unsupportedMediaType(takes: string): Problem {
-  return new Problem(415, 'unsupported-media-type', `This route takes ${takes}. Set Content-Type accordingly.`);
+  return new Problem('unsupported-media-type', `This route takes ${takes}. Set Content-Type accordingly.`);
 }
 
 function badJson(): Problem {
   const detail =
     'The body is not valid JSON, or has a member __proto__ or constructor.prototype. Check it with a JSON parser.';
-  return new Problem(400, 'bad-json', detail);
+  return new Problem('bad-json', detail);
 }
 
 function badMultipart(): Problem {
-  return new Problem(400, 'bad-multipart', 'The multipart body is broken or ends early. Send it again.');
+  return new Problem('bad-multipart', 'The multipart body is broken or ends early. Send it again.');
 }
 
 /**
@@ -69,15 +65,17 @@ export function problemOf(error: unknown): Problem | undefined {
   if (known) return known();
   if (isDatabaseUnavailable(error)) {
     const detail = 'The database is unavailable or overloaded. Send the request again.';
-    return new Problem(503, 'database-unavailable', detail, { retryAfterSeconds: DATABASE_RETRY_SECONDS });
+    return new Problem('database-unavailable', detail, { retryAfterSeconds: DATABASE_RETRY_SECONDS });
   }
   if (REFUSED_VALUE.test(codeOf(error))) {
     const detail = 'A value cannot be stored. Send texts without NUL characters, and times and numbers in range.';
-    return new Problem(400, 'bad-value', detail);
+    return new Problem('bad-value', detail);
   }
   if (cause instanceof Error && MULTIPART.test(cause.message)) return badMultipart();
   const status = error instanceof HttpException ? error.getStatus() : statusCodeOf(error);
-  return BY_STATUS[status] ?? (status < 500 ? new Problem(status, 'refused', 'The request was rejected.') : undefined);
+  return (
+    BY_STATUS[status] ?? (status < 500 ? new Problem('refused', 'The request was rejected.', { status }) : undefined)
+  );
 }
 
 /** The 4xx status of a library's error; 500 otherwise. */

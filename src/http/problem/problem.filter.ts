@@ -75,14 +75,9 @@ export class ProblemFilter implements ExceptionFilter {
     const reference = randomUUID();
     const route = `${request.method} ${request.routeOptions?.url ?? 'unmatched'}`;
     this.log.error({ msg: 'a request failed unexpectedly', reference, route, ...errorTrace(error) });
-    return new Problem(
-      500,
-      'internal',
-      `An unexpected error occurred. Find it in the log by its reference ${reference}.`,
-      {
-        extensions: { reference },
-      },
-    );
+    return new Problem('internal', `An unexpected error occurred. Find it in the log by its reference ${reference}.`, {
+      extensions: { reference },
+    });
   }
 }
 
@@ -96,10 +91,10 @@ function isLongUnread({ raw }: FastifyRequest): boolean {
 }
 
 const OF_PARSER: Record<string, Problem> = {
-  HPE_HEADER_OVERFLOW: new Problem(431, 'headers-too-large', 'The headers are too large. Send shorter ones.'),
-  ERR_HTTP_REQUEST_TIMEOUT: new Problem(408, 'request-timeout', 'The request did not arrive in time. Send it again.'),
+  HPE_HEADER_OVERFLOW: new Problem('headers-too-large', 'The headers are too large. Send shorter ones.'),
+  ERR_HTTP_REQUEST_TIMEOUT: new Problem('request-timeout', 'The request did not arrive in time. Send it again.'),
 };
-const MALFORMED = new Problem(400, 'bad-request', 'This is not a well-formed HTTP request.');
+const MALFORMED = new Problem('bad-request', 'This is not a well-formed HTTP request.');
 
 /** Answers what Node's HTTP parser refused, before there is a request that Fastify could answer. */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {

@@ -1,5 +1,9 @@
+import { PROBLEM_TYPES, type ProblemType } from '../../words/problem-types.js';
+
 /** Optional parts of a problem. */
 interface ProblemExtras {
+  /** Only of a type whose meaning in the catalogue names it; 301 needs the header Location. */
+  status?: number;
   /** The offending field as a JSON Pointer (RFC 6901). */
   pointer?: string;
   /** How long to wait before the same request may succeed; also sent as Retry-After. */
@@ -12,19 +16,20 @@ interface ProblemExtras {
 
 /** Thrown anywhere in a feature to answer a request with an RFC 9457 problem. */
 export class Problem extends Error {
+  readonly status: number;
+
   /**
-   * @param status HTTP status, 400..599, or 301 with the header Location
-   * @param type stable word such as `unknown-provider`; callers branch on it
+   * @param type stable word of the catalogue, which gives the status; callers branch on it
    * @param detail one sentence: what is wrong, where, what to do; no personal data
    */
   constructor(
-    readonly status: number,
-    readonly type: string,
+    readonly type: ProblemType,
     readonly detail: string,
     readonly more: ProblemExtras = {},
   ) {
     super(detail);
     this.name = 'Problem';
+    this.status = more.status ?? PROBLEM_TYPES[type][0];
   }
 
   /** The body to answer with (RFC 9457). Its title is the type in words: `unknown-provider` is "Unknown provider". */

@@ -70,7 +70,7 @@ export function decodeCursor<K extends CursorKey>(
   if (Array.isArray(key) && key.length === shape.length && shape.every((kind, i) => PARTS[kind](key[i]))) {
     return key as unknown as K;
   }
-  throw new Problem(400, 'bad-cursor', 'The cursor does not belong to this list. Start again without it.', {
+  throw new Problem('bad-cursor', 'The cursor does not belong to this list. Start again without it.', {
     pointer: '/cursor',
   });
 }

@@ -1,8 +1,7 @@
 import type { Readable } from 'node:stream';
-import { applyDecorators, createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
-import { Problems } from '../problem/described-problems.js';
 
 /** The options of a route at the HTTP edge. */
 interface EdgeOptions {
@@ -27,10 +26,7 @@ declare module 'fastify' {
 }
 
 /** Declares what a route accepts in addition to JSON bodies of the usual size. */
-export const RouteOptions = (edge: EdgeOptions): MethodDecorator =>
-  edge.body === 'multipart' || edge.body === 'stream'
-    ? applyDecorators(RouteConfig({ edge }), Problems({ 400: ['bad-multipart'] }))
-    : RouteConfig({ edge });
+export const RouteOptions = (edge: EdgeOptions): MethodDecorator => RouteConfig({ edge });
 
 /** Injects the unread body of a route for streams. */
 export const RawContent = createParamDecorator((_: unknown, context: ExecutionContext): Readable => {

@@ -1,7 +1,5 @@
 import { Param, type PipeTransform } from '@nestjs/common';
-import { Problems } from '../problem/described-problems.js';
 import { Problem } from '../problem/problem.js';
-import { documenting } from './route-parameter.js';
 
 /** A UUID of any version and variant: what a uuid column takes. */
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -10,10 +8,9 @@ class UuidPipe implements PipeTransform<unknown, string> {
   transform(value: unknown): string {
     if (typeof value === 'string' && UUID.test(value)) return value.toLowerCase();
     const detail = 'The id in the path must be a UUID, as the list shows it.';
-    throw new Problem(400, 'bad-id', detail);
+    throw new Problem('bad-id', detail);
   }
 }
 
 /** The `{id}` of the path, which must be a UUID. */
-export const UuidParam = (): ParameterDecorator =>
-  documenting(Param('id', new UuidPipe()), Problems({ 400: ['bad-id'] }));
+export const UuidParam = (): ParameterDecorator => Param('id', new UuidPipe());

@@ -30,7 +30,7 @@ export abstract class RequestGate {
   /** Receives each error of a request before it is answered. @throws the error to answer instead */
   abstract refused(error: unknown, request: FastifyRequest): Promise<void>;
 
-  /** Adds to each operation what its caller needs, and its problems. */
+  /** Adds to each operation what its caller needs. */
   abstract describe(document: OpenAPIObject): OpenAPIObject;
 }
 
@@ -110,7 +110,6 @@ function installRoleGate(fastify: FastifyInstance): void {
     if (isOfOperations(request)) return done();
     done(
       new Problem(
-        404,
         'not-found',
         'This process does not serve the API, because its ROLES lack api. Use a process that has this role.',
       ),
@@ -178,7 +177,7 @@ function installWrongMethod(fastify: FastifyInstance): void {
     if (methods.length === 0) return done();
     const allow = [...new Set(methods)].sort().join(', ');
     const detail = `This path takes ${allow}. See /openapi.json.`;
-    done(new Problem(405, 'method-not-allowed', detail, { headers: { allow } }));
+    done(new Problem('method-not-allowed', detail, { headers: { allow } }));
   });
 }
 

@@ -41,7 +41,7 @@ export class RequestsInFlight {
     const isFull = waits ? waiting >= waitingLimit : known.size - waiting >= limit;
     if (isFull || known.size >= limit + waitingLimit) {
       const detail = 'This caller has too many requests in flight. Wait for the answers, then send this request again.';
-      throw new Problem(429, 'too-many-requests', detail, { retryAfterSeconds: 1 });
+      throw new Problem('too-many-requests', detail, { retryAfterSeconds: 1 });
     }
     const request = { waitsFromMs: waits ? nowMs : nowMs + LONG_MS };
     this.callers.set(caller, known.add(request));

@@ -43,17 +43,12 @@ export class CorrectionsService {
     );
     const [found, another] = rows;
     if (!found) {
-      throw new Problem(
-        422,
-        'unknown-row',
-        'This row is missing or not rejected. Only rejected rows can be corrected.',
-        {
-          pointer,
-        },
-      );
+      throw new Problem('unknown-row', 'This row is missing or not rejected. Only rejected rows can be corrected.', {
+        pointer,
+      });
     }
     if (another) {
-      throw new Problem(422, 'ambiguous-row', 'Several rejected rows match. Name one by its number in `row`.', {
+      throw new Problem('ambiguous-row', 'Several rejected rows match. Name one by its number in `row`.', {
         pointer,
       });
     }

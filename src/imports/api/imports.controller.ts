@@ -2,12 +2,11 @@ import type { Readable } from 'node:stream';
 import { Body, Controller, Get, HttpCode, Patch, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { EVENT_STREAM, EventStreams, STREAM_PROBLEMS } from '../../access/guard/event-streams.js';
+import { EVENT_STREAM, EventStreams } from '../../access/guard/event-streams.js';
 import { StreamedAnswers } from '../../access/guard/streamed-answers.js';
 import { Caller, type Principal, Scopes } from '../../access/identity/scopes.js';
 import { StepUp } from '../../access/identity/step-up.js';
 import { Env } from '../../config/env.js';
-import { Problems } from '../../http/problem/described-problems.js';
 import { PageQuery } from '../../http/request/page.js';
 import { RawContent, RouteOptions } from '../../http/request/route-options.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
@@ -28,8 +27,6 @@ import {
   MappingRequest,
 } from './imports.dto.js';
 import { ImportsService } from './imports.service.js';
-
-const UNKNOWN_IMPORT = { 404: ['import-not-found'] };
 
 /** Bulk imports of people. */
 @ApiTags('imports')
@@ -53,18 +50,6 @@ export class ImportsController {
   })
   @HttpCode(202)
   @RouteOptions({ body: 'stream' })
-  @Problems({
-    404: ['import-not-found'],
-    408: ['interrupted', 'upload-stalled'],
-    409: ['renamed'],
-    413: ['too-many-rows'],
-    415: ['unknown-format'],
-    422: [
-      ...(['no-file', 'rejected-rows', 'unclear-kind', 'unknown-column', 'unknown-provider'] as const),
-      ...(['unreadable-file', 'wrong-part'] as const),
-    ],
-    503: ['too-many-uploads'],
-  })
   @Idempotent()
   async create(
     @Query() query: ImportQuery,
@@ -84,21 +69,18 @@ export class ImportsController {
 
   /** List imports, newest first */
   @Get()
-  @Problems({ 400: ['bad-cursor'] })
   async list(@Query() query: PageQuery): Promise<ImportPageResponse> {
     return this.imports.list(query.limit, query.cursor);
   }
 
   /** Get an import: its state and the results of its rows */
   @Get(':id')
-  @Problems(UNKNOWN_IMPORT)
   async get(@UuidParam() id: string, @PreferWait() { seconds, signal }: Wait): Promise<ImportResponse> {
     return this.imports.waitUntilSettled(id, seconds, signal);
   }
 
   /** List the rows of an import */
   @Get(':id/rows')
-  @Problems(UNKNOWN_IMPORT, { 400: ['bad-cursor'] })
   async listRows(@UuidParam() id: string, @Query() query: ImportRowsQuery): Promise<ImportRowPageResponse> {
     return this.rows.list(id, query);
   }
@@ -106,7 +88,6 @@ export class ImportsController {
   /** Get the rejected rows as CSV, to be corrected and imported */
   @Get(':id/rejected.csv')
   @Scopes('imports', 'people:read')
-  @Problems(UNKNOWN_IMPORT)
   @ApiOkResponse({ content: { 'text/csv': { schema: { type: 'string' } } } })
   async rejected(@UuidParam() id: string, @Caller() caller: Principal, @Res() reply: FastifyReply): Promise<void> {
     const csv = await this.rows.rejectedCsv(id);
@@ -117,7 +98,6 @@ export class ImportsController {
 
   /** Follow the progress of an import as server-sent events */
   @Get(':id/events')
-  @Problems(UNKNOWN_IMPORT, STREAM_PROBLEMS)
   @ApiOkResponse({ content: EVENT_STREAM })
   async events(
     @UuidParam() id: string,
@@ -131,7 +111,6 @@ export class ImportsController {
   /** Apply exactly the plan; confirm guards by name */
   @Post(':id/apply')
   @StepUp(({ override }) => Array.isArray(override) && override.length > 0)
-  @Problems(UNKNOWN_IMPORT, { 409: ['threshold-exceeded', 'wrong-state'] })
   @HttpCode(202)
   async apply(@UuidParam() id: string, @Body() dto: ApplyRequest): Promise<ImportResponse> {
     return this.imports.apply(id, dto.override ?? []);
@@ -139,7 +118,6 @@ export class ImportsController {
 
   /** Pause an import; started people finish */
   @Post(':id/pause')
-  @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'] })
   @HttpCode(200)
   async pause(@UuidParam() id: string): Promise<ImportResponse> {
     return this.imports.pause(id);
@@ -147,7 +125,6 @@ export class ImportsController {
 
   /** Resume a paused import */
   @Post(':id/resume')
-  @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'] })
   @HttpCode(200)
   async resume(@UuidParam() id: string): Promise<ImportResponse> {
     return this.imports.resume(id);
@@ -155,7 +132,6 @@ export class ImportsController {
 
   /** Cancel an import; started people finish, all other rows are skipped */
   @Post(':id/cancel')
-  @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'] })
   @HttpCode(200)
   async cancel(@UuidParam() id: string): Promise<ImportResponse> {
     return this.imports.cancel(id);
@@ -163,7 +139,6 @@ export class ImportsController {
 
   /** Retry the rows that failed or need review */
   @Post(':id/retry')
-  @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'] })
   @HttpCode(200)
   async retry(@UuidParam() id: string): Promise<ImportResponse> {
     return this.imports.retry(id);
@@ -171,12 +146,6 @@ export class ImportsController {
 
   /** Choose the columns of an import in the state needs-mapping */
   @Post(':id/mapping')
-  @Problems(UNKNOWN_IMPORT, {
-    409: ['wrong-state'],
-    413: ['too-many-rows'],
-    422: ['unknown-column', 'unknown-provider', 'unreadable-file'],
-    503: ['too-many-uploads'],
-  })
   @HttpCode(202)
   async map(
     @UuidParam() id: string,
@@ -189,7 +158,6 @@ export class ImportsController {
 
   /** Correct rejected rows of a plan, which is then recomputed */
   @Patch(':id/rows')
-  @Problems(UNKNOWN_IMPORT, { 409: ['wrong-state'], 422: ['ambiguous-row', 'unknown-row'] })
   @HttpCode(202)
   async correct(
     @UuidParam() id: string,

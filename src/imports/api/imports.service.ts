@@ -232,7 +232,7 @@ function passGuards(guards: Guard[], overrides: string[]): string | undefined {
   const names = (some: Guard[]) => some.map(({ name }) => name);
   if (stopping.length > 0) {
     const detail = `The plan needs confirmation: ${names(stopping).join(', ')}. Look at its rows, then apply it with override: ${JSON.stringify(names(stopping))}.`;
-    throw new Problem(409, 'threshold-exceeded', detail, { extensions: { guards: stopping } });
+    throw new Problem('threshold-exceeded', detail, { extensions: { guards: stopping } });
   }
   const confirmed = names(exceeded(guards, []));
   return confirmed.length === 0 ? undefined : `override ${confirmed.join(',')}`;

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { Problem } from '../../http/problem/problem.js';
+import type { ProblemType } from '../../words/problem-types.js';
 import { kindsOfColumns } from './csv/column-names.js';
 import { detectLayout } from './csv/layout.js';
 import type { FileKind, ImportFormat } from './row/import-row.js';
@@ -28,7 +29,7 @@ export interface FileFacts {
  */
 export function detectFile(file: FileFacts): { format: ImportFormat; kind: FileKind } {
   const hint = notTextHint(file.beginning);
-  if (hint) throw refusal(415, 'unknown-format', hint, file);
+  if (hint) throw refusal('unknown-format', hint, file);
   const text = new TextDecoder(encodingOf(file.beginning)).decode(file.beginning);
   const json = jsonBeginning(text);
   const format = formatOf(file, text, json);
@@ -41,17 +42,17 @@ export function detectFile(file: FileFacts): { format: ImportFormat; kind: FileK
   if (!kind) {
     const detail =
       'It is not clear whether the file contains providers or clients. Choose the kind: providers, clients or fhir.';
-    throw refusal(422, 'unclear-kind', detail, file);
+    throw refusal('unclear-kind', detail, file);
   }
   if (!chosen && named && kind !== named && (kind === 'providers' || kind === 'clients')) {
     const detail = `The name of the file suggests ${named}, but its columns suggest ${kind}. Choose the kind: providers, clients or fhir.`;
-    throw refusal(422, 'unclear-kind', detail, file);
+    throw refusal('unclear-kind', detail, file);
   }
   return { format, kind };
 }
 
-function refusal(status: number, type: string, detail: string, { name }: FileFacts): Problem {
-  return new Problem(status, type, detail, { extensions: { file: name } });
+function refusal(type: ProblemType, detail: string, { name }: FileFacts): Problem {
+  return new Problem(type, detail, { extensions: { file: name } });
 }
 
 const PARTS: readonly string[] = ['providers', 'clients', 'fhir', 'both'] satisfies FileKind[];
@@ -63,7 +64,7 @@ function chosenKind(file: FileFacts, isFhir: boolean, kinds: readonly FileKind[]
     // With kind=clients, a part named providers contains the providers of these clients.
     if (!isFhir) return field === 'providers' || field === 'clients' ? field : wanted;
     const detail = `The file contains FHIR resources, not ${wanted}. Choose fhir, or no kind.`;
-    throw refusal(422, 'unclear-kind', detail, file);
+    throw refusal('unclear-kind', detail, file);
   }
   // Rows that name their kind were once exported from FHIR.
   if (wanted === 'fhir') return isFhir ? 'fhir' : 'both';
@@ -72,7 +73,7 @@ function chosenKind(file: FileFacts, isFhir: boolean, kinds: readonly FileKind[]
     const found = isFhir
       ? 'contains FHIR resources. Name the part fhir'
       : 'is not FHIR. Name the part providers or clients';
-    throw refusal(422, 'wrong-part', `The part is named ${field}, but its file ${found}.`, file);
+    throw refusal('wrong-part', `The part is named ${field}, but its file ${found}.`, file);
   }
   // Each row of such a file names its kind.
   return kinds.includes('both') ? 'both' : (field as FileKind);
@@ -121,7 +122,7 @@ function formatOf(file: FileFacts, text: string, json: JsonBeginning | undefined
   if (extension === '.json' || json?.fields.resourceType !== undefined) return 'fhir-json';
   // Binary files contain NUL, and HTML or XML begins with <.
   if (!json && !/\0/.test(text) && /^[^<[][^\r\n]*[,;\t|]/.test(text.trimStart())) return 'csv';
-  throw refusal(415, 'unknown-format', `The format of the file is not known. Known formats: ${KNOWN_FORMATS}.`, file);
+  throw refusal('unknown-format', `The format of the file is not known. Known formats: ${KNOWN_FORMATS}.`, file);
 }
 
 /** The kinds of people that the content of a file suggests: none, one or, if they are ambiguous, two. */

@@ -21,7 +21,7 @@ export class Pages {
     );
     if (!missing) return;
     const detail = `${missing.file} is one page of a search, and the page ${missing.next && !selves.has(missing.next) ? 'after' : 'before'} it is missing. People on it would count as missing: send all pages together, or import without mode=snapshot.`;
-    throw new Problem(422, 'unreadable-file', detail, {
+    throw new Problem('unreadable-file', detail, {
       extensions: { file: missing.file, line: 1, code: 'partial-bundle' },
     });
   }

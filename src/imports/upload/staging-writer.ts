@@ -17,7 +17,7 @@ const BATCH_CHARACTERS = 1024 * 1024;
 /** With only a limit on bytes, many short lines could fill the disk. */
 export function tooMany(most: number, what: string): Problem {
   const detail = `An import may contain at most ${most.toLocaleString('en')} ${what}. Split it; IMPORT_MAX_ROWS sets the limit.`;
-  return new Problem(413, 'too-many-rows', detail);
+  return new Problem('too-many-rows', detail);
 }
 
 type Row = StagedRow & { of: ImportFile };
@@ -92,7 +92,7 @@ export class StagingWriter {
     await this.providers.lookUp([defaultProvider]);
     if (this.providers.of(defaultProvider) === 'known') return;
     const detail = `The default provider ${defaultProvider} is unknown. Correct the id, or import the provider first.`;
-    throw new Problem(422, 'unknown-provider', detail, { pointer: '/defaultProvider' });
+    throw new Problem('unknown-provider', detail, { pointer: '/defaultProvider' });
   }
 
   private count(texts: readonly string[]): void {

@@ -40,7 +40,7 @@ export class UploadConnectionPool implements OnApplicationShutdown {
   async transaction(work: (tx: pg.PoolClient) => Promise<void>): Promise<void> {
     if (this.taken === this.places) {
       const detail = `${this.places} imports are being read, which is the maximum. Send this one again later.`;
-      throw new Problem(503, 'too-many-uploads', detail, { retryAfterSeconds: TRY_AGAIN_SECONDS });
+      throw new Problem('too-many-uploads', detail, { retryAfterSeconds: TRY_AGAIN_SECONDS });
     }
     this.taken += 1;
     let tx: pg.PoolClient | undefined;

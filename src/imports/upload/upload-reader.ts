@@ -60,7 +60,7 @@ export class UploadReader {
 
   /** Everything was read. @throws {Problem} 422 */
   async end(): Promise<ReadImport> {
-    if (this.files.length === 0) throw new Problem(422, 'no-file', 'The request contains no file. Send at least one.');
+    if (this.files.length === 0) throw new Problem('no-file', 'The request contains no file. Send at least one.');
     await this.writer.flush();
     await this.recheck();
     let lostProviders = 0;
@@ -115,8 +115,8 @@ export class UploadReader {
       if (!(error instanceof UnreadableFile)) throw error;
       const extensions = { file: file.name, line: error.line, code: error.code };
       const detail = `${file.name}, line ${error.line}: ${error.hint}`;
-      if (error.code === 'unknown-column') throw new Problem(422, 'unknown-column', detail, { extensions });
-      throw new Problem(422, 'unreadable-file', detail, { extensions });
+      if (error.code === 'unknown-column') throw new Problem('unknown-column', detail, { extensions });
+      throw new Problem('unreadable-file', detail, { extensions });
     }
   }
 
@@ -141,7 +141,7 @@ export class UploadReader {
 
   private checkFormats({ name, kind, format }: ImportFile): void {
     const refuse = (detail: string) => {
-      throw new Problem(422, 'wrong-part', detail, { extensions: { file: name } });
+      throw new Problem('wrong-part', detail, { extensions: { file: name } });
     };
     const first = this.files[0];
     if (first && (first.kind === 'fhir') !== (kind === 'fhir'))
@@ -185,5 +185,5 @@ export class UploadReader {
 
 function rejectsAsSnapshot(file: string): Problem {
   const detail = `${file} contains the rejected rows of an import. As a snapshot it would delete everyone else. Import it with mode=upsert.`;
-  return new Problem(422, 'rejected-rows', detail, { extensions: { file } });
+  return new Problem('rejected-rows', detail, { extensions: { file } });
 }

@@ -64,7 +64,7 @@ export async function* uploadedFiles(
 function brokenOff({ raw }: FastifyRequest): Promise<never> {
   const detail = 'The connection closed before the end of the upload, so nothing was imported. Upload the files again.';
   const broken = new Promise<never>((_resolve, reject) => {
-    const check = () => void (raw.complete || reject(new Problem(408, 'interrupted', detail)));
+    const check = () => void (raw.complete || reject(new Problem('interrupted', detail)));
     if (raw.destroyed) check();
     else raw.once('close', check);
   });
@@ -84,7 +84,7 @@ export async function* withIdleTimeout<T>(
 ): AsyncGenerator<T> {
   const detail = `No byte of the upload came for ${stalledMs / 1_000} seconds. Send it again.`;
   const stalled = () => {
-    throw new Problem(408, 'upload-stalled', detail);
+    throw new Problem('upload-stalled', detail);
   };
   const items = source[Symbol.asyncIterator]();
   try {

@@ -1,7 +1,6 @@
 import { Body, Controller, HttpCode, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { StepUp } from '../../access/identity/step-up.js';
-import { Problems } from '../../http/problem/described-problems.js';
 import { IdentityService } from './identity.service.js';
 import { ChangesPerson, ExternalIdParam } from './people.controller.js';
 import { MergeRequest, RenameRequest, UnmergeRequest } from './people.dto.js';
@@ -17,7 +16,6 @@ export class IdentityController {
   @Post('providers/:externalId/rename')
   @HttpCode(200)
   @ChangesPerson('Renamed, now or before')
-  @Problems({ 404: ['provider-not-found'], 409: ['id-taken'] })
   async renameProvider(@ExternalIdParam() externalId: string, @Body() dto: RenameRequest): Promise<PersonResponse> {
     return this.identities.rename({ kind: 'provider', externalId }, dto.externalId);
   }
@@ -26,7 +24,6 @@ export class IdentityController {
   @Post('clients/:externalId/rename')
   @HttpCode(200)
   @ChangesPerson('Renamed, now or before')
-  @Problems({ 404: ['client-not-found'], 409: ['id-taken'] })
   async renameClient(@ExternalIdParam() externalId: string, @Body() dto: RenameRequest): Promise<PersonResponse> {
     return this.identities.rename({ kind: 'client', externalId }, dto.externalId);
   }
@@ -36,11 +33,6 @@ export class IdentityController {
   @StepUp(({ deletePlatformUser }) => deletePlatformUser === true)
   @HttpCode(200)
   @ChangesPerson('The other client; merged, now or before')
-  @Problems({
-    404: ['client-not-found'],
-    409: ['call-under-way', 'client-deleted', 'session-requested'],
-    422: ['same-client', 'unknown-client'],
-  })
   async merge(@ExternalIdParam() externalId: string, @Body() dto: MergeRequest): Promise<PersonResponse> {
     return this.identities.merge(externalId, dto.into, dto.deletePlatformUser ?? false);
   }
@@ -49,7 +41,6 @@ export class IdentityController {
   @Post('clients/:externalId/unmerge')
   @HttpCode(200)
   @ChangesPerson('The restored client')
-  @Problems({ 404: ['client-not-found'], 409: ['account-deleted', 'client-deleted'], 422: ['unknown-client'] })
   async unmerge(@ExternalIdParam() externalId: string, @Body() dto: UnmergeRequest): Promise<PersonResponse> {
     return this.identities.unmerge(externalId, dto.externalId);
   }

@@ -40,7 +40,7 @@ export class IdentityService {
    * @throws {Problem} 404; 409 `id-taken`; 409 `renamed` or `merged` unless this rename is done already
    */
   async rename({ kind, externalId }: PersonKey, newId: string): Promise<PersonResponse> {
-    const taken = new Problem(409, 'id-taken', 'This id is or was in use. Choose one that never was.', {
+    const taken = new Problem('id-taken', 'This id is or was in use. Choose one that never was.', {
       pointer: '/externalId',
     });
     const change = this.change(async (tx) => {
@@ -71,7 +71,7 @@ export class IdentityService {
    */
   async merge(externalId: string, into: string, deletePlatformUser: boolean): Promise<PersonResponse> {
     if (externalId === into)
-      throw new Problem(422, 'same-client', 'A client cannot be merged into itself.', { pointer: '/into' });
+      throw new Problem('same-client', 'A client cannot be merged into itself.', { pointer: '/into' });
     return this.change(async (tx) => {
       const [client, survivor] = await this.lockBoth(tx, externalId, into);
       await this.formerIds.refuse('client', [into], tx, () => '/into');
@@ -119,8 +119,7 @@ export class IdentityService {
       }
       if (former.code !== 'merged' || former.id !== survivor.id)
         await this.formerIds.refuse('client', [mergedId], tx, () => '/externalId');
-      if (!survivor.person.wanted)
-        throw new Problem(409, 'client-deleted', 'This client was deleted. PUT it again first.');
+      if (!survivor.person.wanted) throw new Problem('client-deleted', 'This client was deleted. PUT it again first.');
       const client = await this.people.mustLock(tx, former.personId);
       const before = await this.formerIds.identities(tx, await familyOf(tx, 'client', externalId));
       const own = before.formerIds.find(({ personId, intoId }) => personId === client.id && intoId !== null);
@@ -128,7 +127,7 @@ export class IdentityService {
       const place = userId === null ? 'elsewhere' : await this.clients.placeOf(tx, userId, survivor);
       if (place === 'lost' || this.people.isErased(client)) {
         const detail = 'This client or its platform user was deleted, so the merge cannot be undone.';
-        throw new Problem(409, 'account-deleted', detail, { pointer: '/externalId' });
+        throw new Problem('account-deleted', detail, { pointer: '/externalId' });
       }
       await this.formerIds.save(tx, 'client', unmerged(before, client.id));
       await this.clients.restore(tx, client, survivor, place === 'elsewhere' ? null : userId);
@@ -195,7 +194,7 @@ async function spreadHold(tx: PoolClient, ids: readonly string[]): Promise<void>
 }
 
 function unknownClient(pointer: string): Problem {
-  return new Problem(422, 'unknown-client', 'The client is unknown or deleted. Correct the id.', { pointer });
+  return new Problem('unknown-client', 'The client is unknown or deleted. Correct the id.', { pointer });
 }
 
 function fail(problem: Problem): never {

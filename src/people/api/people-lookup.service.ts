@@ -53,7 +53,7 @@ export class PeopleLookup {
     const user = await this.users.describe(platformUserId);
     if (!user.person && user.seenAt === null) {
       const detail = 'This service does not know this platform user. Check on the platform who it is.';
-      throw new Problem(404, 'unknown-platform-user', detail);
+      throw new Problem('unknown-platform-user', detail);
     }
     this.audit.about('platform-user', user.platformUserId);
     for (const person of [user.person, user.formerPerson]) if (person) this.audit.about(person.kind, person.externalId);

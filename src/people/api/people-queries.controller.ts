@@ -7,11 +7,9 @@ import { Audit } from '../../audit/audit.js';
 import type { Subject } from '../../audit/audit-record.js';
 import { Database, prepared } from '../../database/database.js';
 import { csvLine } from '../../http/csv-line.js';
-import { Problems } from '../../http/problem/described-problems.js';
 import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
 import { RouteOptions } from '../../http/request/route-options.js';
 import { PERSON_KINDS, type PersonKind } from '../model/person.js';
-import { FORMER_ID_PROBLEMS } from '../store/former-ids.repository.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import {
   NAMES_BODY_LIMIT,
@@ -50,7 +48,6 @@ export class PeopleController {
 
   /** List people who have been in one state for too long, oldest first */
   @Get('stuck')
-  @Problems({ 400: ['bad-cursor'] })
   async stuck(@Query() { cursor, limit }: PageQuery): Promise<StuckPersonPageResponse> {
     const [since, id] = decodeCursor<[string, string]>(cursor, 'time', 'uuid') ?? [];
     const people = await this.monitoring.stuck(limit + 1, since && id ? { since, id } : undefined);
@@ -67,7 +64,6 @@ export class PeopleController {
 
   /** List platform users that the EHR does not know */
   @Get('unknown-to-ehr')
-  @Problems({ 400: ['bad-cursor'] })
   async unknownToEhr(@Query() { cursor, limit }: PageQuery): Promise<UnknownPlatformUserPageResponse> {
     const [after] = decodeCursor<[string]>(cursor, 'string') ?? [''];
     const page = pageOf(await this.users.list(limit + 1, after), limit, (user) => [user.platformUserId]);
@@ -77,7 +73,6 @@ export class PeopleController {
 
   /** Get a platform user and its person */
   @Get('platform-users/:platformUserId')
-  @Problems({ 404: ['unknown-platform-user'] })
   async platformUser(@Param('platformUserId') platformUserId: string): Promise<PlatformUserResponse> {
     return this.people.platformUser(platformUserId);
   }
@@ -86,7 +81,6 @@ export class PeopleController {
   @Post('search')
   @HttpCode(200)
   @ApiOkResponse({ type: PersonPageResponse })
-  @Problems(FORMER_ID_PROBLEMS)
   async search(@Body() dto: SearchRequest): Promise<Page<PersonResponse>> {
     return { items: await this.people.search(dto), nextCursor: null };
   }
@@ -101,7 +95,6 @@ export class PeopleController {
   @RouteOptions({ bodyLimit: SELECTION_BODY_LIMIT })
   @HttpCode(200)
   @Scopes('people:write')
-  @Problems({ 409: ['plan-changed'] })
   resolve(@Body() dto: ResolveSelectionRequest): Promise<ResolveSelectionResponse> {
     return this.selection.resolve(dto);
   }
@@ -121,7 +114,6 @@ export class PeopleController {
   /** Trace a person: its state, next step and reasons; sends nothing */
   @Post('trace')
   @HttpCode(200)
-  @Problems(FORMER_ID_PROBLEMS, { 404: ['client-not-found', 'provider-not-found'] })
   async trace(@Body() dto: TraceRequest): Promise<TraceResponse> {
     return this.people.trace(dto);
   }

@@ -45,7 +45,7 @@ export class PeopleSelection {
       const current = planOf(selection.people);
       if (current.digest !== plan.digest) {
         const detail = 'The selection has changed since the dry run. Repeat the dry run.';
-        throw new Problem(409, 'plan-changed', detail, { extensions: { planned: plan.count, count: current.count } });
+        throw new Problem('plan-changed', detail, { extensions: { planned: plan.count, count: current.count } });
       }
       for (const row of selection.people) {
         this.audit.about(row.kind, row.externalId);

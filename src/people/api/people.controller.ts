@@ -16,20 +16,24 @@ import {
   Query,
   UseInterceptors,
 } from '@nestjs/common';
-import { ApiAcceptedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import {
+  ApiAcceptedResponse,
+  ApiMovedPermanentlyResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+} from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { mergeMap } from 'rxjs';
 import { Scopes } from '../../access/identity/scopes.js';
 import { StepUp } from '../../access/identity/step-up.js';
-import { Problems } from '../../http/problem/described-problems.js';
+import { PROBLEM_RESPONSE } from '../../http/problem/described-problem.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { RouteOptions } from '../../http/request/route-options.js';
-import { documenting } from '../../http/request/route-parameter.js';
 import { ApiPrefer, disconnectOf, PreferWait, type Wait, waitOf } from '../../http/request/waiting.js';
 import type { PersonKind } from '../model/person.js';
 import { EXTERNAL_ID_MAX, isExternalId } from '../model/person-field-rules.js';
-import { FORMER_ID_PROBLEMS } from '../store/former-ids.repository.js';
 import {
   CLIENT_BODY_LIMIT,
   ClientProvidersRequest,
@@ -46,13 +50,12 @@ const externalIdPipe: PipeTransform<unknown, string> = {
   transform(value) {
     if (isExternalId(value)) return value;
     const detail = `The external id in the path must have 1 to ${EXTERNAL_ID_MAX} characters, no control characters, and no spaces at its ends.`;
-    throw new Problem(400, 'bad-external-id', detail);
+    throw new Problem('bad-external-id', detail);
   },
 };
 
 /** The validated `{externalId}` of the path. */
-export const ExternalIdParam = (): ParameterDecorator =>
-  documenting(Param('externalId', externalIdPipe), Problems({ 400: ['bad-external-id'] }));
+export const ExternalIdParam = (): ParameterDecorator => Param('externalId', externalIdPipe);
 
 /** The state that each method asks for. The answer is 200 once the person has reached it, otherwise 202. */
 const TARGET_STATES: Record<string, string> = { PUT: 'synced', DELETE: 'deleted' };
@@ -79,18 +82,12 @@ export class SettledInterceptor implements NestInterceptor<PersonResponse> {
 
 /** Decorates a route that lists people. */
 const ListsPeople = (): MethodDecorator =>
-  applyDecorators(
-    Get(),
-    Scopes('people:read'),
-    Problems({ 400: ['bad-cursor'] }),
-    ApiOkResponse({ type: PersonPageResponse }),
-  );
+  applyDecorators(Get(), Scopes('people:read'), ApiOkResponse({ type: PersonPageResponse }));
 
 /** Decorates a route that changes a person and answers with it. */
 export const ChangesPerson = (done: string, kept?: string): MethodDecorator =>
   applyDecorators(
     Scopes('people:write'),
-    Problems(FORMER_ID_PROBLEMS),
     UseInterceptors(SettledInterceptor),
     ApiPrefer(),
     ApiOkResponse({ type: PersonResponse, description: done }),
@@ -110,8 +107,8 @@ export abstract class PersonController {
   @Get(':externalId')
   @ApiOperation({ summary: 'Get a person and its sync state' })
   @Scopes('people:read')
-  @Problems({ 301: ['merged', 'renamed'] })
   @ApiOkResponse({ type: PersonResponse })
+  @ApiMovedPermanentlyResponse({ ...PROBLEM_RESPONSE, description: 'The id is a former one' })
   async get(@ExternalIdParam() externalId: string, @PreferWait() { seconds, signal }: Wait): Promise<PersonResponse> {
     return this.people.show({ kind: this.kind, externalId }, seconds, signal);
   }
@@ -131,7 +128,6 @@ export abstract class PersonController {
   @StepUp()
   @ApiOperation({ summary: 'Delete a person here and on the platform' })
   @ChangesPerson('Deleted', 'Accepted; not deleted on the platform yet')
-  @Problems({ 409: ['provider-in-use'] })
   async remove(@ExternalIdParam() externalId: string): Promise<PersonResponse> {
     return this.people.remove({ kind: this.kind, externalId });
   }
@@ -141,10 +137,6 @@ export abstract class PersonController {
   @ApiOperation({ summary: 'Resolve a person manually' })
   @HttpCode(200)
   @ChangesPerson('')
-  @Problems({
-    409: ['call-under-way', 'has-platform-user', 'nothing-to-resolve', 'platform-user-taken'],
-    422: ['bad-platform-user-id', 'platform-user-id-needed'],
-  })
   async resolve(
     @ExternalIdParam() externalId: string,
     @Body() { action, platformUserId }: ResolveRequest,
@@ -156,7 +148,6 @@ export abstract class PersonController {
 /** Providers: the clinicians of the EHR. */
 @ApiTags('people')
 @Controller('v1/providers')
-@Problems({ 404: ['provider-not-found'] })
 export class ProvidersController extends PersonController {
   constructor(people: PeopleService) {
     super(people, 'provider');
@@ -182,7 +173,6 @@ export class ProvidersController extends PersonController {
 /** Clients: the patients of the EHR. */
 @ApiTags('people')
 @Controller('v1/clients')
-@Problems({ 404: ['client-not-found'] })
 export class ClientsController extends PersonController {
   constructor(people: PeopleService) {
     super(people, 'client');
@@ -198,7 +188,6 @@ export class ClientsController extends PersonController {
   @Put(':externalId')
   @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
   @ChangesPerson('Synced', 'Accepted; not synced yet')
-  @Problems({ 422: ['unknown-provider'] })
   async put(
     @ExternalIdParam() externalId: string,
     @Body() { email = null, firstName, lastName, providers }: ClientRequest,
@@ -210,7 +199,6 @@ export class ClientsController extends PersonController {
   @Put(':externalId/providers')
   @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
   @ChangesPerson('Synced', 'Accepted; not synced yet')
-  @Problems({ 422: ['unknown-provider'] })
   async putProviders(
     @ExternalIdParam() externalId: string,
     @Body() { providers }: ClientProvidersRequest,

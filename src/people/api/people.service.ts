@@ -83,7 +83,7 @@ export class PeopleService {
       const providerIds = await this.providerIds(tx, providers);
       const { id, person } = await this.mustLock(tx, key);
       if (!person.wanted)
-        throw new Problem(404, 'client-not-found', 'This client was deleted. PUT it again, with its providers.');
+        throw new Problem('client-not-found', 'This client was deleted. PUT it again, with its providers.');
       await this.people.wantProviders(tx, id, providerIds);
       const row = await this.mustFind(tx, id);
       return {
@@ -105,7 +105,7 @@ export class PeopleService {
       const clients = await clientProvider.count({ where: { providerId: id, client: { wanted: true } } });
       if (clients > 0) {
         const detail = `${clients} client${clients === 1 ? ' names' : 's name'} this provider. Change their lists first, then delete it.`;
-        throw new Problem(409, 'provider-in-use', detail, { extensions: { clients } });
+        throw new Problem('provider-in-use', detail, { extensions: { clients } });
       }
       await this.people.wantAbsence(tx, row);
       return { row: await this.mustFind(tx, id) };
@@ -163,7 +163,7 @@ export class PeopleService {
       if (action !== 'link') return { row, person: applyResolve(row.person, action, row.context), fields };
       if (!platformUserId) {
         const detail = 'platformUserId is missing. To link, name the platform user in it.';
-        throw new Problem(422, 'platform-user-id-needed', detail, { pointer: '/platformUserId' });
+        throw new Problem('platform-user-id-needed', detail, { pointer: '/platformUserId' });
       }
       const linked = await this.link(tx, row, platformUserId);
       return { ...linked, fields: { ...fields, ...linked.fields } };
@@ -174,7 +174,7 @@ export class PeopleService {
     const pointer = '/platformUserId';
     if (!isPlatformUuid(platformUserId)) {
       const detail = 'platformUserId must be an id of the platform, which is a UUID. Copy it from there.';
-      throw new Problem(422, 'bad-platform-user-id', detail, { pointer });
+      throw new Problem('bad-platform-user-id', detail, { pointer });
     }
     const user = await this.users.describe(platformUserId, tx);
     // The user of a merged client is kept for its survivor.
@@ -182,7 +182,7 @@ export class PeopleService {
     if (holder && !(holder.kind === row.kind && holder.externalId === row.externalId)) {
       this.audit.about(holder.kind, holder.externalId);
       const detail = 'This platform user is linked to another person. Find out which of the two it belongs to.';
-      throw new Problem(409, 'platform-user-taken', detail, { pointer, extensions: holder });
+      throw new Problem('platform-user-taken', detail, { pointer, extensions: holder });
     }
     return { row, person: applyLink(row.person, platformUserId, 'resolved'), fields: linkedFields(row) };
   }
@@ -216,7 +216,7 @@ export class PeopleService {
       const id = named.get(externalId);
       if (id) return id;
       const detail = `The provider at position ${position} is unknown or deleted. PUT /v1/providers/{externalId} first, or correct the id.`;
-      throw new Problem(422, 'unknown-provider', detail, { pointer: `/providers/${position}` });
+      throw new Problem('unknown-provider', detail, { pointer: `/providers/${position}` });
     });
   }
 
@@ -251,7 +251,7 @@ export class PeopleService {
 
   /** @throws {Problem} 404 */
   unknown(kind: PersonKind): never {
-    throw new Problem(404, `${kind}-not-found`, `No ${kind} has this external id. Check the id.`);
+    throw new Problem(`${kind}-not-found`, `No ${kind} has this external id. Check the id.`);
   }
 
   viewUpcoming(person: UpcomingPerson): PersonResponse {

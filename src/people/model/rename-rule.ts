@@ -106,7 +106,7 @@ const REFUSALS = {
  */
 export function checkMerge(client: Person, isSessionRequested: boolean): void {
   const refusal = mergeRefusal(client, isSessionRequested);
-  if (refusal) throw new Problem(409, refusal, REFUSALS[refusal]);
+  if (refusal) throw new Problem(refusal, REFUSALS[refusal]);
 }
 
 function mergeRefusal({ wanted, attempt }: Person, isSessionRequested: boolean): keyof typeof REFUSALS | null {

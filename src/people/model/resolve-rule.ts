@@ -30,7 +30,7 @@ export function checkResolve(action: ResolveAction, state: PersonState, person: 
   const refusal = refusalOf(action, state, person, context);
   if (!refusal) return;
   const choices = resolveChoices(state, person, context).map((choice) => choice.action);
-  throw new Problem(409, refusal, REFUSALS[refusal], { extensions: { state, choices } });
+  throw new Problem(refusal, REFUSALS[refusal], { extensions: { state, choices } });
 }
 
 /** The time, and what is known about the user of a person to delete. */

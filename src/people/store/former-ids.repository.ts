@@ -4,7 +4,6 @@ import { Audit } from '../../audit/audit.js';
 import { AuditRepository } from '../../audit/audit.repository.js';
 import { Database } from '../../database/database.js';
 import { SubjectIds } from '../../feed/subject-ids.js';
-import type { ProblemTypes } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../model/person.js';
 import type { FormerId, Identities, NamedPerson } from '../model/rename-rule.js';
@@ -38,9 +37,6 @@ export async function familyOf(sql: Pick<Pool, 'query'>, kind: string, externalI
   return rows[0] ?? { people: [], externalIds: [externalId] };
 }
 
-/** The problems of a request that names a former id. */
-export const FORMER_ID_PROBLEMS: ProblemTypes = { name: 'former-ids', 409: ['merged', 'renamed'] };
-
 /** The person that a former id means now. */
 export interface Successor extends FormerId {
   code: 'renamed' | 'merged';
@@ -57,7 +53,8 @@ const DETAILS = {
 /** The answer to a request that names a former id. */
 function movedProblem(kind: PersonKind, { code, current }: Successor, status: 301 | 409, pointer?: string): Problem {
   const location = `/v1/${kind}s/${encodeURIComponent(current)}`;
-  return new Problem(status, code, DETAILS[code], {
+  return new Problem(code, DETAILS[code], {
+    status,
     extensions: { externalId: current },
     ...(status === 301 && { headers: { location } }),
     ...(pointer !== undefined && { pointer }),

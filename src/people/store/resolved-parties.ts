@@ -1,11 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
-import type { ProblemTypes } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../model/person.js';
 import type { PersonKey } from '../model/profile.js';
-import { FORMER_ID_PROBLEMS, FormerIdsRepository } from './former-ids.repository.js';
+import { FormerIdsRepository } from './former-ids.repository.js';
 import type { StoredPerson } from './person-row.js';
 import { UpcomingPeople } from './upcoming-people.js';
 
@@ -16,13 +15,6 @@ export type NamedPerson = Pick<StoredPerson, 'id' | 'kind' | 'externalId' | 'sta
 const FIND = `SELECT id, kind, external_id AS "externalId", state, error_code AS "errorCode", wanted,
     platform_user_id AS "platformUserId", providers_known AS "providersKnown", applied_providers AS "appliedProviders"
   FROM people WHERE kind = $1 AND external_id = $2`;
-
-/** The problems of a request that names a provider or a client. */
-export const PARTY_PROBLEMS: ProblemTypes = {
-  name: 'parties',
-  409: ['client-not-mirrored', 'provider-not-mirrored', ...(FORMER_ID_PROBLEMS[409] ?? [])],
-  422: ['not-treated', 'unknown-client', 'unknown-provider'],
-};
 
 /** A provider, and its client if the request names one. */
 export type ResolvedParties = ReturnType<typeof checkParties>;
@@ -92,7 +84,7 @@ export function checkParties(provider: NamedPerson | null, client: NamedPerson |
   const knownClient = client === undefined ? null : requireKnown(client, 'client');
   if (knownClient && !treats) {
     const detail = 'The provider does not treat this client. First PUT the client with a list that names the provider.';
-    throw new Problem(422, 'not-treated', detail, { pointer: '/client' });
+    throw new Problem('not-treated', detail, { pointer: '/client' });
   }
   const mirroredProvider = requireMirrored(knownProvider);
   if (!knownClient) return { provider: mirroredProvider, client: null };
@@ -106,7 +98,7 @@ export function checkParties(provider: NamedPerson | null, client: NamedPerson |
 function requireKnown(person: NamedPerson | null, kind: PersonKind, pointer = `/${kind}`): NamedPerson {
   if (person && person.state !== 'deleted') return person;
   const detail = `The ${kind} is unknown. PUT /v1/${kind}s/{externalId} first, or correct the id.`;
-  throw new Problem(422, `unknown-${kind}`, detail, { pointer });
+  throw new Problem(`unknown-${kind}`, detail, { pointer });
 }
 
 function requireMirrored(person: NamedPerson, pointer = `/${person.kind}`) {
@@ -120,7 +112,7 @@ function notMirrored(
   pointer = `/${kind}`,
 ): Problem {
   const detail = `The ${kind} is not on the platform yet (${state}). Repeat the request once its sync state is synced.`;
-  return new Problem(409, `${kind}-not-mirrored`, detail, {
+  return new Problem(`${kind}-not-mirrored`, detail, {
     pointer,
     extensions: { sync: { state, code: errorCode } },
   });

@@ -1,5 +1,5 @@
-import { type ProblemTypes, typesOf } from '../../http/problem/described-problems.js';
 import { Problem } from '../../http/problem/problem.js';
+import type { ProblemType } from '../../words/problem-types.js';
 import type { OperationName } from './operations.js';
 
 /** `Retry-After` if the platform sent none. */
@@ -42,14 +42,13 @@ const FAILURES = {
   'not-found': {
     sentence: (call, why) => `The platform does not know the subject of ${call}${why}.`,
     problem: (what) =>
-      new Problem(404, 'not-on-platform', `The platform does not know ${what}. Check the ids in the request.`),
+      new Problem('not-on-platform', `The platform does not know ${what}. Check the ids in the request.`),
   },
   /** Another 4xx, a redirect, which is never followed, or a 2xx that reports no effect. */
   rejected: {
     sentence: (call, why) => `The platform rejected ${call}${why}. See platformMessage for its reason.`,
     problem: (what, { platformMessage = null }) =>
       new Problem(
-        400,
         'platform-rejected',
         `The platform rejected ${what}. See platformMessage, if the platform sent one and this key may read it.`,
         { extensions: { platformMessage } },
@@ -149,31 +148,18 @@ export function platformProblem(error: unknown, what: string): unknown {
   return error instanceof PlatformError ? FAILURES[error.kind].problem(what, error) : error;
 }
 
-/** The problems of failed calls. */
-export const PLATFORM_PROBLEMS: ProblemTypes = typesOf(
-  'platform',
-  PLATFORM_ERROR_KINDS.map((kind) => FAILURES[kind].problem('', new PlatformError(kind, 'upload'))),
-);
-
-/** The problem of a capability that is off. */
-export const NOT_CONFIGURED: ProblemTypes = { 501: ['not-configured'] };
-
 /** The problem of a call with an unknown outcome. @param what its subject, such as "this session" */
 export function platformUnclear(what: string): Problem {
-  return new Problem(
-    504,
-    'platform-unclear',
-    `The platform gave no readable answer about ${what}. Check it again later.`,
-  );
+  return new Problem('platform-unclear', `The platform gave no readable answer about ${what}. Check it again later.`);
 }
 
 /** The problem of a capability that lacks settings, with their names in `GET /v1/capabilities`. */
 export function notConfigured(missing: readonly string[]): Problem {
-  return new Problem(501, 'not-configured', `This capability is off. Set ${missing.join(', ')}, then restart.`, {
+  return new Problem('not-configured', `This capability is off. Set ${missing.join(', ')}, then restart.`, {
     extensions: { missing },
   });
 }
 
-function later(type: string, detail: string, retryAfterSeconds: number): Problem {
-  return new Problem(503, type, detail, { retryAfterSeconds });
+function later(type: ProblemType, detail: string, retryAfterSeconds: number): Problem {
+  return new Problem(type, detail, { retryAfterSeconds });
 }

@@ -113,6 +113,6 @@ export class RequestResolver<Row extends { id: string; state: string }> {
       [id],
     );
     const state = rows[0]?.state;
-    return new Problem(409, 'wrong-state', this.requests.onlyUnsettled, { extensions: { state } });
+    return new Problem('wrong-state', this.requests.onlyUnsettled, { extensions: { state } });
   }
 }

@@ -7,7 +7,6 @@ import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { charsetOf } from '../../http/body/json-text.js';
-import type { ProblemTypes } from '../../http/problem/described-problems.js';
 import { codeOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 import { PlatformError, platformProblem } from '../contract/platform-errors.js';
@@ -169,22 +168,15 @@ async function readAnswer(response: IncomingMessage) {
   return { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'], content };
 }
 
-/** The problems of failed uploads. */
-export const UPLOAD_PROBLEMS: ProblemTypes = {
-  name: 'upload',
-  499: ['upload-broken-off'],
-  502: ['upload-failed', 'upload-refused'],
-};
-
 /** Converts the error of an upload to a problem; returns other errors unchanged. @param what such as "the recording" */
 export function uploadProblem(error: unknown, what: string): unknown {
   if (error instanceof UploadSourceError) {
-    return new Problem(499, 'upload-broken-off', `The upload of ${what} ended early. Send it again.`);
+    return new Problem('upload-broken-off', `The upload of ${what} ended early. Send it again.`);
   }
   if (!(error instanceof PlatformError) || error.operation !== 'upload') return platformProblem(error, what);
   if (error.kind === 'rejected') {
-    return new Problem(502, 'upload-refused', `The platform's store rejected ${what}. Send it again.`);
+    return new Problem('upload-refused', `The platform's store rejected ${what}. Send it again.`);
   }
   if (error.kind !== 'unreachable' && error.kind !== 'unknown-outcome') return platformProblem(error, what);
-  return new Problem(502, 'upload-failed', `The platform's store did not receive all of ${what}. Send it again.`);
+  return new Problem('upload-failed', `The platform's store did not receive all of ${what}. Send it again.`);
 }

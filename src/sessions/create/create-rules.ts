@@ -39,7 +39,7 @@ export function createFault(
     const fault = handedOut.has(url) ? undefined : checkPublicUrl(url, rule);
     const pointer = `/input/recording/recordingUrls/${position}`;
     const detail = `The recording URL at position ${position} ${fault}.`;
-    if (fault !== undefined) return new Problem(422, 'url-not-allowed', detail, { pointer });
+    if (fault !== undefined) return new Problem('url-not-allowed', detail, { pointer });
   }
   return undefined;
 }

@@ -26,8 +26,8 @@ import { type BlockingSession, SessionRequestsRepository } from './session-reque
 const ID_NEEDED = "To link, send the platform's id of the session in sessionId.";
 const TAKEN = 'Another request is linked to this session. Find out which request it belongs to.';
 const LINK_PROBLEMS = {
-  idNeeded: new Problem(422, 'session-id-needed', ID_NEEDED, { pointer: '/sessionId' }),
-  taken: new Problem(409, 'session-taken', TAKEN, { pointer: '/sessionId' }),
+  idNeeded: new Problem('session-id-needed', ID_NEEDED, { pointer: '/sessionId' }),
+  taken: new Problem('session-taken', TAKEN, { pointer: '/sessionId' }),
 };
 
 /** The EHR's requests for sessions. Each is committed first, then sent by a worker. */
@@ -136,7 +136,8 @@ export class SessionRequests {
     const detail =
       'The platform rejected this session. See platformMessage, if the platform sent one and this key may read it.';
     const extensions = { session: id, platformMessage: session.error?.message || null };
-    return new Problem(400, session.error?.code ?? 'platform-rejected', detail, { extensions });
+    const type = session.error?.code === 'abandoned' ? 'abandoned' : 'platform-rejected';
+    return new Problem(type, detail, { extensions });
   }
 
   /** Rejects a link to a session that does not exist or belongs to another provider. */
@@ -145,15 +146,16 @@ export class SessionRequests {
     const pointer = '/sessionId';
     const found = await this.platform.getSession(sessionId, { signal }).catch((error: unknown) => {
       if (error instanceof PlatformError && error.kind === 'not-found') {
-        throw new Problem(422, 'not-on-platform', 'The platform has no session with this id. Correct the id.', {
+        throw new Problem('not-on-platform', 'The platform has no session with this id. Correct the id.', {
+          status: 422,
           pointer,
         });
       }
       const detail = 'This session could not be looked up on the platform. Send the request again later.';
-      throw new Problem(503, 'platform-unreachable', detail, { retryAfterSeconds: 5 });
+      throw new Problem('platform-unreachable', detail, { retryAfterSeconds: 5 });
     });
     if (found.providerUserId !== providerUserId) {
-      throw new Problem(422, 'other-provider', 'This session belongs to another provider.', { pointer });
+      throw new Problem('other-provider', 'This session belongs to another provider.', { pointer });
     }
   }
 }
@@ -163,11 +165,11 @@ function blockedBy({ session, state, isOpen }: BlockingSession): Problem {
   if (!isOpen) {
     const detail =
       'This appointment and provider already have a session. Use it, or add allowDuplicate=true to the query.';
-    return new Problem(409, 'session-exists', detail, { extensions });
+    return new Problem('session-exists', detail, { extensions });
   }
   const detail =
     state === 'Unknown'
       ? 'A request for this appointment and provider got no answer. Resolve that session first.'
       : 'A request for this appointment and provider is pending. Check that session.';
-  return new Problem(409, 'session-unsettled', detail, { extensions });
+  return new Problem('session-unsettled', detail, { extensions });
 }

@@ -80,7 +80,7 @@ export class SessionReader {
       this.auditOf(rows[0]);
       return rows[0];
     }
-    throw new Problem(404, 'unknown-session', 'No session has this id. GET /v1/sessions lists them.');
+    throw new Problem('unknown-session', 'No session has this id. GET /v1/sessions lists them.');
   }
 
   /** @param tx reads within it @throws {Problem} 404 `unknown-session` */
@@ -143,7 +143,7 @@ export class SessionReader {
       [session.id, documentId, documentId],
     );
     const [found] = rows;
-    if (!found) throw new Problem(404, 'unknown-document', 'This session has no such document. List its notes first.');
+    if (!found) throw new Problem('unknown-document', 'This session has no such document. List its notes first.');
     const versions = await this.prisma.documentRevision.findMany({
       where: { documentId: found.id, ...(before !== undefined && { revision: { lt: before } }) },
       orderBy: { revision: 'desc' },
@@ -168,9 +168,9 @@ export class SessionReader {
     if (transcript !== null) return transcript;
     if (removedAt !== null) {
       const detail = 'The transcript was removed, by TRANSCRIPTS_RETENTION_DAYS or with its client.';
-      throw new Problem(410, 'transcript-removed', detail, { extensions: { removedAt } });
+      throw new Problem('transcript-removed', detail, { extensions: { removedAt } });
     }
-    throw new Problem(404, 'no-transcript', 'No transcript of this session is stored. Sessions from a text have none.');
+    throw new Problem('no-transcript', 'No transcript of this session is stored. Sessions from a text have none.');
   }
 
   /** A session's insights; null for those that the platform did not return. @throws {Problem} 404 `unknown-session` */
@@ -193,7 +193,7 @@ export class SessionReader {
             throw platformProblem(error, 'this session');
           });
     if (session?.recordingUrl) return session.recordingUrl;
-    throw new Problem(404, 'no-recording', 'The platform has no recording of this session.');
+    throw new Problem('no-recording', 'The platform has no recording of this session.');
   }
 
   /** Decrypts the notes of a document. @param session id of its row */

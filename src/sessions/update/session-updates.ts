@@ -50,7 +50,7 @@ export class SessionUpdates {
    */
   async refresh({ since, session }: RefreshRequest): Promise<number> {
     if ((since === undefined) === (session === undefined)) {
-      throw new Problem(400, 'validation', 'Send either since or session.', { pointer: '' });
+      throw new Problem('validation', 'Send either since or session.', { pointer: '' });
     }
     requireCapability('session-read', this.contract, this.env);
     const one = session === undefined ? undefined : await this.reader.find(session);
@@ -107,7 +107,7 @@ export class SessionUpdates {
     const { id, shownId, sessionId, state, clients } = await this.reader.find(idOrPlatformId);
     if (sessionId === null) {
       const detail = 'The platform does not have this session yet. Retry once the session has its id.';
-      throw new Problem(409, 'no-session-yet', detail, { extensions: { state } });
+      throw new Problem('no-session-yet', detail, { extensions: { state } });
     }
     await this.audit.commitIntent();
     const update = await this.scheduler.beginUpdate(id);

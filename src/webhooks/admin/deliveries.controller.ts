@@ -2,7 +2,6 @@ import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/com
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../access/identity/scopes.js';
 import { Unaudited } from '../../audit/audit.interceptor.js';
-import { Problems } from '../../http/problem/described-problems.js';
 import { PageQuery } from '../../http/request/page.js';
 import { Rejections } from '../receive/rejections.js';
 import {
@@ -27,21 +26,18 @@ export class DeliveriesController {
 
   /** List deliveries, newest first */
   @Get('webhook-deliveries')
-  @Problems({ 400: ['bad-cursor'] })
   list(@Query() query: DeliveriesQuery): Promise<DeliveryPageResponse> {
     return this.deliveries.list(query);
   }
 
   /** Get a delivery */
   @Get('webhook-deliveries/:id')
-  @Problems({ 404: ['unknown-delivery'] })
   get(@Param('id') id: string): Promise<DeliveryResponse> {
     return this.deliveries.find(id);
   }
 
   /** Replay a delivery in any state */
   @Post('webhook-deliveries/:id/replay')
-  @Problems({ 404: ['unknown-delivery'] })
   @HttpCode(202)
   replay(@Param('id') id: string): Promise<DeliveryResponse> {
     return this.deliveries.replay(id);
@@ -53,7 +49,6 @@ export class DeliveriesController {
    * @remarks Health is degraded while such deliveries wait. A dismissed one is deleted when its retention period ends.
    */
   @Post('webhook-deliveries/:id/dismiss')
-  @Problems({ 404: ['unknown-delivery'], 409: ['not-waiting'] })
   @HttpCode(200)
   @ApiOkResponse({ type: DeliveryResponse })
   dismiss(@Param('id') id: string): Promise<DeliveryResponse> {
@@ -66,7 +61,6 @@ export class DeliveriesController {
    * @remarks Count the selection with `dryRun` first, then send the returned plan to replay exactly these deliveries.
    */
   @Post('webhook-deliveries/replay')
-  @Problems({ 409: ['plan-changed'] })
   @HttpCode(200)
   @ApiOkResponse({ type: ReplayResponse })
   replayAll(@Body() request: ReplayRequest): Promise<ReplayResponse> {
@@ -75,7 +69,6 @@ export class DeliveriesController {
 
   /** Count rejected requests at the receiver by minute and cause */
   @Get('webhook-rejections')
-  @Problems({ 400: ['bad-cursor'] })
   @Unaudited()
   rejections(@Query() query: PageQuery): Promise<RejectionPageResponse> {
     return this.rejected.list(query);

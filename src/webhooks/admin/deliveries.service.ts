@@ -76,7 +76,7 @@ export class DeliveriesService {
     );
     if (dismissed) return dismissed;
     await this.find(id);
-    throw new Problem(409, 'not-waiting', 'Only a delivery in the state not-understood can be dismissed.');
+    throw new Problem('not-waiting', 'Only a delivery in the state not-understood can be dismissed.');
   }
 
   /**
@@ -100,7 +100,7 @@ export class DeliveriesService {
       const { rowCount: count } = await tx.query(`${REOPEN} WHERE ${SELECTED} AND id <= $5`, [...values, plan.upToId]);
       if (count === plan.count) return this.audit.store(tx);
       const detail = 'The selection has changed since the dry run. Repeat the dry run.';
-      throw new Problem(409, 'plan-changed', detail, { extensions: { planned: plan.count, count } });
+      throw new Problem('plan-changed', detail, { extensions: { planned: plan.count, count } });
     }, 'bulk');
     this.notifier.notify(WEBHOOK_INBOX_QUEUE);
     return { dryRun: false, count: plan.count, plan };
@@ -131,5 +131,5 @@ export class DeliveriesService {
 
 function known(delivery: DeliveryResponse | undefined): DeliveryResponse {
   if (delivery) return delivery;
-  throw new Problem(404, 'unknown-delivery', 'No webhook delivery has this id. GET /v1/webhook-deliveries lists them.');
+  throw new Problem('unknown-delivery', 'No webhook delivery has this id. GET /v1/webhook-deliveries lists them.');
 }
