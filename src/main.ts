@@ -1,7 +1,6 @@
 import './tracing/instrument.js'; // first, because it patches modules as they are loaded
 import 'reflect-metadata';
 import { setTimeout as delay } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type Logger, pino } from 'pino';
@@ -17,26 +16,6 @@ import { prepare } from './prepare.js';
 import { httpAdapter, setupApp } from './setup.js';
 import { startTracing } from './tracing/start-tracing.js';
 
-/** Memory in bytes from which V8 collects garbage sooner, until the process ends. A receiver under full load hardly reaches it. */
-const LARGE_BYTES = 320 * 1024 ** 2;
-
-/**
- * Maximum growth of the heap between two collections, in percent, in a large process. By default V8 lets it grow to
- * four times what is in use, so that a flood of requests took 720 MiB. Collecting sooner costs a receiver 6 % of its rate.
- */
-const GROWTH_PERCENT = 50;
-
-/** How often to check the memory of the process until it is large. */
-const MEMORY_CHECK_MS = 100;
-
-function limitMemory(): void {
-  const checking = setInterval(() => {
-    if (process.memoryUsage.rss() < LARGE_BYTES) return;
-    setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`);
-    clearInterval(checking);
-  }, MEMORY_CHECK_MS).unref();
-}
-
 /** The purpose of this process. @throws {Error} for an unknown argument, because a misspelt one would be ignored */
 function taskOf([task, ...more]: readonly string[]): 'serve' | 'migrate' {
   const unknown = task === undefined || task === 'migrate' ? more[0] : task;
@@ -48,7 +27,6 @@ function taskOf([task, ...more]: readonly string[]): 'serve' | 'migrate' {
 }
 
 async function main(): Promise<void> {
-  limitMemory();
   const task = taskOf(process.argv.slice(2));
   const env = readEnv();
   const misspelled = misspelledSettings();

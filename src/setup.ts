@@ -11,17 +11,15 @@ import { version } from './config/version.js';
 import { describeOutcomes } from './fhir/fhir-description.js';
 import { FHIR_ERRORS } from './fhir/operation-outcome.js';
 import openApiMetadata from './generated/metadata.js';
-import { ApiBodies } from './http/body/body-memory.js';
 import { jsonBodyParser } from './http/body/body-policy.js';
 import { validationPipe } from './http/body/validation.js';
 import { describeProblem } from './http/problem/described-problem.js';
 import { answerClientError, ProblemFilter } from './http/problem/problem.filter.js';
-import { AnswerCounts } from './http/server/answer-counts.js';
-import { installEdge, RequestGate } from './http/server/edge-hooks.js';
+import { installEdge } from './http/server/edge.js';
 import { Metrics } from './http/server/metrics.js';
-import { UnhookedRoutes } from './http/server/unhooked-routes.js';
+import { RequestGate } from './http/server/request-gate.js';
+import { requestTarget } from './http/server/request-target.js';
 import { contractJsonSchema } from './platform/contract/contract-json-schema.js';
-import { DESCRIBED_WEBHOOK, WEBHOOK_PATH } from './webhooks/described-webhook.js';
 import { WebhooksController } from './webhooks/webhooks.controller.js';
 
 /** Maximum bytes of a JSON body, unless a route has its own limit. */
@@ -43,49 +41,51 @@ const CHECK_MS = 1_000;
  * The HTTP server of the service and of its tests. It runs without Fastify's logger, which would create one per request
  * and log error messages that may quote the request. The access log and the problem filter log instead.
  */
-export function httpAdapter(env: Pick<Env, 'TRUSTED_PROXIES' | 'HEADERS_TIMEOUT_SECONDS'>): FastifyAdapter {
-  const { TRUSTED_PROXIES: proxies, HEADERS_TIMEOUT_SECONDS: headersSeconds } = env;
+export function httpAdapter(
+  env: Pick<Env, 'TRUSTED_PROXIES' | 'HEADERS_TIMEOUT_SECONDS' | 'SILENCE_TIMEOUT_SECONDS'>,
+): FastifyAdapter {
   const filter = new ProblemFilter(ERROR_FORMS);
-  const options = {
-    trustProxy: proxies.length > 0 && proxies,
+  return new FastifyAdapter({
+    trustProxy: env.TRUSTED_PROXIES.length > 0 && env.TRUSTED_PROXIES,
     genReqId: () => randomUUID(),
     bodyLimit: JSON_LIMIT,
-    routerOptions: { maxParamLength: PATH_SEGMENT_LIMIT },
+    rewriteUrl: requestTarget,
+    routerOptions: { maxParamLength: PATH_SEGMENT_LIMIT, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
+    connectionTimeout: env.SILENCE_TIMEOUT_SECONDS * 1_000,
+    // No deadline for a whole request: a file may take hours. Other bodies have theirs.
+    http: {
+      headersTimeout: env.HEADERS_TIMEOUT_SECONDS * 1_000,
+      requestTimeout: 0,
+      connectionsCheckingInterval: CHECK_MS,
+    },
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    clientErrorHandler: answerClientError,
     // The router answers these before our hooks run.
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
       filter.answer(error, request, reply),
-  };
-  const unhooked = new UnhookedRoutes(options);
-  const adapter = new FastifyAdapter({
-    ...options,
-    forceCloseConnections: 'idle',
-    return503OnClosing: false,
-    // No deadline for a whole request: a file may take hours. Bodies have theirs, and silence has one.
-    http: { headersTimeout: headersSeconds * 1_000, requestTimeout: 0, connectionsCheckingInterval: CHECK_MS },
-    clientErrorHandler: answerClientError,
-    serverFactory: unhooked.serverFactory,
   });
-  adapter.getInstance().decorate('unhooked', unhooked.instance);
-  return adapter;
 }
 
 /** Installs everything in front of the features. Call it after creating the application and before starting it. */
 export async function setupApp(app: NestFastifyApplication): Promise<NestFastifyApplication> {
   const fastify = app.getHttpAdapter().getInstance();
   const gate = app.get(RequestGate, { strict: false });
+  const receiver = app.get(WebhooksController, { strict: false });
   await installEdge(fastify, app.get(Env), {
     clock: app.get(Clock),
     metrics: app.get(Metrics),
-    answers: app.get(AnswerCounts),
-    bodies: app.get(ApiBodies),
     stopping: app.get(Stopping),
     gate,
   });
-  await app.get(WebhooksController, { strict: false }).register(fastify.unhooked);
   app.useBodyParser('application/json', { bodyLimit: JSON_LIMIT }, jsonBodyParser(fastify));
   await app.register(multipart, { limits: MULTIPART_LIMITS });
   app.useGlobalPipes(validationPipe());
-  app.useGlobalFilters(new ProblemFilter(ERROR_FORMS, (error, request) => gate.refused(error, request)));
+  const beforeAnswer = async (error: unknown, request: FastifyRequest) => {
+    receiver.rejected(error, request);
+    await gate.refused(error, request);
+  };
+  app.useGlobalFilters(new ProblemFilter(ERROR_FORMS, beforeAnswer));
   await describeApi(app);
   return app;
 }
@@ -124,6 +124,5 @@ export function openApiDocument(app: NestFastifyApplication): OpenAPIObject {
     operationIdFactory: operationId,
   });
   app.get(AnswerVisibility, { strict: false }).learn(document);
-  document.paths[WEBHOOK_PATH] = { post: DESCRIBED_WEBHOOK };
   return describeOutcomes(describeProblem(app.get(RequestGate, { strict: false }).describe(document)));
 }

@@ -1,7 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { APP_GUARD, APP_INTERCEPTOR, DiscoveryModule } from '@nestjs/core';
 import { AuditInterceptor } from '../audit/audit.interceptor.js';
-import { RequestGate } from '../http/server/edge-hooks.js';
+import { RequestGate } from '../http/server/request-gate.js';
 import { AuditController } from './audit.controller.js';
 import { AccessGate, AccessGuard } from './guard/access-gate.js';
 import { Callers } from './guard/callers.js';
@@ -12,6 +12,7 @@ import { AnswerVisibility, VisibilityInterceptor } from './guard/visible-to.js';
 import { WaitedReadsInterceptor } from './guard/waited-reads.interceptor.js';
 import { ApiKeysController } from './keys/api-keys.controller.js';
 import { ApiKeys } from './keys/api-keys.js';
+import { KnownKeys } from './keys/known-keys.js';
 import { BrowserSessionController } from './sign-in/browser-session.controller.js';
 import { BrowserSessions } from './sign-in/browser-sessions.js';
 import { OpenIdConnect } from './sign-in/openid-connect.js';
@@ -31,6 +32,7 @@ import { SignInController } from './sign-in/sign-in.controller.js';
     Callers,
     EventStreams,
     GrantsHealth,
+    KnownKeys,
     OpenIdConnect,
     StreamedAnswers,
     { provide: APP_GUARD, useClass: AccessGuard },

@@ -5,7 +5,6 @@ import { catchError, mergeMap, type Observable } from 'rxjs';
 import { problemOf } from '../http/problem/fault.js';
 import { Audit, AuditUnavailable } from './audit.js';
 import { recordOf } from './audit-record.js';
-import { DailyBytes } from './daily-bytes.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -13,9 +12,6 @@ declare module 'fastify' {
     reachedHandler?: boolean;
   }
 }
-
-/** Bytes of a request's line in the service's own log. */
-const LOG_LINE_BYTES = 200;
 
 const UNAUDITED = Symbol('notebridge:unaudited');
 
@@ -31,14 +27,12 @@ export class AuditInterceptor implements NestInterceptor {
   constructor(
     private readonly reflector: Reflector,
     private readonly audit: Audit,
-    private readonly bytes: DailyBytes,
   ) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     request.reachedHandler = true;
     const by = request.principal;
-    if (by) this.bytes.add(by, LOG_LINE_BYTES + (request.bodyBytes ?? 0));
     if (!by || this.reflector.get<boolean>(UNAUDITED, context.getHandler())) return next.handle();
 
     const record = recordOf(by, request);

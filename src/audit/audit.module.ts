@@ -3,12 +3,11 @@ import { Audit } from './audit.js';
 import { AuditRepository } from './audit.repository.js';
 import { AuditHeads } from './audit-heads.js';
 import { AuditLinker } from './audit-linker.js';
-import { DailyBytes } from './daily-bytes.js';
 
 /** Records who did what, and who saw what. */
 @Global()
 @Module({
-  providers: [Audit, AuditHeads, AuditLinker, AuditRepository, DailyBytes],
-  exports: [Audit, AuditLinker, AuditRepository, DailyBytes],
+  providers: [Audit, AuditHeads, AuditLinker, AuditRepository],
+  exports: [Audit, AuditLinker, AuditRepository],
 })
 export class AuditModule {}

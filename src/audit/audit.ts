@@ -8,7 +8,6 @@ import { errorTrace } from '../http/problem/error-trace.js';
 import { isDatabaseUnavailable } from '../http/problem/fault.js';
 import { Problem } from '../http/problem/problem.js';
 import { type Health, HealthIndicator, type Reason } from '../http/server/health-indicator.js';
-import { MinuteCounts } from '../http/server/minute-counts.js';
 import { Fingerprints } from '../vault/fingerprints.js';
 import { AuditRepository } from './audit.repository.js';
 import {
@@ -24,8 +23,8 @@ import {
   type SubjectRange,
   SYSTEM,
 } from './audit-record.js';
-import { DailyBytes } from './daily-bytes.js';
 import { GroupCommit } from './group-commit.js';
+import { MinuteCounts } from './minute-counts.js';
 
 /** Of entries that are stored outside a transaction: what arrives during a commit goes together in the next. */
 const TOGETHER = {
@@ -78,7 +77,6 @@ export class Audit implements OnModuleDestroy {
     private readonly entries: AuditRepository,
     private readonly fingerprints: Fingerprints,
     private readonly clock: Clock,
-    private readonly bytes: DailyBytes,
   ) {
     this.together = new GroupCommit<AuditRecord>(TOGETHER, {
       commit: (records) => this.append(this.database.pool, records),
@@ -181,14 +179,6 @@ export class Audit implements OnModuleDestroy {
     })();
   }
 
-  /** Counts bytes that the request in progress stores. @throws {Problem} 429 `daily-bytes-used` */
-  charge(bytes: number): void {
-    const by = this.current.getStore()?.by;
-    if (!by) return;
-    this.bytes.add(by, bytes);
-    this.bytes.require(by);
-  }
-
   /** Leaves no entry for the current request, because it shows no personal data. */
   skipEntry(): void {
     const record = this.current.getStore();
@@ -283,7 +273,6 @@ export class Audit implements OnModuleDestroy {
   private async append(sql: Pick<pg.Pool, 'query'>, records: readonly AuditRecord[]): Promise<void> {
     try {
       await this.entries.append(sql, records);
-      for (const { by, subjects } of records) if (by !== SYSTEM) this.bytes.add(by, bytesOf(subjects));
       this.isFailing = false;
     } catch (error) {
       if (isDatabaseUnavailable(error)) throw error;

@@ -12,7 +12,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Scopes } from '../access/identity/scopes.js';
 import { Audit } from '../audit/audit.js';
 import { Env } from '../config/env.js';
-import { ApiBodies } from '../http/body/body-memory.js';
 import { Problem } from '../http/problem/problem.js';
 import { dropRest } from '../http/request/request-source.js';
 import { RouteOptions } from '../http/request/route-options.js';
@@ -43,12 +42,20 @@ const JOB_BODY_LIMIT = 1024 ** 2;
 /** How long a submission waits for the platform's id without `Prefer: wait`. */
 const SUBMIT_WAIT_SECONDS = 10;
 
+/** Maximum forms that this process reads at a time: each has one PDF in memory. */
+const MAX_FORMS = 4;
+
+const RETRY_SECONDS = 5;
+
 /** Checks of PDF documents against named criteria. */
 @ApiTags('compliance')
 @ApiExtraModels(ComplianceJobRequest)
 @Controller('v1/compliance')
 @Scopes('compliance')
 export class ComplianceController {
+  /** Forms that are being read. */
+  private forms = 0;
+
   constructor(
     private readonly jobs: ComplianceJobs,
     private readonly uploads: FileUploads,
@@ -56,7 +63,6 @@ export class ComplianceController {
     private readonly contract: Contract,
     private readonly env: Env,
     private readonly audit: Audit,
-    private readonly bodies: ApiBodies,
   ) {}
 
   @Post('jobs')
@@ -127,17 +133,24 @@ export class ComplianceController {
     return this.jobs.resolve(id, dto, wait);
   }
 
-  /** Uploads the files of a form as they arrive. */
+  /** Uploads the files of a form as they arrive. @throws {Problem} 503 `busy` */
   private async fromForm(id: string, request: FastifyRequest, signal: AbortSignal): Promise<ComplianceRequest> {
+    if (this.forms >= MAX_FORMS) {
+      const detail = `This process is reading ${MAX_FORMS} forms with PDFs, which is the maximum. Send this one again.`;
+      throw new Problem('busy', detail, { retryAfterSeconds: RETRY_SECONDS });
+    }
     this.audit.about('compliance-job', id);
     const signals = { asking: signal, sending: signal };
     const upload = ({ chunks, size }: Pdf) =>
       this.uploads.send('compliance', pdfFile(size), () => Readable.from(chunks), signals);
+    this.forms += 1;
     try {
-      return await jobBody(await readComplianceForm(request.parts(), upload, this.bodies));
+      return await jobBody(await readComplianceForm(request.parts(), upload));
     } catch (error) {
       await dropRest(request.raw);
       throw error;
+    } finally {
+      this.forms -= 1;
     }
   }
 

@@ -1,6 +1,4 @@
 import { Readable } from 'node:stream';
-import { Clock } from '../config/clock.js';
-import { BodyMemory } from '../http/body/body-memory.js';
 import { looksLikePdf, PDF_LIMIT_BYTES, readComplianceForm } from './pdf-form.js';
 
 type FormPart = Parameters<typeof readComplianceForm>[0] extends AsyncIterable<infer Part> ? Part : never;
@@ -15,9 +13,8 @@ const field = (fieldname: string, value: string) => ({ type: 'field', fieldname,
 async function* stream(parts: FormPart[]) {
   yield* parts;
 }
-const memoryOf = (limit: number) => new BodyMemory(limit, 30, new Clock());
-const read = (parts: FormPart[], sizes: number[] = [], memory = memoryOf(2 * PDF_LIMIT_BYTES)) =>
-  readComplianceForm(stream(parts), async ({ size }) => `https://store.example/${sizes.push(size)}`, memory);
+const read = (parts: FormPart[], sizes: number[] = []) =>
+  readComplianceForm(stream(parts), async ({ size }) => `https://store.example/${sizes.push(size)}`);
 
 it('uploads files one by one, and gives each the name of its part or its position as id', async () => {
   const sizes: number[] = [];
@@ -87,47 +84,4 @@ it.each([
   ['an empty file', Buffer.alloc(0), false],
 ])('looksLikePdf: %s', (_name, head, expected) => {
   expect(looksLikePdf(head)).toBe(expected);
-});
-
-describe('unfinished files', () => {
-  const MIB = 1024 ** 2;
-
-  /** A file that arrives up to a size, and then stalls. */
-  function stalled(size: number): Readable {
-    const content = new Readable({ read: () => {} });
-    content.push(pdf(size));
-    return content;
-  }
-
-  it('give way to those that arrive, within one limit for all', async () => {
-    const memory = memoryOf(4 * MIB);
-    const forms = Array.from({ length: 8 }, () => read([file('a', stalled(MIB))], [], memory));
-    const refused = await Promise.allSettled(forms.slice(0, 4));
-    expect(refused.map((form) => form.status === 'rejected' && form.reason.type)).toEqual(Array(4).fill('busy'));
-    expect(memory.bytes).toBe(4 * MIB);
-  });
-
-  it('share their limit with the lists of forms', async () => {
-    const memory = memoryOf(MIB);
-    const lists = Array.from({ length: 50 }, () => field('criteria', 'a'.repeat(64 * 1024)));
-    await expect(read(lists, [], memory)).rejects.toMatchObject({ type: 'busy' });
-    expect(memory.bytes).toBe(0);
-  });
-
-  it('release their bytes after the upload, and those of lists', async () => {
-    const memory = memoryOf(4 * MIB);
-    await read([field('criteria', 'plan'), file('b', pdf(2 * MIB)), file('c', pdf(3 * MIB))], [], memory);
-    expect(memory.bytes).toBe(0);
-  });
-
-  it('do not give way during the upload', async () => {
-    const memory = memoryOf(MIB);
-    const refusals: string[] = [];
-    const upload = async () => {
-      memory.open(({ type }) => refusals.push(type)).add(1);
-      return 'https://store.example/1';
-    };
-    await readComplianceForm(stream([file('a', pdf(MIB))]), upload, memory);
-    expect([refusals, memory.bytes]).toEqual([['busy'], 0]);
-  });
 });

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { MultipartFile, MultipartValue } from '@fastify/multipart';
-import type { BodyMemory, WaitingBody } from '../http/body/body-memory.js';
 import { Problem } from '../http/problem/problem.js';
 import type { ComplianceFile } from '../platform/contract/wire-types.js';
 
@@ -32,53 +31,32 @@ interface ComplianceForm {
  * of its part, or its position (`file-2`) if the name is `file` or `files`.
  *
  * @param upload uploads one PDF and returns the URL that identifies it in a job
- * @param memory counts the bytes of lists, and of each file while it is in memory
- * @throws {Problem} 422 `not-a-pdf`, 413 `body-too-large`, 503 `busy`, 400 `unknown-part` or `repeated-part`
+ * @throws {Problem} 422 `not-a-pdf`, 413 `body-too-large`, 400 `unknown-part` or `repeated-part`
  */
 export async function readComplianceForm(
   parts: AsyncIterable<MultipartFile | MultipartValue>,
   upload: (pdf: Pdf) => Promise<string>,
-  memory: Pick<BodyMemory, 'open'>,
 ): Promise<ComplianceForm> {
   const form: ComplianceForm = { files: [] };
-  let refused: Problem | undefined;
-  const fields = memory.open((problem) => {
-    refused = problem;
-  });
-  try {
-    for await (const part of parts) {
-      if (part.type === 'file') form.files.push(await uploadedFile(part, form.files, upload, memory));
-      else {
-        const list = LISTS.find((name) => name === part.fieldname);
-        const detail = `A form may hold only files, ${LISTS.join(' and ')}. Remove other parts.`;
-        if (!list) throw new Problem('unknown-part', detail);
-        const text = String(part.value);
-        fields.add(text.length);
-        form[list] = [...(form[list] ?? []), ...splitList(text)];
-      }
-      if (refused) throw refused;
+  for await (const part of parts) {
+    if (part.type === 'file') form.files.push(await uploadedFile(part, form.files, upload));
+    else {
+      const list = LISTS.find((name) => name === part.fieldname);
+      const detail = `A form may hold only files, ${LISTS.join(' and ')}. Remove other parts.`;
+      if (!list) throw new Problem('unknown-part', detail);
+      form[list] = [...(form[list] ?? []), ...splitList(String(part.value))];
     }
-    return form;
-  } finally {
-    fields.release();
   }
+  return form;
 }
 
 async function uploadedFile(
   part: MultipartFile,
   earlier: readonly ComplianceFile[],
   upload: (pdf: Pdf) => Promise<string>,
-  memory: Pick<BodyMemory, 'open'>,
 ): Promise<ComplianceFile> {
   const id = fileId(part.fieldname, earlier);
-  const body = memory.open((problem) => part.file.destroy(problem));
-  try {
-    const pdf = await readPdf(part.file, earlier.length, body);
-    body.complete();
-    return { id, url: await upload(pdf) };
-  } finally {
-    body.release();
-  }
+  return { id, url: await upload(await readPdf(part.file, earlier.length)) };
 }
 
 /** A PDF in memory. */
@@ -88,7 +66,7 @@ export interface Pdf {
 }
 
 /** Reads one file, at most up to the limit. A file that is not a PDF is rejected by its first bytes. */
-async function readPdf(content: Readable, position: number, body: WaitingBody): Promise<Pdf> {
+async function readPdf(content: Readable, position: number): Promise<Pdf> {
   const pointer = `/files/${position}`;
   const chunks: Buffer[] = [];
   let size = 0;
@@ -100,7 +78,6 @@ async function readPdf(content: Readable, position: number, body: WaitingBody): 
   for await (const chunk of content as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     size += chunk.length;
-    body.add(chunk.length);
     if (size > PDF_LIMIT_BYTES) throw new Problem('body-too-large', TOO_LARGE, { pointer });
     if (size >= PDF_HEAD_BYTES && !isPdf) checkHead();
   }

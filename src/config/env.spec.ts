@@ -186,14 +186,6 @@ test.each(['60', '3599'])(
   },
 );
 
-test('the memory for webhooks must have room for the largest one', () => {
-  const room = { ...good, WEBHOOK_BODY_LIMIT: '8 MiB' };
-  expect(fault({ ...room, WEBHOOK_MEMORY_LIMIT: '4 MiB' })).toMatch(
-    /WEBHOOK_MEMORY_LIMIT .*at least WEBHOOK_BODY_LIMIT/,
-  );
-  expect(fault({ ...room, WEBHOOK_MEMORY_LIMIT: '8 MiB' })).toBe('');
-});
-
 test('an API key may have a line break at its end, but not inside', () => {
   expect(env({ PLATFORM_API_KEY: ' platform-key\r\n' }).PLATFORM_API_KEY).toBe('platform-key');
   for (const key of ['platform\nkey', 'platform\u0000key', 'plätform']) {

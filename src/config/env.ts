@@ -208,15 +208,18 @@ export class Env {
   @Seconds(0, 60)
   SHUTDOWN_DELAY_SECONDS = 0;
 
-  /** Maximum connections of one process. Above it, the connection that has been idle longest is closed. */
+  /**
+   * Maximum connections of one process; above it, new ones are closed. With the limits of bodies, it bounds the memory of
+   * requests that are not checked yet.
+   */
   @WholeNumber(1, 1_000_000)
-  MAX_CONNECTIONS = 2_000;
+  MAX_CONNECTIONS = 500;
 
   /** Timeout in seconds for the headers of a request. */
   @Seconds(0.1, 3_600)
   HEADERS_TIMEOUT_SECONDS = 10;
 
-  /** Timeout in seconds for a connection whose other side stalls in the middle of a request or an answer. */
+  /** Timeout in seconds for a connection on which nothing moves. Answers that wait are sent within a minute. */
   @Seconds(0.1, 3_600)
   SILENCE_TIMEOUT_SECONDS = 120;
 
@@ -225,40 +228,11 @@ export class Env {
   BODY_TIMEOUT_SECONDS = 30;
 
   /**
-   * Maximum size of all bodies in memory, including unfinished PDFs, with room for one of 25 MiB. Above it, the oldest
-   * unfinished bodies are rejected.
-   * @example 96 MiB
+   * Maximum requests per second of one API key or browser session in one process; above it: 429. Health, metrics and webhooks
+   * have no limit. Requests without a valid key have limits by address (docs/security.md).
    */
-  @ByteSize(32 * MIB)
-  BODY_MEMORY_LIMIT = 96 * MIB;
-
-  /**
-   * The same for the bodies of webhooks.
-   * @example 64 MiB
-   */
-  @ByteSize('WEBHOOK_BODY_LIMIT')
-  WEBHOOK_MEMORY_LIMIT = 64 * MIB;
-
-  /**
-   * Maximum requests of one caller in flight in one process; above it: 429. A caller is an API key, a person (issuer and
-   * subject), or an address without either. Webhooks have no limit.
-   */
-  @WholeNumber(1, 10_000)
-  REQUESTS_PER_CALLER = 16;
-
-  /** The same for requests that wait: uploads, event streams, Prefer: wait, and requests longer than two seconds. */
-  @WholeNumber(1, 10_000)
-  WAITING_REQUESTS_PER_CALLER = 200;
-
-  /**
-   * Maximum bytes that the requests of one caller store per day (UTC), over all processes: JSON bodies, rows of imports,
-   * audit entries, log lines, and answers stored for an Idempotency-Key. Above it: 429 until midnight, except for deletions,
-   * which may use the same amount again. A row of an import counts about 350 bytes, a rejected one more: raise this to
-   * import over two million rows a day.
-   * @example 1 GiB
-   */
-  @ByteSize(1024)
-  KEY_DAILY_BYTES = GIB;
+  @WholeNumber(1, 1_000_000)
+  KEY_REQUESTS_PER_SECOND = 500;
 
   /** Maximum open streams of server-sent events of one caller in one process. */
   @WholeNumber(1, 10_000)
@@ -486,11 +460,11 @@ export class Env {
   // Webhooks and URLs
 
   /**
-   * Maximum size of a webhook body.
-   * @example 5 MiB
+   * Maximum size of a webhook body. Events hold ids and flags, and notes are fetched.
+   * @example 256 KiB
    */
   @ByteSize(1024)
-  WEBHOOK_BODY_LIMIT = 5 * MIB;
+  WEBHOOK_BODY_LIMIT = 256 * KIB;
 
   /**
    * Maximum age of a delivery in seconds; older ones are rejected. Unset by default, because a retry may keep the timestamp

@@ -77,12 +77,12 @@ function bytesOf(text: string): number {
 }
 
 /** A size such as `5 MiB`, `512KiB` or `1048576`. @param min bytes, or the setting that it must not be below */
-export const ByteSize = (min: number | 'WEBHOOK_BODY_LIMIT') =>
+export const ByteSize = (min: number) =>
   applyDecorators(
     Read(bytesOf),
     Rule(
       `must be a size such as 64 MiB or 512 KiB, or a number of bytes, at least ${min}`,
-      (value, env) => Number.isInteger(value) && Number(value) >= (typeof min === 'number' ? min : env[min]),
+      (value) => Number.isInteger(value) && Number(value) >= min,
     ),
   );
 

@@ -89,7 +89,6 @@ function keyedRequest(request: FastifyRequest, key: string): KeyedRequest {
   const { raw, body, principal } = request;
   const isStreamed = body === raw || (body === undefined && request.isMultipart());
   return {
-    by: principal,
     scope: `${principal ? callerOf(principal) : 'public'}\n${routeOf(request)}\n${key}`,
     compared: `${request.originalUrl}\n${isStreamed ? describedBody(raw.headers) : canonicalJson(body)}`,
   };

@@ -1,8 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
-import type { Actor } from '../audit/audit-record.js';
-import { DailyBytes } from '../audit/daily-bytes.js';
 import { Database } from '../database/database.js';
 import { errorTrace } from '../http/problem/error-trace.js';
 import { problemOf } from '../http/problem/fault.js';
@@ -13,9 +11,6 @@ import { type SealedPlace, Vault } from '../vault/vault.js';
 /** How long a running request keeps its key. Renewed while it runs, so a crashed process blocks the key no longer. */
 const LEASE_SECONDS = 14;
 
-/** The approximate size of a record without its body. */
-const RECORD_BYTES = 300;
-
 /** How long an answer can be replayed. */
 const KEPT_HOURS = 24;
 
@@ -25,8 +20,6 @@ const REQUEST = 'idempotency-request';
 
 /** A request that carries an Idempotency-Key. */
 export interface KeyedRequest {
-  /** Undefined on a public route. */
-  by?: Actor;
   /** The caller, the route and the key. */
   scope: string;
   /** The text that is equal in repetitions of the request. */
@@ -81,7 +74,6 @@ export class Idempotency {
     private readonly database: Database,
     private readonly vault: Vault,
     private readonly fingerprints: Fingerprints,
-    private readonly bytes: DailyBytes,
   ) {}
 
   /**
@@ -101,7 +93,7 @@ export class Idempotency {
     const renewing = setInterval(() => void renew().catch(() => undefined), (LEASE_SECONDS / 3) * 1000);
     try {
       const answer = await run(lease.id);
-      await this.keep(lease, answer, request.by).catch((error: unknown) => this.complain(error));
+      await this.keep(lease, answer).catch((error: unknown) => this.complain(error));
       return { answer, replayed: false };
     } catch (error) {
       await this.end(lease, error).catch((fault: unknown) => this.complain(fault));
@@ -150,9 +142,8 @@ export class Idempotency {
   }
 
   /** Stores the answer, unless the lease was lost. */
-  private async keep(lease: Lease, { status, headers, value }: KeptAnswer, by?: Actor): Promise<void> {
+  private async keep(lease: Lease, { status, headers, value }: KeptAnswer): Promise<void> {
     const json = JSON.stringify(value) as string | undefined;
-    if (by) this.bytes.add(by, RECORD_BYTES + (json?.length ?? 0));
     await this.update(
       lease,
       'status = $3, headers = $4, body = $5',

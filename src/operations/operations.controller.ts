@@ -46,7 +46,7 @@ export class OperationsController {
   @Get('metrics')
   @Scopes('operations')
   @Unaudited()
-  @RouteOptions({ hot: true })
+  @RouteOptions({ hot: true, unlimited: true })
   @ApiProduces('text/plain')
   @ApiOkResponse({ schema: { type: 'string' } })
   readMetrics(@Res({ passthrough: true }) reply: FastifyReply): Promise<string> {
@@ -57,7 +57,7 @@ export class OperationsController {
   /** Report that the process runs */
   @Get('health/live')
   @Public()
-  @RouteOptions({ hot: true })
+  @RouteOptions({ hot: true, unlimited: true })
   live(): LivenessResponse {
     return { status: 'ok' };
   }
@@ -70,7 +70,7 @@ export class OperationsController {
    */
   @Get('health/ready')
   @Public()
-  @RouteOptions({ hot: true })
+  @RouteOptions({ hot: true, unlimited: true })
   @ApiOkResponse({ type: HealthReportResponse })
   @ApiServiceUnavailableResponse({ type: HealthReportResponse })
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<HealthReportResponse> {

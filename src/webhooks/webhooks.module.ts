@@ -14,9 +14,8 @@ import { WebhooksController } from './webhooks.controller.js';
 /** From the platform's POST into the inbox, the inbox for operators, and the registry in which features put handlers. */
 @Global()
 @Module({
-  controllers: [DeliveriesController],
-  // Nest must not register the route of WebhooksController.
-  providers: [DeliveriesService, EventHandlers, InboxAppender, InboxWriterRepository, Rejections, WebhooksController],
+  controllers: [DeliveriesController, WebhooksController],
+  providers: [DeliveriesService, EventHandlers, InboxAppender, InboxWriterRepository, Rejections],
   exports: [DeliveriesService, EventHandlers],
 })
 export class WebhooksModule {}

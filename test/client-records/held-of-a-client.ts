@@ -25,7 +25,6 @@ export const NOT_LISTED: Record<string, string> = {
     'It holds no data of people.',
     'key_uses',
     'call_budgets',
-    'daily_bytes',
     'circuit_breakers',
     'api_keys',
     'feed_epochs',

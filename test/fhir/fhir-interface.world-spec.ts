@@ -89,8 +89,8 @@ describe('errors below /fhir are OperationOutcomes', () => {
     ]);
   });
 
-  it('too many requests in flight, with Retry-After', async () => {
-    const service = await world.startAnother({ REQUESTS_PER_CALLER: '1' });
+  it('too many requests in a second, with Retry-After', async () => {
+    const service = await world.startAnother({ KEY_REQUESTS_PER_SECOND: '1' });
     const ask = () => request<Outcome>(`${service.url}${SEARCH}`, 'GET', { key: ADMIN_KEY });
     const answers = await Promise.all(Array.from({ length: 20 }, ask));
     const refused = answers.find(({ status }) => status === 429);

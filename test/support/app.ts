@@ -15,7 +15,7 @@ export function testSettings(databaseUrl: string): Record<string, string> {
     FINGERPRINT_KEYS: `f1:${Buffer.alloc(32, 8).toString('base64')}`,
     AUDIT_KEYS: `a1:${Buffer.alloc(32, 9).toString('base64')}`,
     // Tests send many concurrent requests with one key.
-    REQUESTS_PER_CALLER: '1000',
+    KEY_REQUESTS_PER_SECOND: '100000',
     QUEUE_PREFIX: `test-${randomBytes(6).toString('hex')}`,
   };
 }

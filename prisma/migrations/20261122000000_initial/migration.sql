@@ -267,13 +267,6 @@ CREATE TABLE "browser_sessions" (
 CREATE UNIQUE INDEX "browser_sessions_token_hash_key" ON "browser_sessions"("token_hash");
 CREATE INDEX "browser_sessions_ends_at_idx" ON "browser_sessions"("ends_at");
 
-CREATE TABLE "daily_bytes" (
-    "caller" TEXT NOT NULL,
-    "day" DATE NOT NULL,
-    "bytes" BIGINT NOT NULL,
-    CONSTRAINT "daily_bytes_pkey" PRIMARY KEY ("caller","day")
-);
-
 CREATE TABLE "audit_entries" (
     "id" BIGSERIAL NOT NULL,
     "uid" UUID NOT NULL,

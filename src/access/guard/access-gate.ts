@@ -4,21 +4,20 @@ import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { Audit } from '../../audit/audit.js';
-import { callerOf } from '../../audit/audit-record.js';
-import { DailyBytes } from '../../audit/daily-bytes.js';
 import { Env } from '../../config/env.js';
 import { problemOf } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
 import { sourceNetwork } from '../../http/request/source-address.js';
-import { RequestGate } from '../../http/server/edge-hooks.js';
 import { Metrics } from '../../http/server/metrics.js';
+import { type CountedBy, RequestGate } from '../../http/server/request-gate.js';
 import { endUserOf } from '../identity/end-user.js';
 import type { Scope } from '../identity/scope.js';
 import { type AccessRequirement, neededScopes, type Principal } from '../identity/scopes.js';
 import { requireStepUp } from '../identity/step-up.js';
 import { unauthenticated } from '../identity/unauthenticated.js';
 import { ApiKeys } from '../keys/api-keys.js';
-import { bearerToken } from '../keys/key-format.js';
+import { bearerToken, hashOf } from '../keys/key-format.js';
+import { KnownKeys } from '../keys/known-keys.js';
 import { BrowserSessions, refuseForged } from '../sign-in/browser-sessions.js';
 import { sessionToken, signedOut } from '../sign-in/session-cookie.js';
 import { describeAccess } from './openapi-access.js';
@@ -36,7 +35,7 @@ export class AccessGate extends RequestGate {
     private readonly keys: ApiKeys,
     private readonly sessions: BrowserSessions,
     private readonly audit: Audit,
-    private readonly bytes: DailyBytes,
+    private readonly known: KnownKeys,
     private readonly env: Env,
     metrics: Metrics,
   ) {
@@ -44,17 +43,21 @@ export class AccessGate extends RequestGate {
     this.failures = metrics.counter('authentication_failures_total', 'Requests without a valid key or browser session');
   }
 
-  /** Admits a request to a controller's route. Requests for other routes pass. */
-  async admit(request: FastifyRequest): Promise<void> {
-    const method = request.method === 'HEAD' ? 'GET' : request.method;
-    const needed = this.neededFor(method, request.routeOptions.url ?? '');
-    if (needed === undefined || needed === 'public') return;
-    await this.check(request, needed);
-    if (request.principal) this.bytes.require(request.principal, method);
+  /** A key counts on every route, because it may be looked up there; a session only where a caller is needed. */
+  countedBy(request: FastifyRequest): CountedBy {
+    const { authorization, cookie } = request.headers;
+    const shown =
+      bearerToken(authorization) ??
+      (authorization === undefined && this.needs(request) !== 'public' ? sessionToken(cookie) : undefined);
+    if (shown === undefined) return { kind: 'no-key', id: sourceNetwork(request) };
+    const hash = hashOf(shown).toString('hex');
+    return this.known.has(hash) ? { kind: 'valid-key', id: hash } : { kind: 'unknown-key', id: sourceNetwork(request) };
   }
 
-  callerOf(request: FastifyRequest): string | undefined {
-    return request.principal && callerOf(request.principal);
+  /** Admits a request to a controller's route. Requests for other routes pass. */
+  async admit(request: FastifyRequest): Promise<void> {
+    const needed = this.needs(request);
+    if (needed !== 'public') await this.check(request, needed);
   }
 
   /** Records requests that are rejected before their handler, for their scope, body or form. */
@@ -65,6 +68,11 @@ export class AccessGate extends RequestGate {
 
   describe(document: OpenAPIObject): OpenAPIObject {
     return describeAccess(document, (method, path) => this.neededFor(method, path.replaceAll(/\{(\w+)\}/g, ':$1')));
+  }
+
+  /** What the route of a request needs. */
+  private needs({ method, routeOptions }: FastifyRequest): AccessRequirement {
+    return this.neededFor(method === 'HEAD' ? 'GET' : method, routeOptions.url ?? '') ?? 'public';
   }
 
   /** What a controller's route needs, by its method and the router's pattern. */
@@ -94,8 +102,8 @@ export class AccessGate extends RequestGate {
   }
 
   /**
-   * Identifies the caller by its key, or without one by its browser session. A valid one is accepted even if its
-   * source sent wrong ones before: 256 random bits cannot be guessed, so failures are only counted.
+   * Identifies the caller by its key, or without one by its browser session. The database is asked each time, so that a
+   * revoked one ends in every process at once; how often it is asked for unknown ones is limited (`countedBy`).
    */
   private async identify(request: FastifyRequest): Promise<Principal> {
     const { headers } = request;
@@ -105,7 +113,11 @@ export class AccessGate extends RequestGate {
     if (!byKey) refuseForged(request, shown);
     const isInUse = headers['notebridge-in-use'] !== undefined;
     const principal = await (byKey ? this.keys.recognise(shown) : this.sessions.recognise(shown, isInUse));
-    if (principal) return principal;
+    if (principal) {
+      this.known.add(shown);
+      return principal;
+    }
+    this.known.forget(shown);
     this.failures.inc();
     this.audit.countFailure(sourceNetwork(request));
     throw byKey ? unauthenticated(true) : signedOut();

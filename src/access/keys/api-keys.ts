@@ -16,6 +16,7 @@ import type { Principal } from '../identity/scopes.js';
 import type { ApiKeyResponse, NewApiKeyRequest, NewApiKeyResponse, RotateApiKeyRequest } from './api-keys.dto.js';
 import { hashOf, newApiKey, prefixOf } from './key-format.js';
 import { LIFETIME_MS, warningsOf } from './key-rules.js';
+import { KnownKeys } from './known-keys.js';
 
 /** By the database's clock, which is one for all processes. */
 const KEY_IS_ALIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
@@ -76,6 +77,7 @@ export class ApiKeys {
     private readonly random: Random,
     private readonly database: Database,
     private readonly macs: Macs,
+    private readonly known: KnownKeys,
     private readonly audit: Audit,
   ) {
     this.adminHash = env.adminKey === undefined ? undefined : hashOf(env.adminKey);
@@ -195,6 +197,7 @@ export class ApiKeys {
     const { key, prefix, hash } = newApiKey(this.random.bytes(32));
     const insert = `INSERT INTO api_keys (id, name, scopes, expires_at, prefix, hash) VALUES ($1, $2, $3, $4, $5, $6)`;
     const made = await this.write(tx, insert, [randomUUID(), name, scopes, expiresAt, prefix, hash]);
+    this.known.add(key);
     return { ...this.view(made as KeyRow), key };
   }
 

@@ -13,6 +13,7 @@ import type { Scope } from '../identity/scope.js';
 import type { Principal } from '../identity/scopes.js';
 import { ApiKeys } from '../keys/api-keys.js';
 import { hashOf } from '../keys/key-format.js';
+import { KnownKeys } from '../keys/known-keys.js';
 import type { ListedSessionResponse } from './browser-session.dto.js';
 import { csrfTokenOf } from './session-cookie.js';
 
@@ -85,6 +86,7 @@ export class BrowserSessions {
     private readonly macs: Macs,
     private readonly random: Random,
     private readonly audit: Audit,
+    private readonly known: KnownKeys,
   ) {}
 
   /** Opens a session, and deletes ended ones and the oldest beyond {@link MAX_SESSIONS}. @returns its token */
@@ -117,6 +119,7 @@ export class BrowserSessions {
       this.audit.about('browser-session', session.id);
       if (key !== undefined) this.audit.about('api-key', by.id);
       await this.audit.store(tx);
+      this.known.add(token);
       return token;
     });
   }

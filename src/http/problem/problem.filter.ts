@@ -3,13 +3,12 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { type ArgumentsHost, Catch, type ExceptionFilter, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { BROWSER_HEADERS } from './browser-headers.js';
 import { errorTrace } from './error-trace.js';
 import { problemOf } from './fault.js';
 import { Problem } from './problem.js';
 
 /** Here, because some errors are answered before any hook of the edge. */
-const ALWAYS = Object.fromEntries(BROWSER_HEADERS);
+const NO_STORE = { 'cache-control': 'no-store' };
 
 /** Maximum bytes of an unread body that are read and discarded. */
 const DRAINED_BYTES = 1024 ** 2;
@@ -60,7 +59,7 @@ export class ProblemFilter implements ExceptionFilter {
     const { mediaType, body } = this.formOf(request);
     void reply
       .code(problem.status)
-      .headers({ ...ALWAYS, ...problem.headers() })
+      .headers({ ...NO_STORE, ...problem.headers() })
       .type(`${mediaType}; charset=utf-8`)
       .send(JSON.stringify(body(problem)));
   }
@@ -102,10 +101,9 @@ export function answerClientError(error: Error & { code?: string }, socket: Sock
   if (socket.writable) {
     const problem = OF_PARSER[error.code ?? ''] ?? MALFORMED;
     const body = JSON.stringify(problem.details());
-    const headers = [...BROWSER_HEADERS].map(([name, value]) => `${name}: ${value}\r\n`).join('');
     socket.write(
       `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\nContent-Type: application/problem+json\r\n` +
-        `${headers}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
   }
   socket.destroy();

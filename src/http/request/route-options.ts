@@ -8,13 +8,15 @@ interface EdgeOptions {
   /**
    * Bodies that the route accepts in addition to JSON. `stream`: any type; the handler reads the body and counts its
    * bytes (`@RawContent()`, or `request.parts()` of multipart/form-data). `multipart`: multipart/form-data, read with
-   * `request.parts()`. `raw`: the route's Fastify scope has its own content-type parsers.
+   * `request.parts()`. `bytes`: any type; the body is a Buffer.
    */
-  body?: 'stream' | 'multipart' | 'raw';
-  /** Bytes that a body read into memory may have. */
-  bodyLimit?: number;
+  body?: 'stream' | 'multipart' | 'bytes';
+  /** Bytes that a body read into memory may have, or the setting that holds their number. */
+  bodyLimit?: number | 'WEBHOOK_BODY_LIMIT';
   /** Called so often that a successful call is not worth a log line, and by no browser. */
   hot?: boolean;
+  /** True if requests are not limited per second, because a monitor or the platform sends them. */
+  unlimited?: boolean;
   /** True if the answer of a URL never changes and contains nothing personal, so that browsers may cache it. */
   immutable?: boolean;
 }

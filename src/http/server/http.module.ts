@@ -1,11 +1,7 @@
 import { Global, Module } from '@nestjs/common';
-import { ApiBodies, WebhookBodies } from '../body/body-memory.js';
-import { AnswerCounts } from './answer-counts.js';
 import { Metrics } from './metrics.js';
 
-const PARTS = [AnswerCounts, ApiBodies, Metrics, WebhookBodies];
-
-/** The parts of the HTTP edge that other modules inject; `setup.ts` installs the rest. */
+/** The part of the HTTP edge that other modules inject; `setup.ts` installs the rest. */
 @Global()
-@Module({ providers: PARTS, exports: PARTS })
+@Module({ providers: [Metrics], exports: [Metrics] })
 export class HttpModule {}

@@ -56,16 +56,6 @@ export function profileOf({ email, firstName, lastName }: ImportedPerson): Profi
   return { email: email ?? null, firstName, lastName };
 }
 
-/** Bytes of a row without its content, with index entries, its plan and its outcome; at least a tenth of what it takes. */
-const ROW_BYTES = 200;
-
-/** Bytes of a value that is encrypted or a fingerprint: only these are sent in hexadecimal. */
-const contentBytes = (value: unknown) =>
-  typeof value === 'string' && value.startsWith('\\x') ? (value.length - 2) / 2 : 0;
-
-const bytesOf = (rows: readonly unknown[][]) =>
-  rows.flat().reduce<number>((sum, value) => sum + contentBytes(value), 0);
-
 /** Stores the rows of an upload. */
 @Injectable()
 export class StagingRepository {
@@ -89,7 +79,6 @@ export class StagingRepository {
     const others = values.flatMap((read, at) =>
       unchanged.has(read[0]) ? [] : [[...read, ...this.rowValues(importId, rows[at] as StagedRow)]],
     );
-    this.audit.charge(rows.length * ROW_BYTES + bytesOf(others));
     if (others.length === 0) return;
     const { table, values: parameters } = unnested(ROW_COLUMNS, 2, others);
     const columns = Object.keys(ROW_COLUMNS).map((column) => (column === 'providers' ? 'providers::text[]' : column));

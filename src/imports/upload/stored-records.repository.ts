@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
-import { Audit } from '../../audit/audit.js';
 import { unguarded } from '../../http/csv-line.js';
 import type { PersonKind } from '../../people/model/person.js';
 import { Vault } from '../../vault/vault.js';
@@ -31,7 +30,6 @@ export class StoredRecords {
   constructor(
     private readonly imports: ImportsRepository,
     private readonly vault: Vault,
-    private readonly audit: Audit,
   ) {}
 
   /** Stores the records of one import, in order. Call `store` after the last one of a file. */
@@ -43,7 +41,6 @@ export class StoredRecords {
       if (records.length === 0) return;
       blockNo += 1;
       const sealed = this.vault.seal(recordsPlace(importId, blockNo), JSON.stringify(records));
-      this.audit.charge(sealed.length);
       const insert = 'INSERT INTO import_records (import_id, block_no, file, sealed) VALUES ($1, $2, $3, $4)';
       await tx.query(insert, [importId, blockNo, file, sealed]);
       [records, characters] = [[], 0];

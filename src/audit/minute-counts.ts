@@ -1,4 +1,4 @@
-import type { Clock } from '../../config/clock.js';
+import type { Clock } from '../config/clock.js';
 
 const MINUTE_MS = 60_000;
 

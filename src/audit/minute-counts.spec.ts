@@ -1,4 +1,4 @@
-import { Clock } from '../../config/clock.js';
+import { Clock } from '../config/clock.js';
 import { MinuteCounts } from './minute-counts.js';
 
 const OTHERS: [string, string] = ['others', 'others'];
