@@ -12,7 +12,6 @@ describe('a problem as an OperationOutcome', () => {
     [401, 'unauthenticated', 'login'],
     [403, 'forbidden-scope', 'forbidden'],
     [404, 'not-found', 'not-found'],
-    [405, 'method-not-allowed', 'not-supported'],
     [409, 'renamed', 'conflict'],
     [418, 'refused', 'processing'],
     [429, 'too-many-requests', 'throttled'],

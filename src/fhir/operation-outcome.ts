@@ -19,7 +19,6 @@ const BY_STATUS: Readonly<Record<number, string>> = {
   401: 'login',
   403: 'forbidden',
   404: 'not-found',
-  405: 'not-supported',
   406: 'not-supported',
   408: 'timeout',
   409: 'conflict',

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { Public } from '../access/identity/scopes.js';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
-import { codeOf } from '../http/problem/fault.js';
+import { problemOf } from '../http/problem/fault.js';
 import { Problem } from '../http/problem/problem.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { WEBHOOK_SIGNATURE_HEADER, WEBHOOK_TIMESTAMP_HEADER } from '../platform/contract/wire-types.js';
@@ -74,7 +74,6 @@ export class WebhooksController {
 
   /** Counts a request that was rejected before it reached `receive`. A genuine sender may send one that is too large. */
   rejected(error: unknown, { routeOptions }: FastifyRequest): void {
-    if (routeOptions.url === WEBHOOK_PATH && codeOf(error) === 'FST_ERR_CTP_BODY_TOO_LARGE')
-      this.rejections.count('body-too-large');
+    if (routeOptions.url === WEBHOOK_PATH && problemOf(error)?.status === 413) this.rejections.count('body-too-large');
   }
 }

@@ -34,11 +34,6 @@ test('a genuine delivery is in the inbox, encrypted, when it is answered 204', a
   expect(row?.body.toString('latin1')).not.toContain('very-visible-id');
 });
 
-test('a query in the registered address changes nothing', async () => {
-  const answer = await fetch(`${world.url}/webhooks/platform?tenant=1`, signed(sessionEvent('s')));
-  expect([answer.status, await rows()]).toMatchObject([204, [{ repeats: 0 }]]);
-});
-
 test.each([
   ['in absolute form', (url: string) => `${url}/webhooks/platform`],
   ['in absolute form with another host, as some proxies send', () => 'http://notebridge.ehr.example/webhooks/platform'],
@@ -47,13 +42,10 @@ test.each([
   ['with two slashes', () => '//webhooks/platform'],
   ['with a query', () => '/webhooks/platform?tenant=1'],
 ])('an equivalent request target reaches the receiver: %s (RFC 9112 §3.2)', async (_, target) => {
-  const { headers, body } = signed(sessionEvent('s'));
-  const head = headOf('POST', target(world.url), {
-    ...(headers as Record<string, string>),
-    'content-length': String(body).length,
-    connection: 'close',
-  });
-  expect(await wholeAnswer(connectTo(world, head + String(body)))).toMatch(/^HTTP\/1.1 204 /);
+  const event = sessionEvent('s');
+  const headers = { ...signed(event).headers, 'content-length': event.length, connection: 'close' };
+  const head = headOf('POST', target(world.url), headers);
+  expect(await wholeAnswer(connectTo(world, head + event))).toMatch(/^HTTP\/1.1 204 /);
   expect(await rows()).toHaveLength(1);
 });
 
