@@ -40,23 +40,25 @@ describe('failed authentication', () => {
   });
 
   it('counts wrong session cookies, and rejects no valid session', async () => {
+    const source = '198.51.100.8'; // Another test may have used up the limit of SOURCE.
     const opened = await ask('POST /v1/browser-session');
     const valid = opened.headers.get('set-cookie')?.split(';')[0] ?? '';
-    const visit = (cookie: string) => ask('GET /v1/browser-session', { key: null, headers: from(SOURCE, { cookie }) });
+    const visit = (cookie: string) => ask('GET /v1/browser-session', { key: null, headers: from(source, { cookie }) });
     const wrong = () => visit(`__Host-notebridge_session=${randomBytes(32).toString('base64url')}`);
     const attack = await many(50, wrong);
     expect(statusesOf(attack).sort()).toEqual([401, 429]);
     // A late response must not remove the cookie of a session that was opened since then.
     expect(attack.find(({ headers }) => headers.has('set-cookie'))).toBeUndefined();
     expect([(await visit(valid)).status, (await visit('')).status]).toEqual([200, 401]);
-    expect(await entriesAfterAMinute(1)).toEqual([[SOURCE, times(unauthenticated(attack) + 1)]]);
+    expect(await entriesAfterAMinute(1)).toEqual([[source, times(unauthenticated(attack))]]);
   });
 
   it('leaves one audit entry per source and minute', async () => {
-    const attack = await many(30, () => read(wrongKey()));
+    const source = '198.51.100.9';
+    const attack = await many(30, () => read(wrongKey(), source));
     await read(wrongKey(), '203.0.113.9');
     const first = [
-      [SOURCE, times(unauthenticated(attack))],
+      [source, times(unauthenticated(attack))],
       ['203.0.113.9', times(1)],
     ];
     expect(await entriesAfterAMinute(2)).toEqual(first);
@@ -73,7 +75,7 @@ describe('failed authentication', () => {
   });
 
   it('is recorded before the process ends', async () => {
-    await many(3, () => read(wrongKey()));
+    await many(3, () => read(wrongKey(), '198.51.100.10'));
     await world.restart();
     const outcomes = `SELECT outcome FROM audit_entries WHERE action = 'authentication.failed'`;
     expect(await world.sql(outcomes)).toEqual([{ outcome: times(3) }]);

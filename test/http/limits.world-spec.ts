@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { Logger } from '@nestjs/common';
 import type { WorldService } from '../../harness/world/world-service.js';
 import type { NewApiKeyResponse } from '../../src/access/keys/api-keys.dto.js';
 import { ADMIN_KEY } from '../support/app.js';
@@ -93,6 +94,25 @@ describe('unknown keys of one address', () => {
       flood(60, () => statusOf('/v1/capabilities', bearer(unknownKey()))),
       flood(20, () => statusOf('/v1/capabilities', bearer(key))),
     ]);
+    expect(valid.of(200)).toBe(20);
+  });
+
+  it('do not keep out known keys while those cannot be reloaded, which the log says', async () => {
+    const key = await newKey(world);
+    const warned = jest.spyOn(Logger.prototype, 'warn');
+    await world.sql('ALTER TABLE browser_sessions RENAME TO browser_sessions_away');
+    await world.advance('5 s');
+    await world.eventually('the log says it', () =>
+      Promise.resolve(
+        warned.mock.calls.some(([text]) => String(text).startsWith('the valid keys could not be reloaded')),
+      ),
+    );
+    const [, valid] = await Promise.all([
+      flood(60, () => statusOf('/v1/capabilities', bearer(unknownKey()))),
+      flood(20, () => statusOf('/v1/capabilities', bearer(key))),
+    ]);
+    await world.sql('ALTER TABLE browser_sessions_away RENAME TO browser_sessions');
+    warned.mockRestore();
     expect(valid.of(200)).toBe(20);
   });
 });
