@@ -17,11 +17,24 @@ export interface FloodPlan {
   readonly connections: number;
   /** The requests that each connection repeats, one after the other. */
   readonly requests: readonly FloodRequest[];
-  /** The bytes of each body that are sent before its sender stalls; undefined if requests are complete. */
-  readonly stallsAfter?: number;
+  /** Milliseconds between two requests of a connection. */
+  readonly pauseMs?: number;
+  /** If bodies never end: what is sent of each before its sender stalls. Undefined if requests are complete. */
+  readonly unfinished?: UnfinishedBody;
 }
 
-const PART = Buffer.alloc(64 * 1024, ' ');
+/** A body that arrives in parts and never ends. */
+export interface UnfinishedBody {
+  readonly bytes: number;
+  /** Bytes of a part. */
+  readonly part: number;
+  /** Milliseconds between two parts. */
+  readonly everyMs: number;
+  /** True if each byte is a chunk of its own (RFC 9112 §7.1): a process that keeps chunks needs a hundred times the memory. */
+  readonly inChunks?: boolean;
+}
+
+const CHUNK_OF_ONE = '1\r\n \r\n';
 const statuses: Record<string, number> = {};
 let stopped = false;
 
@@ -45,21 +58,24 @@ function send(agent: Agent, port: number, { method, path, headers, body }: Flood
 }
 
 /** Sends the start of a body, and stalls until its connection closes. */
-function stall(port: number, { method, path, headers, body = '' }: FloodRequest, bytes: number): Promise<void> {
+function stall(port: number, { method, path, headers, body = '' }: FloodRequest, slow: UnfinishedBody): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
-    let left = bytes;
-    const fill = () => {
-      while (left > 0 && !stopped) {
-        left -= PART.length;
-        if (!socket.write(PART)) return;
+    const part = Buffer.from((slow.inChunks ? CHUNK_OF_ONE : ' ').repeat(slow.part));
+    let left = slow.bytes;
+    const fill = async () => {
+      while (left > 0 && !stopped && !socket.destroyed) {
+        await delay(slow.everyMs);
+        if (socket.writableNeedDrain) continue;
+        left -= slow.part;
+        socket.write(part);
       }
     };
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
     socket.write(`${method} ${path} HTTP/1.1\r\nhost: x\r\n${lines.join('')}\r\n${body}`);
-    socket.on('drain', fill).once('data', (answer: Buffer) => count(String(answer).slice(9, 12)));
+    socket.once('data', (answer: Buffer) => count(String(answer).slice(9, 12)));
     socket.on('error', () => undefined).once('close', () => resolve());
-    fill();
+    void fill();
     void whenStopped().then(() => socket.destroy());
   });
 }
@@ -68,13 +84,14 @@ async function whenStopped(): Promise<void> {
   while (!stopped) await delay(100);
 }
 
-async function flood({ port, connections, requests, stallsAfter }: FloodPlan): Promise<void> {
+async function flood({ port, connections, requests, pauseMs = 0, unfinished }: FloodPlan): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const one = async (first: number) => {
     for (let at = first; !stopped; at += 1) {
       const next = requests[at % requests.length] as FloodRequest;
-      if (stallsAfter === undefined) await send(agent, port, next);
-      else await stall(port, next, stallsAfter);
+      if (unfinished) await stall(port, next, unfinished);
+      else await send(agent, port, next);
+      if (pauseMs > 0) await delay(pauseMs);
     }
   };
   await Promise.all(Array.from({ length: connections }, (_, at) => one(at)));

@@ -40,7 +40,7 @@ it('rejects a file that is not a PDF before reading it completely or uploading i
     (function* () {
       for (;;) {
         pulled += 1;
-        yield Buffer.alloc(512, 'x');
+        yield Buffer.alloc(8_192, 'x');
       }
     })(),
   );

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { MultipartFile, MultipartValue } from '@fastify/multipart';
+import { inBlocks } from '../http/body/blocks.js';
 import { Problem } from '../http/problem/problem.js';
 import type { ComplianceFile } from '../platform/contract/wire-types.js';
 
@@ -75,7 +76,7 @@ async function readPdf(content: Readable, position: number): Promise<Pdf> {
     isPdf ||= looksLikePdf(Buffer.concat(chunks));
     if (!isPdf) throw new Problem('not-a-pdf', 'This file is not a PDF. Submit only PDF files.', { pointer });
   };
-  for await (const chunk of content as AsyncIterable<Buffer>) {
+  for await (const chunk of inBlocks(content) as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     size += chunk.length;
     if (size > PDF_LIMIT_BYTES) throw new Problem('body-too-large', TOO_LARGE, { pointer });

@@ -31,7 +31,7 @@ test('all settings but eight have defaults', () => {
     ROLES: ['api', 'worker'],
     USER_MANAGEMENT_CALLS_PER_MINUTE: 300,
     UNKNOWN_OUTCOME_GRACE_SECONDS: 60,
-    WEBHOOK_BODY_LIMIT: 5_242_880,
+    WEBHOOK_BODY_LIMIT: 262_144,
   });
 });
 

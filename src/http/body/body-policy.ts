@@ -1,9 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { FastifyBodyParser, FastifyInstance, FastifyRequest } from 'fastify';
 import type { Clock } from '../../config/clock.js';
 import type { Env } from '../../config/env.js';
 import { unsupportedMediaType } from '../problem/fault.js';
 import { Problem } from '../problem/problem.js';
+import { inBlocks } from './blocks.js';
 import { charsetOf, decodeText, jsonShapeFault, mediaTypeOf } from './json-text.js';
 import { shapeProblem } from './validation.js';
 
@@ -13,6 +15,9 @@ import { shapeProblem } from './validation.js';
  */
 const STREAM = 'application/vnd.notebridge.stream';
 const BYTES = 'application/vnd.notebridge.bytes';
+
+/** Bodies up to this length are kept as they arrive: most webhooks are smaller, and blocks would cost them time. */
+const SMALL_BYTES = 4 * 1024;
 
 const WITHOUT_BODY = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
 
@@ -33,7 +38,8 @@ export function installBodyPolicy(fastify: FastifyInstance, env: Env): void {
     route.bodyLimit = limit === 'WEBHOOK_BODY_LIMIT' ? env.WEBHOOK_BODY_LIMIT : limit;
   });
   fastify.addHook('preParsing', (request, _reply, payload, done) => {
-    done(WITHOUT_BODY.has(request.method) ? null : prepareBody(request), payload);
+    if (WITHOUT_BODY.has(request.method)) done(null, payload);
+    else done(prepareBody(request), isSmall(request) || isFile(request) ? payload : inBlocks(payload as Readable));
   });
   fastify.addHook('preValidation', (request, _reply, done) => {
     if (request.declaredType !== null) request.raw.headers['content-type'] = request.declaredType;
@@ -80,6 +86,9 @@ export function jsonBodyParser(fastify: FastifyInstance): FastifyBodyParser<Buff
 }
 
 const isMultipart = (headers: IncomingHttpHeaders) => mediaTypeOf(headers['content-type']) === 'multipart/form-data';
+
+const isSmall = ({ raw: { headers } }: FastifyRequest) =>
+  isEmpty(headers) || Number(headers['content-length']) <= SMALL_BYTES;
 
 function isEmpty(headers: IncomingHttpHeaders): boolean {
   const length = headers['content-length'];
