@@ -12,7 +12,10 @@ import { linearPatterns } from './scripts/linear-patterns.mjs';
 const order = {
   words: {},
   config: {},
+  text: {},
+  errors: {},
   tracing: {},
+  monitoring: {},
   http: { problem: {}, request: {}, body: {}, server: {} },
   database: { connect: {} },
   vault: {},

@@ -10,9 +10,9 @@ import { DatabaseModule } from './database/database.module.js';
 import { DueRowsModule } from './due-rows/due-rows.module.js';
 import { FeedModule } from './feed/feed.module.js';
 import { FhirModule } from './fhir/fhir.module.js';
-import { HttpModule } from './http/server/http.module.js';
 import { IdempotencyModule } from './idempotency/idempotency.module.js';
 import { ImportsModule, ImportsWorkerModule } from './imports/imports.module.js';
+import { MonitoringModule } from './monitoring/monitoring.module.js';
 import { OperationsModule } from './operations/operations.module.js';
 import { PeopleModule, PeopleWorkerModule } from './people/people.module.js';
 import { PlatformModule } from './platform/platform.module.js';
@@ -27,7 +27,7 @@ import { WebhooksModule, WebhooksWorkerModule } from './webhooks/webhooks.module
 
 /** In the order of their folders. */
 const MODULES = [
-  HttpModule,
+  MonitoringModule,
   DatabaseModule,
   VaultModule,
   DueRowsModule,

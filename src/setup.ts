@@ -16,9 +16,9 @@ import { validationPipe } from './http/body/validation.js';
 import { describeProblem } from './http/problem/described-problem.js';
 import { answerClientError, ProblemFilter } from './http/problem/problem.filter.js';
 import { installEdge } from './http/server/edge.js';
-import { Metrics } from './http/server/metrics.js';
 import { RequestGate } from './http/server/request-gate.js';
 import { requestTarget } from './http/server/request-target.js';
+import { Metrics } from './monitoring/metrics.js';
 import { contractJsonSchema } from './platform/contract/contract-json-schema.js';
 import { WebhooksController } from './webhooks/webhooks.controller.js';
 

@@ -4,8 +4,8 @@ import { Ajv2019, type ErrorObject, type ValidateFunction } from 'ajv/dist/2019.
 import addFormats from 'ajv-formats';
 import { FHIR_JSON } from '../../src/fhir/operation-outcome.js';
 import openApiMetadata from '../../src/generated/metadata.js';
-import { mediaTypeOf } from '../../src/http/body/json-text.js';
 import { openApiDocument } from '../../src/setup.js';
+import { mediaTypeOf } from '../../src/text/json-text.js';
 import { problemTypeIn } from '../problem-type.js';
 import type { Answer } from './request.js';
 

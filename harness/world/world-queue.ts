@@ -1,7 +1,7 @@
 import { Global, Injectable, Module } from '@nestjs/common';
 import { Clock } from '../../src/config/clock.js';
 import { DueLoopDeps } from '../../src/due-rows/due-loop.js';
-import type { Health } from '../../src/http/server/health-indicator.js';
+import type { Health } from '../../src/monitoring/health-indicator.js';
 import { WorkerProcess } from '../../src/processes/worker-process.js';
 import type { QueueName } from '../../src/queue/backend/queue-names.js';
 import { QueueStore } from '../../src/queue/backend/queue-store.js';

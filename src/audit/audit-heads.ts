@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
-import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf } from '../monitoring/health-indicator.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { AuditLinker } from './audit-linker.js';
 

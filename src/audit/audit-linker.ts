@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
-import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf } from '../monitoring/health-indicator.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { Macs } from '../vault/macs.js';
 import { Audit } from './audit.js';

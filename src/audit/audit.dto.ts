@@ -1,8 +1,8 @@
 import { ApiExtraModels, ApiProperty, getSchemaPath } from '@nestjs/swagger';
 import { IsOptional, Matches } from 'class-validator';
 import { fieldRule, OptionalMoment, OptionalText } from '../http/request/fields.js';
-import { isMoment } from '../http/request/moment.js';
 import { BIGINT, PageQuery, PageResponse } from '../http/request/page.js';
+import { isMoment } from '../text/moment.js';
 
 /** The id of an entry, or a moment. */
 const IsPlace = fieldRule(

@@ -4,10 +4,10 @@ import type { FastifyRequest } from 'fastify';
 import type pg from 'pg';
 import { Clock } from '../config/clock.js';
 import { Database } from '../database/database.js';
-import { errorTrace } from '../http/problem/error-trace.js';
-import { isDatabaseUnavailable } from '../http/problem/fault.js';
+import { isDatabaseUnavailable } from '../errors/database-fault.js';
+import { errorTrace } from '../errors/error-trace.js';
 import { Problem } from '../http/problem/problem.js';
-import { type Health, HealthIndicator, type Reason } from '../http/server/health-indicator.js';
+import { type Health, HealthIndicator, type Reason } from '../monitoring/health-indicator.js';
 import { Fingerprints } from '../vault/fingerprints.js';
 import { AuditRepository } from './audit.repository.js';
 import {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
-import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf } from '../monitoring/health-indicator.js';
 import { requestsHealth } from '../platform/send/requests-health.js';
 import { LANES } from './job.js';
 

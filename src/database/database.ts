@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
-import { codeOf } from '../http/problem/fault.js';
+import { codeOf } from '../errors/error-code.js';
 import type { ConnectionShares } from './connect/connection-shares.js';
 import { newPool } from './connect/pools.js';
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../config/clock.js';
-import { isDatabaseUnavailable } from '../http/problem/fault.js';
+import { isDatabaseUnavailable } from '../errors/database-fault.js';
 
 /** How long to retry while the database is available and rejects the work. */
 const REJECTED_MS = 120_000;

@@ -2,7 +2,7 @@ import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy, type OnM
 import { Clock } from '../config/clock.js';
 import { Random } from '../config/random.js';
 import { Database } from '../database/database.js';
-import { Metrics } from '../http/server/metrics.js';
+import { Metrics } from '../monitoring/metrics.js';
 import { WorkerProcess } from '../processes/worker-process.js';
 import type { ActivatedWorker } from '../queue/backend/activated-worker.js';
 import type { QueueName } from '../queue/backend/queue-names.js';

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
-import { errorTrace } from '../http/problem/error-trace.js';
-import { isDatabaseUnavailable } from '../http/problem/fault.js';
+import { isDatabaseUnavailable } from '../errors/database-fault.js';
+import { errorTrace } from '../errors/error-trace.js';
 import type { Bind, Poller } from '../queue/notifier/poller.js';
 
 /** Work that runs in up to `concurrency` slots of this process whenever it is triggered. */

@@ -5,8 +5,8 @@ import pg from 'pg';
 import { Clock } from '../config/clock.js';
 import { sessionConfig } from '../database/connect/session.js';
 import { Database } from '../database/database.js';
-import { errorTrace } from '../http/problem/error-trace.js';
-import { codeOf } from '../http/problem/fault.js';
+import { codeOf } from '../errors/error-code.js';
+import { errorTrace } from '../errors/error-trace.js';
 
 const CHANNEL = 'notebridge_feed';
 

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
 import { Database } from '../database/database.js';
-import { errorTrace } from '../http/problem/error-trace.js';
+import { errorTrace } from '../errors/error-trace.js';
 import { problemOf } from '../http/problem/fault.js';
 import { Problem } from '../http/problem/problem.js';
 import { Fingerprints } from '../vault/fingerprints.js';

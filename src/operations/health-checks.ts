@@ -3,11 +3,11 @@ import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import { Clock } from '../config/clock.js';
 import { Stopping } from '../config/stopping.js';
 import { withTimeout } from '../config/with-timeout.js';
-import { errorTrace } from '../http/problem/error-trace.js';
-import { isDatabaseUnavailable } from '../http/problem/fault.js';
-import { type Health, HealthIndicator, type HealthPart } from '../http/server/health-indicator.js';
-import type { ReasonCode } from '../http/server/health-texts.js';
-import { Metrics } from '../http/server/metrics.js';
+import { isDatabaseUnavailable } from '../errors/database-fault.js';
+import { errorTrace } from '../errors/error-trace.js';
+import { type Health, HealthIndicator, type HealthPart } from '../monitoring/health-indicator.js';
+import type { ReasonCode } from '../monitoring/health-texts.js';
+import { Metrics } from '../monitoring/metrics.js';
 import { type Answer, type HealthReport, reportOf } from './overview/health-report.js';
 
 /** Timeout for the check of a part. */

@@ -5,7 +5,7 @@ import { Public, Scopes } from '../access/identity/scopes.js';
 import { Unaudited } from '../audit/audit.interceptor.js';
 import { Env } from '../config/env.js';
 import { RouteOptions } from '../http/request/route-options.js';
-import { Metrics } from '../http/server/metrics.js';
+import { Metrics } from '../monitoring/metrics.js';
 import { capabilitiesOf } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
 import { WORDS } from '../words/words.js';

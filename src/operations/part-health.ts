@@ -5,9 +5,9 @@ import { withTimeout } from '../config/with-timeout.js';
 import { discardConnections } from '../database/connect/pools.js';
 import { Database } from '../database/database.js';
 import { mayChangeAuditLog } from '../database/runtime-role.js';
-import { isDatabaseUnavailable } from '../http/problem/fault.js';
-import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
-import { Metrics } from '../http/server/metrics.js';
+import { isDatabaseUnavailable } from '../errors/database-fault.js';
+import { type Health, HealthIndicator, healthOf } from '../monitoring/health-indicator.js';
+import { Metrics } from '../monitoring/metrics.js';
 import { GONE_SECONDS, WorkerProcess } from '../processes/worker-process.js';
 
 const HELP = `Seconds since the last heartbeat of a process with the role. Above ${GONE_SECONDS}, or without a series, none is alive`;

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
-import { Metrics } from '../http/server/metrics.js';
+import { Metrics } from '../monitoring/metrics.js';
 import { Contract } from '../platform/contract/contract.js';
 import { HealthChecks } from './health-checks.js';
 import { DECISION_KINDS } from './overview/decisions.js';

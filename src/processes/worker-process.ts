@@ -5,8 +5,8 @@ import { Clock } from '../config/clock.js';
 import { Env, type Role } from '../config/env.js';
 import { keepOpen, newPool } from '../database/connect/pools.js';
 import { Database } from '../database/database.js';
-import { errorTrace } from '../http/problem/error-trace.js';
-import { isDatabaseUnavailable } from '../http/problem/fault.js';
+import { isDatabaseUnavailable } from '../errors/database-fault.js';
+import { errorTrace } from '../errors/error-trace.js';
 
 /** How often to send a heartbeat. */
 const BEAT_MS = 2_000;

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { mediaTypeOf } from '../http/body/json-text.js';
 import { unsupportedMediaType } from '../http/problem/fault.js';
 import { Problem } from '../http/problem/problem.js';
+import { mediaTypeOf } from '../text/json-text.js';
 
 const ENDINGS: Record<string, string> = {
   'audio/aac': 'aac',

@@ -6,7 +6,7 @@ import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
 import { Feed } from '../feed/feed.js';
 import { Problem } from '../http/problem/problem.js';
-import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf } from '../monitoring/health-indicator.js';
 import { WorkerProcess } from '../processes/worker-process.js';
 import { QUEUE_NAMES } from '../queue/backend/queue-names.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';

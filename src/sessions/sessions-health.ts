@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
-import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
-import type { ReasonCode } from '../http/server/health-texts.js';
+import { type Health, HealthIndicator, healthOf } from '../monitoring/health-indicator.js';
+import type { ReasonCode } from '../monitoring/health-texts.js';
 import { Contract } from '../platform/contract/contract.js';
 import { requestsHealth } from '../platform/send/requests-health.js';
 import { LANES } from './model/session-row.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
-import { type Health, HealthIndicator, healthOf, namesOf } from '../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf, namesOf } from '../monitoring/health-indicator.js';
 import { inSentence, labelOf } from '../words/words.js';
 import { SUBSCRIPTION_COLUMNS, type SubscriptionRow, SubscriptionSeal } from './push/subscription-row.js';
 

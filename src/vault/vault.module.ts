@@ -2,7 +2,7 @@ import { Global, Logger, Module } from '@nestjs/common';
 import { Env } from '../config/env.js';
 import { Random } from '../config/random.js';
 import { Database } from '../database/database.js';
-import { Metrics } from '../http/server/metrics.js';
+import { Metrics } from '../monitoring/metrics.js';
 import { Fingerprints } from './fingerprints.js';
 import { registerKeys, type ServiceKeys } from './key-uses.js';
 import { KeyedHashes } from './keyed-hashes.js';

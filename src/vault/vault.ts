@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { Random } from '../config/random.js';
-import { type Health, HealthIndicator, healthOf } from '../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf } from '../monitoring/health-indicator.js';
 import type { SecretKey } from './keys.js';
 import { MissingDataKey, UnreadableValue } from './unreadable-value.js';
 

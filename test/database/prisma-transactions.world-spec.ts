@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Database } from '../../src/database/database.js';
 import { PrismaService, toBytes } from '../../src/database/prisma.service.js';
+import { isDatabaseUnavailable } from '../../src/errors/database-fault.js';
+import { codeOf } from '../../src/errors/error-code.js';
 import type { Prisma } from '../../src/generated/prisma/client.js';
-import { codeOf, isDatabaseUnavailable, problemOf } from '../../src/http/problem/fault.js';
+import { problemOf } from '../../src/http/problem/fault.js';
 import { useWorld } from '../world/use-world.js';
 
 const key = (name: string): Prisma.ApiKeyCreateInput => ({

@@ -3,7 +3,7 @@ import { Api } from '../../src/cli/api/api.js';
 import { exitCodeOf, readStatus, statusLines } from '../../src/cli/commands/status.js';
 import { serviceFinding } from '../../src/cli/doctor/reach-checks.js';
 import type { ServiceHealth } from '../../src/cli/output/causes.js';
-import { HEALTH_TEXTS, type ReasonCode, utc } from '../../src/http/server/health-texts.js';
+import { HEALTH_TEXTS, type ReasonCode, utc } from '../../src/monitoring/health-texts.js';
 import type { OverviewResponse } from '../../src/operations/overview/overview.dto.js';
 import { breakerOf } from '../../src/people/model/circuit-breaker.js';
 import { ADMIN_KEY } from '../support/app.js';

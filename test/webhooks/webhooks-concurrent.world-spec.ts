@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { DueLoopDeps } from '../../src/due-rows/due-loop.js';
-import { Metrics } from '../../src/http/server/metrics.js';
+import { Metrics } from '../../src/monitoring/metrics.js';
 import { Contract } from '../../src/platform/contract/contract.js';
 import { Vault } from '../../src/vault/vault.js';
 import { EventHandlers, type Handled, type InboxEvent } from '../../src/webhooks/process/event-handlers.js';

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { Database } from '../../src/database/database.js';
-import { Metrics } from '../../src/http/server/metrics.js';
+import { Metrics } from '../../src/monitoring/metrics.js';
 import { Decisions } from '../../src/operations/overview/decisions.js';
 import type { ReplayResponse } from '../../src/webhooks/admin/deliveries.dto.js';
 import { EventHandlers, type Handled, type InboxEvent } from '../../src/webhooks/process/event-handlers.js';

@@ -1,4 +1,4 @@
-import { Metrics } from '../../src/http/server/metrics.js';
+import { Metrics } from '../../src/monitoring/metrics.js';
 import { Rejections } from '../../src/webhooks/receive/rejections.js';
 import { connectTo, firstAnswer, headOf, wholeAnswer } from '../http/connection.js';
 import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { Clock } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
-import { type Health, HealthIndicator, healthOf, namesOf } from '../../http/server/health-indicator.js';
+import { type Health, HealthIndicator, healthOf, namesOf } from '../../monitoring/health-indicator.js';
 import { Macs } from '../../vault/macs.js';
 import { API_KEY_GRANTS } from '../keys/api-keys.js';
 import { warningsOf } from '../keys/key-rules.js';

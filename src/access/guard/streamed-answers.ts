@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { errorTrace } from '../../http/problem/error-trace.js';
+import { errorTrace } from '../../errors/error-trace.js';
 import type { Principal } from '../identity/scopes.js';
 import { Callers } from './callers.js';
 

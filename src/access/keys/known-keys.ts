@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
-import { failureCode } from '../../http/problem/error-trace.js';
+import { failureCode } from '../../errors/error-trace.js';
 import { hashOf } from './key-format.js';
 
 /** How long a key or session that another process created may count as unknown. */

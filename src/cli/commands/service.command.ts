@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { utc } from '../../http/server/health-texts.js';
+import { utc } from '../../monitoring/health-texts.js';
 import type { CapabilityPageResponse } from '../../operations/overview/capabilities.dto.js';
 import type { SendingResponse } from '../../sending/sending.dto.js';
 import type { Api } from '../api/api.js';

@@ -1,4 +1,4 @@
-import { healthText } from '../../http/server/health-texts.js';
+import { healthText } from '../../monitoring/health-texts.js';
 import type { CapabilityPageResponse } from '../../operations/overview/capabilities.dto.js';
 import type { Api } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';

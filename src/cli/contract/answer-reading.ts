@@ -1,4 +1,4 @@
-import { Metrics } from '../../http/server/metrics.js';
+import { Metrics } from '../../monitoring/metrics.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { UsersClient } from '../../platform/clients/users-client.js';
 import type { Contract } from '../../platform/contract/contract.js';

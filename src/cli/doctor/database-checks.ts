@@ -9,7 +9,7 @@ import {
   mayMigrate,
   UNPROTECTED_AUDIT_LOG,
 } from '../../database/runtime-role.js';
-import { codeOf } from '../../http/problem/fault.js';
+import { codeOf } from '../../errors/error-code.js';
 import { creationFault, databaseFault, readDatabaseFacts } from '../../operations/start/database-faults.js';
 import { keyFaults } from '../../vault/key-uses.js';
 import { KEY_SETTINGS, parseAllKeys } from '../../vault/keys.js';

@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { urlToHttpOptions } from 'node:url';
 import type { Env } from '../../config/env.js';
-import { tlsFault } from '../../http/problem/tls-fault.js';
+import { tlsFault } from '../../errors/tls-fault.js';
 import { resettableAgents } from '../../platform/http/connections.js';
 import { ProxyRefusal, proxyFor } from '../../platform/http/proxy.js';
 import { causeOf } from '../api/api.js';

@@ -1,4 +1,4 @@
-import { utc } from '../../http/server/health-texts.js';
+import { utc } from '../../monitoring/health-texts.js';
 import type { HealthReport } from '../../operations/overview/health-report.js';
 
 /** A report as it comes over HTTP. */

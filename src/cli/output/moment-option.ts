@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { isMoment, NOT_A_MOMENT } from '../../http/request/moment.js';
+import { isMoment, NOT_A_MOMENT } from '../../text/moment.js';
 
 /** An option whose value must be a date or a time; an error names the option. @param flags such as `--since <moment>` */
 export function momentOption(flags: string, description: string): Option {

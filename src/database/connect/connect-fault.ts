@@ -1,5 +1,5 @@
-import { codeOf } from '../../http/problem/fault.js';
-import { tlsFault } from '../../http/problem/tls-fault.js';
+import { codeOf } from '../../errors/error-code.js';
+import { tlsFault } from '../../errors/tls-fault.js';
 
 /** Codes of Node's socket errors, and SQLSTATEs of a server that rejects connections for now. */
 const UNAVAILABLE =

@@ -3,10 +3,10 @@ import type { Readable } from 'node:stream';
 import type { FastifyBodyParser, FastifyInstance, FastifyRequest } from 'fastify';
 import type { Clock } from '../../config/clock.js';
 import type { Env } from '../../config/env.js';
+import { charsetOf, decodeText, jsonShapeFault, mediaTypeOf } from '../../text/json-text.js';
 import { unsupportedMediaType } from '../problem/fault.js';
 import { Problem } from '../problem/problem.js';
 import { inBlocks } from './blocks.js';
-import { charsetOf, decodeText, jsonShapeFault, mediaTypeOf } from './json-text.js';
 import { shapeProblem } from './validation.js';
 
 /**

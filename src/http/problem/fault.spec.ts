@@ -1,5 +1,5 @@
 import { ConflictException, HttpException, NotFoundException } from '@nestjs/common';
-import { errorTrace } from './error-trace.js';
+import { errorTrace } from '../../errors/error-trace.js';
 import { problemOf } from './fault.js';
 import { Problem } from './problem.js';
 

@@ -1,6 +1,7 @@
 import { HttpException } from '@nestjs/common';
+import { isDatabaseUnavailable, isRefusedValue } from '../../errors/database-fault.js';
+import { codeOf } from '../../errors/error-code.js';
 import { Problem } from './problem.js';
-import { isTlsFault } from './tls-fault.js';
 
 /** `Retry-After` while the database is unavailable. */
 const DATABASE_RETRY_SECONDS = 5;
@@ -67,7 +68,7 @@ export function problemOf(error: unknown): Problem | undefined {
     const detail = 'The database is unavailable or overloaded. Send the request again.';
     return new Problem('database-unavailable', detail, { retryAfterSeconds: DATABASE_RETRY_SECONDS });
   }
-  if (REFUSED_VALUE.test(codeOf(error))) {
+  if (isRefusedValue(error)) {
     const detail = 'A value cannot be stored. Send texts without NUL characters, and times and numbers in range.';
     return new Problem('bad-value', detail);
   }
@@ -83,61 +84,3 @@ function statusCodeOf(error: unknown): number {
   const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
   return status >= 400 && status < 500 ? status : 500;
 }
-
-/**
- * SQLSTATEs of connection exceptions, timeouts, shutdowns, lacking resources (disk, memory, connections) and standbys;
- * also of rejected logins and missing databases, because both were valid at the start. Then the codes of Node's socket
- * faults, and Prisma's.
- */
-const UNAVAILABLE = [
-  /^(08...|57014|25P03|57P0[1-4]|53[1-4]00|25006|28000|28P01|3D000)$/,
-  /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/,
-  /^(P1001|P1002|P1008|P1011|P1017|P2024|P2037)$/,
-];
-
-/** pg and pg-pool raise these without a code. */
-const MESSAGES = [
-  'Connection terminated',
-  'timeout exceeded when trying to connect',
-  'Client has encountered a connection error',
-  'Cannot use a pool after calling end',
-  'Query read timeout',
-];
-
-/** True if the database can't be reached or can't write now, so that the same request may succeed later. */
-export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
-  if (!(error instanceof Error) || 'isAxiosError' in error || depth > 3) return false;
-  const code = codeOf(error);
-  if (UNAVAILABLE.some((codes) => codes.test(code)) || error.name === 'PrismaClientInitializationError') return true;
-  if (MESSAGES.some((message) => error.message.startsWith(message)) || isTlsFault(error)) return true;
-  return isDatabaseUnavailable(error.cause, depth + 1);
-}
-
-/** SQLSTATEs of values that no column accepts, such as a text with a NUL, or a time or number that does not exist. */
-const REFUSED_VALUE = /^(22003|22007|22008|22021|22P02|22P05)$/;
-
-/** Details of a failure from adapter-pg. Prisma passes them on in `meta`, or bare when a COMMIT failed. */
-interface DriverFault {
-  kind?: string;
-  originalCode?: string;
-}
-
-/** adapter-pg's kinds of socket errors, which have no code, with Prisma's codes for the same. */
-const SOCKET_KINDS = new Map([
-  ['DatabaseNotReachable', 'P1001'],
-  ['SocketTimeout', 'P1008'],
-  ['ConnectionClosed', 'P1017'],
-  ['TlsConnectionError', 'P1011'],
-]);
-
-/** The code of an error of a library, or an empty text; of one that Prisma wrapped, the database's or the socket's. */
-export function codeOf(error: unknown): string {
-  if (typeof error !== 'object' || error === null) return '';
-  const { name, cause, meta } = error as Error & { meta?: { driverAdapterError?: { cause?: DriverFault } } };
-  const wrapped = name === 'DriverAdapterError' ? (cause as DriverFault) : meta?.driverAdapterError?.cause;
-  if (wrapped) return wrapped.originalCode ?? SOCKET_KINDS.get(wrapped.kind ?? '') ?? '';
-  return 'code' in error && typeof error.code === 'string' ? error.code : '';
-}
-
-/** True if a statement met a row with the same unique key, which another process may have added at the same time. */
-export const isUniqueViolation = (error: unknown): boolean => codeOf(error) === '23505';

@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { type ArgumentsHost, Catch, type ExceptionFilter, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { errorTrace } from './error-trace.js';
+import { errorTrace } from '../../errors/error-trace.js';
 import { problemOf } from './fault.js';
 import { Problem } from './problem.js';
 

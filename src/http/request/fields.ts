@@ -12,8 +12,8 @@ import {
   ValidateNested,
   type ValidationOptions,
 } from 'class-validator';
-import { isoDateTime } from './iso-date-time.js';
-import { isMoment, NOT_A_MOMENT } from './moment.js';
+import { isoDateTime } from '../../text/iso-date-time.js';
+import { isMoment, NOT_A_MOMENT } from '../../text/moment.js';
 
 /** Makes a decorator that validates a field. @param message follows the field's name, and never contains its value */
 export const fieldRule =

@@ -1,9 +1,9 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { IsInt, IsOptional, Max, Min } from 'class-validator';
+import { isMoment } from '../../text/moment.js';
 import { Problem } from '../problem/problem.js';
 import { OptionalText } from './fields.js';
-import { isMoment } from './moment.js';
 import { UUID } from './uuid-param.js';
 
 /** One page of a list. */

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createParamDecorator, type ExecutionContext, Logger } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { errorTrace } from '../problem/error-trace.js';
+import { errorTrace } from '../../errors/error-trace.js';
 import { Problem } from '../problem/problem.js';
 import { documenting } from './route-parameter.js';
 

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Metrics } from './metrics.js';
+import type { Metrics } from '../../monitoring/metrics.js';
 
 /** In seconds. A caller may wait for up to sixty. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];

@@ -3,12 +3,12 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Clock } from '../../config/clock.js';
 import type { Env } from '../../config/env.js';
 import type { Stopping } from '../../config/stopping.js';
+import type { Metrics } from '../../monitoring/metrics.js';
 import { installSpanNames } from '../../tracing/span-names.js';
 import { installBodyPolicy, installBodyTimeout } from '../body/body-policy.js';
 import { Problem } from '../problem/problem.js';
 import { installAccessLog } from './access-log.js';
 import { installClosing } from './closing.js';
-import type { Metrics } from './metrics.js';
 import type { RequestGate } from './request-gate.js';
 import { installRequestLimits } from './request-limits.js';
 

@@ -1,4 +1,4 @@
-import { csvLine } from '../../http/csv-line.js';
+import { csvLine } from '../../text/csv-line.js';
 import { REJECTED_COLUMNS } from '../parse/csv/columns.js';
 import { FIELDS, type RowCells } from '../parse/row/import-row.js';
 

@@ -1,8 +1,8 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
-import { errorTrace } from '../../http/problem/error-trace.js';
-import { isDatabaseUnavailable } from '../../http/problem/fault.js';
+import { isDatabaseUnavailable } from '../../errors/database-fault.js';
+import { errorTrace } from '../../errors/error-trace.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { Poller } from '../../queue/notifier/poller.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';

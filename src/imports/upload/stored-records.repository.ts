@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
-import { unguarded } from '../../http/csv-line.js';
 import type { PersonKind } from '../../people/model/person.js';
+import { unguarded } from '../../text/csv-line.js';
 import { Vault } from '../../vault/vault.js';
 import { ImportsRepository } from '../model/imports.repository.js';
 import type { FileKind, StoredRecord } from '../parse/row/import-row.js';

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import { withTimeout } from '../../config/with-timeout.js';
-import { mediaTypeOf } from '../../http/body/json-text.js';
 import { bodyTooLarge } from '../../http/problem/fault.js';
 import { Problem } from '../../http/problem/problem.js';
+import { mediaTypeOf } from '../../text/json-text.js';
 
 /** Maximum stored length of a file's name. */
 const NAME_MAX = 200;

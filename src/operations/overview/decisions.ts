@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
-import { type Health, HealthIndicator, healthOf } from '../../http/server/health-indicator.js';
-import { healthText, type ReasonCode } from '../../http/server/health-texts.js';
+import { type Health, HealthIndicator, healthOf } from '../../monitoring/health-indicator.js';
+import { healthText, type ReasonCode } from '../../monitoring/health-texts.js';
 import { BY_INDEXES } from './oldest-due.js';
 import type { DecisionResponse } from './overview.dto.js';
 

@@ -1,5 +1,5 @@
-import type { Health, HealthPart, Reason } from '../../http/server/health-indicator.js';
-import { HEALTH_TEXTS, type ReasonCode } from '../../http/server/health-texts.js';
+import type { Health, HealthPart, Reason } from '../../monitoring/health-indicator.js';
+import { HEALTH_TEXTS, type ReasonCode } from '../../monitoring/health-texts.js';
 import { type Answer, reportOf } from './health-report.js';
 
 const SEEN = new Date('2026-03-01T03:00:00Z');

@@ -1,5 +1,5 @@
-import type { Health, HealthPart, Reason } from '../../http/server/health-indicator.js';
-import { HEALTH_TEXTS, healthText, type ReasonCode } from '../../http/server/health-texts.js';
+import type { Health, HealthPart, Reason } from '../../monitoring/health-indicator.js';
+import { HEALTH_TEXTS, healthText, type ReasonCode } from '../../monitoring/health-texts.js';
 import type { CodeOf } from '../../words/words.js';
 
 /** The answer of a part. */

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
-import type { Health } from '../../http/server/health-indicator.js';
+import type { Health } from '../../monitoring/health-indicator.js';
 import type { Cause, PartReport } from './health-report.js';
 
 /** The answer of a process that runs. */

@@ -1,6 +1,6 @@
 import { Clock } from '../../config/clock.js';
 import type { Database } from '../../database/database.js';
-import { Metrics } from '../../http/server/metrics.js';
+import { Metrics } from '../../monitoring/metrics.js';
 import type { PlatformPeople } from '../reconcile/platform-people.js';
 import type { BreakersRepository } from '../store/breakers.repository.js';
 import type { PlatformUsersRepository } from '../store/platform-users.repository.js';

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
-import { type Health, HealthIndicator, healthOf, type Reason } from '../../http/server/health-indicator.js';
-import { healthText, utc } from '../../http/server/health-texts.js';
-import { Metrics } from '../../http/server/metrics.js';
+import { type Health, HealthIndicator, healthOf, type Reason } from '../../monitoring/health-indicator.js';
+import { healthText, utc } from '../../monitoring/health-texts.js';
+import { Metrics } from '../../monitoring/metrics.js';
 import { openBlocks } from '../model/circuit-breaker.js';
 import { PERSON_KINDS, PERSON_STATES, type PersonKind, type PersonState } from '../model/person.js';
 import { LEGAL_HOLD } from '../model/person-codes.js';

@@ -6,9 +6,9 @@ import { Caller, type Principal, Scopes } from '../../access/identity/scopes.js'
 import { Audit } from '../../audit/audit.js';
 import type { Subject } from '../../audit/audit-record.js';
 import { Database, prepared } from '../../database/database.js';
-import { csvLine } from '../../http/csv-line.js';
 import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
 import { RouteOptions } from '../../http/request/route-options.js';
+import { csvLine } from '../../text/csv-line.js';
 import { PERSON_KINDS, type PersonKind } from '../model/person.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import {

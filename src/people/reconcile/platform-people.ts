@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
-import { errorTrace } from '../../http/problem/error-trace.js';
+import { errorTrace } from '../../errors/error-trace.js';
 import { UsersClient } from '../../platform/clients/users-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { Metrics } from '../../http/server/metrics.js';
+import { Metrics } from '../../monitoring/metrics.js';
 import type { PlatformError } from '../contract/platform-errors.js';
 import type { Session } from '../contract/session-answer.js';
 import type { PlatformHttp } from '../http/platform-http.js';

@@ -5,7 +5,7 @@ import { SELF_SIGNED } from '../../../harness/self-signed.js';
 import { Clock } from '../../config/clock.js';
 import type { Env } from '../../config/env.js';
 import { validateEnv } from '../../config/env.validation.js';
-import { Metrics } from '../../http/server/metrics.js';
+import { Metrics } from '../../monitoring/metrics.js';
 import type { Sending } from '../../sending/sending.js';
 import { Contract } from '../contract/contract.js';
 import type { ContractFile } from '../contract/contract-schema.js';

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { Injectable } from '@nestjs/common';
-import { Metrics } from '../../http/server/metrics.js';
+import { Metrics } from '../../monitoring/metrics.js';
 import { Contract } from '../contract/contract.js';
 import { readSession, type SessionAnswer } from '../contract/session-answer.js';
 import {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { codeOf } from '../../http/problem/fault.js';
+import { codeOf } from '../../errors/error-code.js';
 import { Contract } from './contract.js';
 import { type ContractFile, contractFaults } from './contract-schema.js';
 import { JsonFault, type Place, placesIn } from './json-places.js';

@@ -9,7 +9,7 @@ import { connect, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import type { Clock } from '../../config/clock.js';
-import { codeOf } from '../../http/problem/fault.js';
+import { codeOf } from '../../errors/error-code.js';
 import { PlatformError } from '../contract/platform-errors.js';
 import { openTunnel, ProxyRefusal, type ProxySettings, proxyFor } from './proxy.js';
 

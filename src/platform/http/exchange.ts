@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import axios from 'axios';
 import type { Clock } from '../../config/clock.js';
 import type { Env } from '../../config/env.js';
-import { charsetOf, mediaTypeOf } from '../../http/body/json-text.js';
+import { charsetOf, mediaTypeOf } from '../../text/json-text.js';
 import { factsOf, type OperationName } from '../contract/operations.js';
 import { PlatformError } from '../contract/platform-errors.js';
 import { type resettableAgents, sendWithin } from './connections.js';

@@ -1,5 +1,5 @@
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
-import { decodeText, jsonShapeFault } from '../../http/body/json-text.js';
+import { decodeText, jsonShapeFault } from '../../text/json-text.js';
 import { readPointer, typeAt } from '../contract/json-pointer.js';
 import type { OperationName } from '../contract/operations.js';
 import { PlatformError } from '../contract/platform-errors.js';

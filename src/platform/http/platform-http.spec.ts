@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { Metrics } from '../../http/server/metrics.js';
+import { Metrics } from '../../monitoring/metrics.js';
 import { API_KEY, httpTo, json, LoopbackPlatform, stopTimeouts } from '../clients/loopback-platform.spec-support.js';
 import type { PlatformError } from '../contract/platform-errors.js';
 import type { CallOptions, PlatformHttp } from './platform-http.js';

@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
-import { Metrics } from '../../http/server/metrics.js';
+import { Metrics } from '../../monitoring/metrics.js';
 import { Sending } from '../../sending/sending.js';
 import { Contract } from '../contract/contract.js';
 import type { JsonValue } from '../contract/contract-schema.js';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
-import { type Health, HealthIndicator, healthOf, type Reason } from '../../http/server/health-indicator.js';
-import { utc } from '../../http/server/health-texts.js';
-import { Metrics } from '../../http/server/metrics.js';
+import { type Health, HealthIndicator, healthOf, type Reason } from '../../monitoring/health-indicator.js';
+import { utc } from '../../monitoring/health-texts.js';
+import { Metrics } from '../../monitoring/metrics.js';
 import { UnreadableAnswers } from '../http/unreadable-answers.repository.js';
 import type { CallWindow } from './pacing.js';
 import { type EndedCall, RateLimiterRepository } from './rate-limiter.repository.js';

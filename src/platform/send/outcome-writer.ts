@@ -3,7 +3,7 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { withTimeout } from '../../config/with-timeout.js';
 import { retryUntilStored } from '../../database/retries.js';
-import { errorTrace } from '../../http/problem/error-trace.js';
+import { errorTrace } from '../../errors/error-trace.js';
 
 /** How long a shutdown waits for outcomes, in addition to the grace period of the HTTP server. */
 const SHUTDOWN_MS = 8_000;

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { isUniqueViolation } from '../../http/problem/fault.js';
+import { isUniqueViolation } from '../../errors/error-code.js';
 
 /** A table of requests and their results on the platform. An event may have made a row without a request. */
 export interface RequestTable {

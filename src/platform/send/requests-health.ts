@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { Reason } from '../../http/server/health-indicator.js';
+import type { Reason } from '../../monitoring/health-indicator.js';
 import type { OperationName } from '../contract/operations.js';
 
 /** A table of requests that are sent once. */

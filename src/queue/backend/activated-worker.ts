@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { type BackendFactory, type IQueueBackend, type Job, Worker, type WorkerOptions } from 'bullmq';
 import { withTimeout } from '../../config/with-timeout.js';
-import { errorTrace } from '../../http/problem/error-trace.js';
+import { errorTrace } from '../../errors/error-trace.js';
 
 /** How long a worker waits after a failed fetch. BullMQ would fetch again in the same turn of the event loop. */
 const FAILED_FETCH_MS = 1_000;

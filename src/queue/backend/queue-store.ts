@@ -3,7 +3,7 @@ import { type IQueueBackend, Queue, type RateLimiterOptions } from 'bullmq';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { withTimeout } from '../../config/with-timeout.js';
-import { type Health, healthOf } from '../../http/server/health-indicator.js';
+import { type Health, healthOf } from '../../monitoring/health-indicator.js';
 import { ActivatedWorker } from './activated-worker.js';
 import { checkQueueTables, createQueueTables, postgresBackend } from './postgres.js';
 import { QUEUE_NAMES, type QueueName } from './queue-names.js';

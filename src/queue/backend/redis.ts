@@ -1,7 +1,7 @@
 import { createRedisBackend, RedisConnection } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { Env } from '../../config/env.js';
-import { tlsFault } from '../../http/problem/tls-fault.js';
+import { tlsFault } from '../../errors/tls-fault.js';
 import type { StoreBackend } from './store-backend.js';
 import { isRedisReply, storeFault } from './store-fault.js';
 

@@ -3,8 +3,9 @@ import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { Stopping } from '../../config/stopping.js';
 import { Database } from '../../database/database.js';
-import { errorTrace } from '../../http/problem/error-trace.js';
-import { codeOf, isDatabaseUnavailable } from '../../http/problem/fault.js';
+import { isDatabaseUnavailable } from '../../errors/database-fault.js';
+import { codeOf } from '../../errors/error-code.js';
+import { errorTrace } from '../../errors/error-trace.js';
 
 /** Adds a value to a statement's parameters. @returns its placeholder */
 export type Bind = (value: unknown) => string;

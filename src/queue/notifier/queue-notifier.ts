@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
-import { type Health, HealthIndicator } from '../../http/server/health-indicator.js';
+import { type Health, HealthIndicator } from '../../monitoring/health-indicator.js';
 import type { QueueName } from '../backend/queue-names.js';
 import { QueueStore } from '../backend/queue-store.js';
 import { POLL_INTERVAL_MS, Poller } from './poller.js';

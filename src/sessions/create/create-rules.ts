@@ -1,9 +1,9 @@
 import { requestFault } from '../../http/body/validation.js';
 import { Problem } from '../../http/problem/problem.js';
-import { isoDateTime } from '../../http/request/iso-date-time.js';
 import type { ResolvedParties } from '../../people/store/resolved-parties.js';
 import { COUPLE_SESSION_TYPES, type CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import { checkPublicUrl } from '../../platform/upload/public-url.js';
+import { isoDateTime } from '../../text/iso-date-time.js';
 import { OWN_CORRELATION } from '../model/session-row.js';
 import type { CreateSessionRequest, SessionInputRequest } from './create-session.dto.js';
 

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
 import { DueLoopDeps } from '../../due-rows/due-loop.js';
-import { Metrics } from '../../http/server/metrics.js';
+import { Metrics } from '../../monitoring/metrics.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Audit } from '../../audit/audit.js';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
-import { errorTrace } from '../../http/problem/error-trace.js';
+import { errorTrace } from '../../errors/error-trace.js';
 import { Problem } from '../../http/problem/problem.js';
 import { ResolvedPartiesRepository } from '../../people/store/resolved-parties.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';

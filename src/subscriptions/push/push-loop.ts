@@ -7,7 +7,7 @@ import type { FeedPageResponse } from '../../feed/feed.dto.js';
 import { Feed } from '../../feed/feed.js';
 import { isCursorGone, positionOf } from '../../feed/feed-cursor.js';
 import { FeedReader } from '../../feed/feed-reader.js';
-import type { Metrics } from '../../http/server/metrics.js';
+import type { Metrics } from '../../monitoring/metrics.js';
 import { Sending } from '../../sending/sending.js';
 import { Endpoint, PUSH_FAULTS, PUSH_TIMEOUT_MS, type PushAnswer } from './endpoint.js';
 import { messageOf } from './message.js';

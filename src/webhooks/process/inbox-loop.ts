@@ -4,7 +4,7 @@ import { isRetried } from '../../database/database.js';
 import { backoffMs } from '../../due-rows/backoff.js';
 import { DueLoopDeps } from '../../due-rows/due-loop.js';
 import { TriggeredLoop } from '../../due-rows/triggered-loop.js';
-import { errorTrace, failureCode } from '../../http/problem/error-trace.js';
+import { errorTrace, failureCode } from '../../errors/error-trace.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { MissingDataKey } from '../../vault/unreadable-value.js';
 import { Vault } from '../../vault/vault.js';

@@ -1,4 +1,3 @@
-import { decodeText, jsonShapeFault } from '../../http/body/json-text.js';
 import type { Contract } from '../../platform/contract/contract.js';
 import { readPointer } from '../../platform/contract/json-pointer.js';
 import {
@@ -9,6 +8,7 @@ import {
   USER_ROLES,
   type UserRole,
 } from '../../platform/contract/wire-types.js';
+import { decodeText, jsonShapeFault } from '../../text/json-text.js';
 import type { Reason } from './reasons.js';
 
 export type JobEventType = Extract<EventType, `${string}_JOB_${string}`>;

@@ -1,5 +1,5 @@
 import { Clock } from '../../config/clock.js';
-import { Metrics } from '../../http/server/metrics.js';
+import { Metrics } from '../../monitoring/metrics.js';
 import type { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { InboxAppender, NOTIFY_INTERVAL_MS } from './inbox-appender.js';
 import type { InboxWriterRepository } from './inbox-writer.repository.js';

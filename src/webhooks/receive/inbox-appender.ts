@@ -1,9 +1,9 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { GroupCommit } from '../../audit/group-commit.js';
 import { Clock } from '../../config/clock.js';
-import { isDatabaseUnavailable } from '../../http/problem/fault.js';
-import { type Health, HealthIndicator, type Reason } from '../../http/server/health-indicator.js';
-import { Metrics } from '../../http/server/metrics.js';
+import { isDatabaseUnavailable } from '../../errors/database-fault.js';
+import { type Health, HealthIndicator, type Reason } from '../../monitoring/health-indicator.js';
+import { Metrics } from '../../monitoring/metrics.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { InboxWriterRepository, type IncomingRow } from './inbox-writer.repository.js';

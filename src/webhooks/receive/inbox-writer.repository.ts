@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { Env } from '../../config/env.js';
 import { connectionShares } from '../../database/connect/connection-shares.js';
 import { discardConnections, keepOpen, newPool } from '../../database/connect/pools.js';
-import { codeOf } from '../../http/problem/fault.js';
+import { codeOf } from '../../errors/error-code.js';
 import type { SealedPlace } from '../../vault/vault.js';
 import { byteaArray } from './bytea-array.js';
 

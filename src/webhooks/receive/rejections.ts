@@ -1,10 +1,10 @@
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
-import { failureCode } from '../../http/problem/error-trace.js';
+import { failureCode } from '../../errors/error-trace.js';
 import { decodeCursor, type Page, type PageQuery, pageOf } from '../../http/request/page.js';
-import { type Health, HealthIndicator, healthOf } from '../../http/server/health-indicator.js';
-import { Metrics } from '../../http/server/metrics.js';
+import { type Health, HealthIndicator, healthOf } from '../../monitoring/health-indicator.js';
+import { Metrics } from '../../monitoring/metrics.js';
 import type { RejectionCause } from './verify-delivery.js';
 
 /** Time between two writes. A killed process loses the counts of one interval. */

@@ -1,5 +1,5 @@
-import { unguarded } from '../../../http/csv-line.js';
 import type { PersonKind } from '../../../people/model/person.js';
+import { unguarded } from '../../../text/csv-line.js';
 import { isPlaceholder } from '../row/email-text.js';
 import type { CsvOptions, Field, FileKind, ReadEvent, ReadRow, RowCells, StoredRecord } from '../row/import-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { propertyRuns } from '../../config/property-runs.spec-support.js';
+import { propertyRuns } from '../config/property-runs.spec-support.js';
 import { charsetOf, decodeText, jsonShapeFault, MAX_JSON_CONTAINERS, MAX_JSON_DEPTH } from './json-text.js';
 
 const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);

@@ -1,7 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { Metrics } from './metrics.js';
 
-/** The part of the HTTP edge that other modules inject; `setup.ts` installs the rest. */
+/** The registry of metrics, which every module injects. */
 @Global()
 @Module({ providers: [Metrics], exports: [Metrics] })
-export class HttpModule {}
+export class MonitoringModule {}
