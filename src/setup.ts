@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import multipart from '@fastify/multipart';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
@@ -17,7 +18,6 @@ import { describeProblem } from './http/problem/described-problem.js';
 import { answerClientError, ProblemFilter } from './http/problem/problem.filter.js';
 import { installEdge } from './http/server/edge.js';
 import { RequestGate } from './http/server/request-gate.js';
-import { requestTarget } from './http/server/request-target.js';
 import { Metrics } from './monitoring/metrics.js';
 import { contractJsonSchema } from './platform/contract/contract-json-schema.js';
 import { WebhooksController } from './webhooks/webhooks.controller.js';
@@ -30,6 +30,9 @@ const PATH_SEGMENT_LIMIT = 1024;
 
 /** The limits of a multipart body, sizes in bytes; a route that reads one sets its own. */
 const MULTIPART_LIMITS = { fieldNameSize: 100, fieldSize: 64 * 1024, fields: 50, files: 500, fileSize: 2 * 1024 ** 3 };
+
+/** The scheme and authority of a target in absolute form, as proxies send it (RFC 9112 §3.2.2). */
+const ORIGIN = /^https?:\/\/[^/?#]*/i;
 
 /** The forms of errors other than problem details. */
 const ERROR_FORMS = [FHIR_ERRORS];
@@ -65,6 +68,12 @@ export function httpAdapter(
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
       filter.answer(error, request, reply),
   });
+}
+
+/** The target of a request in origin form, so that both forms reach the same route. */
+function requestTarget({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
+  const target = url.replace(ORIGIN, '');
+  return target.startsWith('/') ? target : `/${target}`;
 }
 
 /** Installs everything in front of the features. Call it after creating the application and before starting it. */

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { sourceAddress } from '../http/request/source-address.js';
+import { sourceAddress } from './source-address.js';
 
 /** The kinds of an entry's subjects. `path` is the keyed fingerprint of a path that led to nothing. */
 export const SUBJECT_KINDS = [

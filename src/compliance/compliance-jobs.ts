@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Audit } from '../audit/audit.js';
+import { afterCommit } from '../database/answer-after-commit.js';
 import { Database } from '../database/database.js';
+import { pollUntil } from '../database/poll-until.js';
 import { confirmed } from '../database/retries.js';
 import { Problem } from '../http/problem/problem.js';
 import type { Page } from '../http/request/page.js';
-import { afterCommit, pollUntil, type Wait } from '../http/request/waiting.js';
+import { type Wait } from '../http/request/waiting.js';
 import { Contract } from '../platform/contract/contract.js';
 import { RequestResolver, type ResolveAction } from '../platform/send/request-resolver.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';

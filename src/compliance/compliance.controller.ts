@@ -13,7 +13,6 @@ import { Scopes } from '../access/identity/scopes.js';
 import { Audit } from '../audit/audit.js';
 import { Env } from '../config/env.js';
 import { Problem } from '../http/problem/problem.js';
-import { dropRest } from '../http/request/request-source.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect, PreferWait, type Wait } from '../http/request/waiting.js';
 import { CreationId, Idempotent } from '../idempotency/idempotency.interceptor.js';
@@ -22,6 +21,7 @@ import { UploadAddressResponse } from '../platform/clients/upload-address.dto.js
 import { requireCapability } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
 import { HandedOutUrls } from '../platform/upload/handed-out-urls.js';
+import { dropRest } from '../platform/upload/request-source.js';
 import {
   ComplianceJobPageResponse,
   ComplianceJobRequest,

@@ -4,12 +4,12 @@ import { Body, Controller, HttpCode, Post, Req } from '@nestjs/common';
 import { ApiBody, ApiConsumes, ApiCreatedResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { Scopes } from '../access/identity/scopes.js';
-import { dropRest, sourceOf } from '../http/request/request-source.js';
 import { RawContent, RouteOptions } from '../http/request/route-options.js';
 import { ClientDisconnect } from '../http/request/waiting.js';
 import { Idempotent } from '../idempotency/idempotency.interceptor.js';
 import { FileUploads } from '../platform/clients/file-uploads.js';
 import { UploadAddressResponse } from '../platform/clients/upload-address.dto.js';
+import { dropRest, sourceOf } from '../platform/upload/request-source.js';
 import { recordingBody, recordingFile } from './recording-file.js';
 import { RecordingResponse, RecordingUploadRequest } from './recordings.dto.js';
 

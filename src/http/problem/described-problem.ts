@@ -1,55 +1,24 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
+import { PROBLEM_MEMBERS } from '../../words/problem-members.js';
 import { PROBLEM_TYPES } from '../../words/problem-types.js';
-
-const text = { type: 'string' };
-const count = { type: 'integer' };
-const texts = { type: 'array', items: text };
-const said = (description: string) => ({ ...text, description });
-const object = <P extends object>(properties: P) => ({ type: 'object', properties, required: Object.keys(properties) });
 
 const TYPES = Object.keys(PROBLEM_TYPES).map((type) => `urn:notebridge:problem:${type}`);
 
 const MEMBERS = {
-  type: { ...said('Branch on it. docs/reference/problems.md has the status and the meaning of each'), enum: TYPES },
-  title: text,
-  status: count,
-  detail: said('One sentence to show'),
-};
-
-/** Members that only some problems have. */
-const FURTHER_MEMBERS = {
-  pointer: said('JSON Pointer of the field at fault'),
-  retryAfterSeconds: { type: 'number', description: 'When the same request may succeed, as in Retry-After' },
-  choices: { ...texts, description: 'The actions that are accepted now' },
-  clients: count,
-  continueAfter: said('The cursor from which all available events follow'),
-  code: said('Why a file cannot be read'),
-  count,
-  errors: { type: 'array', items: object({ pointer: text, detail: text }), description: 'All fields at fault' },
-  externalId: said('The id of the conflicting person, or of the person with a former id'),
-  file: text,
-  guards: { type: 'array', items: { $ref: '#/components/schemas/GuardResponse' } },
-  job: said('Of the compliance job that was rejected'),
-  kind: said('The id of that person'),
-  line: count,
-  missing: { ...texts, description: 'Settings' },
-  next: { ...said('The cursor of the event that is next; null if none waits'), nullable: true },
-  planned: count,
-  platformMessage: { ...said('The words of the platform; null without `notes:read`'), nullable: true },
-  reference: said('Finds the entry in the log'),
-  removedAt: { type: 'string', format: 'date-time' },
-  rotatedTo: text,
-  scope: text,
-  scopes: texts,
-  session: text,
-  state: text,
-  sync: object({ state: text, code: { ...text, nullable: true } }),
+  type: {
+    type: 'string',
+    description: 'Branch on it. docs/reference/problems.md has the status and the meaning of each',
+    enum: TYPES,
+  },
+  title: { type: 'string' },
+  status: { type: 'integer' },
+  detail: { type: 'string', description: 'One sentence to show' },
 };
 
 const PROBLEM = {
   type: 'object',
   description: 'What is wrong, and what to do (RFC 9457)',
-  properties: { ...MEMBERS, ...FURTHER_MEMBERS },
+  properties: { ...MEMBERS, ...PROBLEM_MEMBERS },
   required: Object.keys(MEMBERS),
 };
 

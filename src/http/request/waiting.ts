@@ -1,9 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { createParamDecorator, type ExecutionContext, Logger } from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { errorTrace } from '../../errors/error-trace.js';
-import { Problem } from '../problem/problem.js';
 import { documenting } from './route-parameter.js';
 
 /** Maximum wait; a longer one is shortened to this. */
@@ -76,59 +73,3 @@ const InjectedWait = createParamDecorator(
 /** Injects how long the caller waits. @param byDefault seconds without `Prefer: wait`; defaults to 0 */
 export const PreferWait = (byDefault?: number): ParameterDecorator =>
   documenting(InjectedWait(byDefault), ApiPrefer(byDefault));
-
-/** Milliseconds between two reads: a twentieth of the wait so far, within these bounds. */
-const MIN_PAUSE_MS = 20;
-const MAX_PAUSE_MS = 250;
-
-/** The clock of a wait, and its pauses; another one in tests. */
-interface WaitTime {
-  /** Milliseconds that never go back. */
-  nowMs(): number;
-  /** Rejects when the signal is aborted. */
-  pause(ms: number, signal?: AbortSignal): Promise<unknown>;
-}
-
-const REAL_TIME: WaitTime = {
-  nowMs: () => performance.now(),
-  pause: (ms, signal) => delay(ms, undefined, { signal }),
-};
-
-/**
- * Reads a state until it is settled, the time is over or the caller disconnects: always once, and once more at the end.
- *
- * @param seconds the maximum wait
- * @returns the last state read, settled or not
- */
-export async function pollUntil<T>(
-  seconds: number,
-  read: () => Promise<T>,
-  done: (state: T) => boolean,
-  signal?: AbortSignal,
-  time: WaitTime = REAL_TIME,
-): Promise<T> {
-  const begun = time.nowMs();
-  const end = begun + seconds * 1000;
-  for (;;) {
-    const state = await read();
-    const now = time.nowMs();
-    if (now >= end || done(state) || signal?.aborted) return state;
-    const pause = Math.min(Math.max((now - begun) / 20, MIN_PAUSE_MS), MAX_PAUSE_MS);
-    await time.pause(Math.min(pause, end - now), signal).catch(() => undefined);
-  }
-}
-
-const log = new Logger('AfterCommit');
-
-/**
- * Reads the outcome of a committed intent; a Problem is thrown. If the read fails, the caller gets the intent as it was
- * committed, because after an error it would repeat the request and duplicate its effect.
- */
-export async function afterCommit<T extends object>(outcome: () => Promise<T | Problem>, known: () => T): Promise<T> {
-  const found = await outcome().catch((error: unknown) => {
-    log.warn({ msg: 'could not read the outcome of a request; it is answered as accepted', ...errorTrace(error) });
-    return known();
-  });
-  if (found instanceof Problem) throw found;
-  return found;
-}

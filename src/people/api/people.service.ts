@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
+import { afterCommit } from '../../database/answer-after-commit.js';
 import { Database } from '../../database/database.js';
+import { pollUntil } from '../../database/poll-until.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
-import { afterCommit, pollUntil } from '../../http/request/waiting.js';
 import { isPlatformUuid } from '../../platform/contract/wire-types.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';

@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Audit, BEGUN } from '../../audit/audit.js';
 import { Env } from '../../config/env.js';
+import { afterCommit } from '../../database/answer-after-commit.js';
 import { Database } from '../../database/database.js';
+import { pollUntil } from '../../database/poll-until.js';
 import { confirmed } from '../../database/retries.js';
 import { Problem } from '../../http/problem/problem.js';
-import { afterCommit, pollUntil, type Wait } from '../../http/request/waiting.js';
+import { type Wait } from '../../http/request/waiting.js';
 import { ResolvedPartiesRepository } from '../../people/store/resolved-parties.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
