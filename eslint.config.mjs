@@ -158,7 +158,7 @@ const sqlLike = (pattern, message) =>
 /** What only the process layer may do: wait for real processes, and move rows in time instead of the clock. */
 const realTime = [
   {
-    selector: 'ImportDeclaration[source.value=/(node:child_process|\/until.js|program.js)$/]',
+    selector: 'ImportDeclaration[source.value=/(node:child_process|[^-]until.js|program.js)$/]',
     message: 'Only test/process waits for real processes. Use the test world (test/world/use-world.ts).',
   },
   ...sqlLike('/UPDATE.*SET[^;]*_at *=[^;]*interval/is', 'Time moves by world.advance, not by SQL.'),

@@ -16,14 +16,7 @@ const LINES = 'application/x-ndjson';
 const OUTSIDE = /^\/($|console(\/|$)|docs(\/|$)|(openapi|contract\.schema)\.json$)/;
 
 /** Problems of a request that leads to no operation. */
-const UNKNOWN_ROUTE = [
-  'bad-request',
-  'bad-url',
-  'headers-too-large',
-  'method-not-allowed',
-  'not-found',
-  'url-too-long',
-];
+const UNKNOWN_ROUTE = ['bad-request', 'bad-url', 'headers-too-large', 'not-found', 'url-too-long'];
 
 type Schema = Record<string, unknown>;
 

@@ -145,7 +145,11 @@ export class AuditRepository {
 
   private async known(tx: pg.PoolClient, [kinds, id]: NamedSubject): Promise<KnownSubject> {
     const known: [SubjectKind, readonly string[]][] = [];
-    for (const kind of kinds) known.push([kind, (await this.finders.get(kind)?.(tx, id)) ?? [id]]);
+    for (const kind of kinds) {
+      // Our own ids of sessions are stored in lower case, the platform's as it writes them.
+      const stored = kind === 'session' ? id.toLowerCase() : id;
+      known.push([kind, (await this.finders.get(kind)?.(tx, stored)) ?? [stored]]);
+    }
     return known;
   }
 }

@@ -28,7 +28,7 @@ async function verdictOf({ operation, isRead, isPublic }: Row, shown: Shown, exp
     // A refused request is answered before its body is read.
     ...(!isRead && (isPublic || !expected.startsWith('401')) && { body: {} }),
     headers: {
-      // Requests in flight are limited for each source.
+      // Requests without a valid key are limited for each source.
       'x-forwarded-for': `10.0.${requests >> 8}.${requests & 255}`,
       ...(shown.cookie !== undefined && { cookie: shown.cookie }),
       ...shown.headers,
