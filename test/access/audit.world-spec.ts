@@ -414,6 +414,13 @@ describe('a search of the audit log by subject', () => {
     connection.release();
   });
 
+  it('finds a session by our id in any case', async () => {
+    const { session } = await createEach();
+    await ask(`GET /v1/sessions/${session}`);
+    const { items } = await audit(`session=${session.toUpperCase()}`);
+    expect(items.map(({ action }) => action)).toContain('GET /v1/sessions/:id');
+  });
+
   it('finds a page for each combination of conditions', async () => {
     for (const name of ['p-a', 'p-b']) await ask(`PUT /v1/providers/${name}`, { body: person(name) });
     const action = `action=${encodeURIComponent(PUT_PROVIDER)}`;

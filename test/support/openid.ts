@@ -23,7 +23,7 @@ export function useOpenId(): { world: World; provider: OpenIdProvider } {
   let provider: OpenIdProvider;
   beforeAll(async () => {
     provider = await OpenIdProvider.start(() => world.now());
-    Object.assign(settings, provider.settings(GROUPS));
+    Object.assign(settings, provider.settings(GROUPS), { TRUSTED_PROXIES: '127.0.0.1' });
   });
   const world = useWorld({ settings });
   beforeEach(() => {
@@ -44,7 +44,10 @@ export function useOpenId(): { world: World; provider: OpenIdProvider } {
 
 /** The HTTP client of a browser: it keeps cookies, and follows redirects only on request. */
 export class HttpBrowser {
+  private static browsers = 0;
   private readonly cookies = new Map<string, string>();
+  /** Each browser has its own, because sessions that are not valid are limited by address. */
+  private readonly address = `10.1.${HttpBrowser.browsers >> 8}.${HttpBrowser.browsers++ & 255}`;
 
   constructor(private readonly url: string) {}
 
@@ -56,7 +59,7 @@ export class HttpBrowser {
     const answer = await fetch(new URL(place, this.url), {
       ...init,
       redirect: 'manual',
-      headers: { ...headers, cookie },
+      headers: { 'x-forwarded-for': this.address, ...headers, cookie },
     });
     for (const line of answer.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];

@@ -196,8 +196,8 @@ test('a lost deadlock runs the batch again, and counts no attempt', async () => 
   expect((await list()).items).toMatchObject([{ attempts: 0 }, { attempts: 0 }]);
 });
 
-test('a body of two megabytes is processed', async () => {
-  const body = JSON.stringify({ ...JSON.parse(sessionEvent('large')), padding: 'x'.repeat(2_000_000) });
+test('a body of 200 KB is processed', async () => {
+  const body = JSON.stringify({ ...JSON.parse(sessionEvent('large')), padding: 'x'.repeat(200_000) });
   expect(await send(signed(body))).toBe(204);
   await settled('processed', 1);
   expect(await times('large')).toBeGreaterThan(0);
