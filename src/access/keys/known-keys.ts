@@ -1,4 +1,5 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
 import { failureCode } from '../../errors/error-trace.js';
@@ -23,10 +24,12 @@ export class KnownKeys implements OnApplicationBootstrap, OnModuleDestroy {
   /** Those that were seen to be valid since the last reload began, which may have missed them. */
   private recent = new Set<string>();
   private readonly admin: string | undefined;
-  private reloading: NodeJS.Timeout | undefined;
+  private cancelReload = (): void => undefined;
+  private isStopped = false;
 
   constructor(
     { adminKey }: Env,
+    private readonly clock: Clock,
     private readonly database: Database,
   ) {
     this.admin = adminKey && hashOf(adminKey).toString('hex');
@@ -34,11 +37,11 @@ export class KnownKeys implements OnApplicationBootstrap, OnModuleDestroy {
 
   async onApplicationBootstrap(): Promise<void> {
     await this.reload();
-    this.reloading = setInterval(() => void this.reload(), RELOAD_MS).unref();
   }
 
   onModuleDestroy(): void {
-    clearInterval(this.reloading);
+    this.isStopped = true;
+    this.cancelReload();
   }
 
   /** @param hash the SHA-256 of a key or session token, in hex */
@@ -60,8 +63,8 @@ export class KnownKeys implements OnApplicationBootstrap, OnModuleDestroy {
     this.recent.delete(hash);
   }
 
-  /** Reads the hashes again. While that fails, the earlier ones count. */
-  async reload(): Promise<void> {
+  /** Reads the hashes, again and again. While that fails, the earlier ones count. */
+  private async reload(): Promise<void> {
     const recent = new Set<string>();
     this.recent = recent;
     try {
@@ -70,5 +73,6 @@ export class KnownKeys implements OnApplicationBootstrap, OnModuleDestroy {
     } catch (error) {
       this.log.warn(`the valid keys could not be reloaded, so new ones are limited by address: ${failureCode(error)}`);
     }
+    if (!this.isStopped) this.cancelReload = this.clock.after(RELOAD_MS, () => void this.reload());
   }
 }

@@ -38,8 +38,9 @@ export function installBodyPolicy(fastify: FastifyInstance, env: Env): void {
     route.bodyLimit = limit === 'WEBHOOK_BODY_LIMIT' ? env.WEBHOOK_BODY_LIMIT : limit;
   });
   fastify.addHook('preParsing', (request, _reply, payload, done) => {
-    if (WITHOUT_BODY.has(request.method)) done(null, payload);
-    else done(prepareBody(request), isSmall(request) || isFile(request) ? payload : inBlocks(payload as Readable));
+    const problem = WITHOUT_BODY.has(request.method) ? null : prepareBody(request);
+    const isKept = !problem && !request.is404 && !isSmall(request) && !isFile(request);
+    done(problem, isKept ? inBlocks(payload as Readable) : payload);
   });
   fastify.addHook('preValidation', (request, _reply, done) => {
     if (request.declaredType !== null) request.raw.headers['content-type'] = request.declaredType;

@@ -13,7 +13,7 @@ interface EdgeOptions {
   body?: 'stream' | 'multipart' | 'bytes';
   /** Bytes that a body read into memory may have, or the setting that holds their number. */
   bodyLimit?: number | 'WEBHOOK_BODY_LIMIT';
-  /** Called so often that a successful call is not worth a log line, and by no browser. */
+  /** Called so often that a successful call is not worth a log line. */
   hot?: boolean;
   /** True if requests are not limited per second, because a monitor or the platform sends them. */
   unlimited?: boolean;
